@@ -11,7 +11,7 @@ from opwest.plan import schedule as order
 from opwest.plan import schedule as queues
 from opwest.plan import schedule as scheduling
 from opwest.plan.memory import plan_model
-from opwest.plan.schedule import Hold
+from opwest.plan.schedule import Ownership
 from opwest.render.actions import actions
 from planned_graphs import Figures, Planned, in_given_order
 from timed_machine import TimedMachine, longest
@@ -125,7 +125,7 @@ def with_loads(schedule, loads):
 
 def with_holds(schedule, later, earlier):
     """Return ownership that begins later and ends earlier."""
-    holds = {n: Hold(h.first + later, h.last - earlier) for n, h in schedule.holds.items()}
+    holds = {n: Ownership(h.first + later, h.last - earlier) for n, h in schedule.holds.items()}
     return replace(schedule, holds=holds)
 
 

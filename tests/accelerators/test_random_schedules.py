@@ -10,7 +10,7 @@ from opwest.base.diagnostics import Diagnostics
 from opwest.plan import schedule as scheduling
 from opwest.plan.access import Access
 from opwest.plan.memory import plan_memory, plan_model
-from opwest.plan.schedule import Life, Schedule
+from opwest.plan.schedule import Lifetime, Schedule
 from opwest.render.actions import Cache, Call, Copy, Wait, actions
 from plan_checks import conflict, shared_line
 from planned_graphs import Figures, Planned, in_given_order
@@ -170,7 +170,7 @@ def states_as_tensors(model, plan):
         for binding in step.bindings:
             if binding.role == "buffer":
                 used[binding.name].append(step.index)
-    return {s.name: Life(min(used[s.name]), max(used[s.name])) for s in model.states if used[s.name]}
+    return {s.name: Lifetime(min(used[s.name]), max(used[s.name])) for s in model.states if used[s.name]}
 
 
 def ending_with_steps(model, plan):
@@ -180,8 +180,8 @@ def ending_with_steps(model, plan):
     for step in model.steps:
         for binding in step.bindings:
             if binding.role == "buffer" and binding.name in passing:
-                known = lives.get(binding.name, Life(step.index, step.index))
-                lives[binding.name] = Life(known.first, step.index)
+                known = lives.get(binding.name, Lifetime(step.index, step.index))
+                lives[binding.name] = Lifetime(known.first, step.index)
     return lives
 
 

@@ -12,7 +12,7 @@ import pytest
 from doctor_machines import DEBIAN, accepted, script
 from opwest.doctor import system
 from opwest.doctor.features import FEATURES
-from opwest.doctor.machine import Port
+from opwest.doctor.machine import SerialPort
 from opwest.doctor.packages import declared
 
 GNUARMEMB = "export ZEPHYR_TOOLCHAIN_VARIANT=gnuarmemb GNUARMEMB_TOOLCHAIN_PATH="
@@ -23,7 +23,7 @@ VARIANT = "ZEPHYR_TOOLCHAIN_VARIANT"
 def machine(fake_machine, monkeypatch):
     """A Debian machine."""
     monkeypatch.setattr("opwest.doctor.machine.examine_system", lambda: DEBIAN)
-    monkeypatch.setattr("opwest.doctor.machine._ports", lambda: (Port("/dev/ttyACM0", True),))
+    monkeypatch.setattr("opwest.doctor.machine._ports", lambda: (SerialPort("/dev/ttyACM0", True),))
     monkeypatch.setattr(system.os, "geteuid", lambda: 0)
     monkeypatch.setattr(system.sys, "executable", "/venv/bin/python")
     return fake_machine
@@ -266,7 +266,7 @@ def test_packages_that_are_missing_or_too_old(machine, lacks, monkeypatch):
 def test_serial_devices(machine, lacks, monkeypatch):
     monkeypatch.setattr("opwest.doctor.machine._ports", lambda: ())
     assert lacks("run-serial") == [("a serial device of a board: plug in the board", None)]
-    monkeypatch.setattr("opwest.doctor.machine._ports", lambda: (Port("/dev/ttyACM0", False),))
+    monkeypatch.setattr("opwest.doctor.machine._ports", lambda: (SerialPort("/dev/ttyACM0", False),))
     assert lacks("run-serial") == [("permission for /dev/ttyACM0", "sudo usermod -aG dialout $USER")]
 
 

@@ -13,7 +13,7 @@ from doctor_machines import script
 from opwest.base import commands
 from opwest.doctor import machine as examined
 from opwest.doctor import system, zephyr
-from opwest.doctor.machine import Port
+from opwest.doctor.machine import SerialPort
 
 pytestmark = pytest.mark.slow
 MANAGERS = {"Darwin": "brew", "Windows": "winget"}
@@ -34,7 +34,9 @@ def machine(fake_machine, monkeypatch, kind):
     monkeypatch.setattr(system.platform, "system", lambda: kind)
     monkeypatch.setattr(system.platform, "release", lambda: "11")
     monkeypatch.setattr(system.platform, "mac_ver", lambda: ("15.1", ("", "", ""), "arm64"))
-    monkeypatch.setattr(examined, "_ports", lambda: (Port("COM3" if kind == "Windows" else "/dev/cu.usbmodem1", True),))
+    monkeypatch.setattr(
+        examined, "_ports", lambda: (SerialPort("COM3" if kind == "Windows" else "/dev/cu.usbmodem1", True),)
+    )
     monkeypatch.setattr(system.sys, "executable", r"C:\Program Files\Python\python.exe")
     monkeypatch.setattr(commands, "IS_WINDOWS", kind == "Windows")
     monkeypatch.setattr(commands, "SCRIPTS", "bin")

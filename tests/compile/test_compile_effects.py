@@ -13,7 +13,7 @@ from campaign import sized
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.resources import script
 from opwest.bundles.checks import check_effects
-from opwest.bundles.image import Unit
+from opwest.bundles.image import CompileUnit
 from opwest.bundles.toolchain import Libraries, Library
 from opwest.cli.main import main
 from opwest.model.types.builds import SourceFile, TargetBuild
@@ -188,7 +188,9 @@ def test_compiled_operators_and_bundles_agree(compiled):
     assert judged(messages.splitlines()) == wanted(libc)
     faults = Diagnostics()
     units = [
-        Unit(Path(f"{name}.o"), read_member(name, (folder / f"{name}.o").read_bytes()), f"{name}.c", Location("m.yaml"))
+        CompileUnit(
+            Path(f"{name}.o"), read_member(name, (folder / f"{name}.o").read_bytes()), f"{name}.c", Location("m.yaml")
+        )
         for name in CALLS
     ]
     sources = tuple(SourceFile(Path(f"{name}.c"), b"", True) for name in CALLS)

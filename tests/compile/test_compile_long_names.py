@@ -8,7 +8,7 @@ from campaign import sized
 from golden_support import generate_quickly
 from opwest.base.diagnostics import Diagnostics
 from opwest.cli.main import main
-from opwest.model.types.c_names import MOST_CHARACTERS
+from opwest.model.types.c_names import MAX_CHARACTERS
 from opwest.pipeline import run
 from opwest.project.request import Request
 from opwest.runs.connection import write_services
@@ -21,8 +21,8 @@ KINDS = {
 }  # fmt: skip
 """The names of a manifest by kind, as they are short."""
 LENGTHS = sized(
-    {"model": (1, 40, 52, 55, 57, 59, 70, MOST_CHARACTERS), "all": (1, 17, 53, 56, 58, 99)},
-    dict.fromkeys((*KINDS, "all"), (1, 2, 17, 40, *range(52, 60), 62, 70, 99, 127, MOST_CHARACTERS)),
+    {"model": (1, 40, 52, 55, 57, 59, 70, MAX_CHARACTERS), "all": (1, 17, 53, 56, 58, 99)},
+    dict.fromkeys((*KINDS, "all"), (1, 2, 17, 40, *range(52, 60), 62, 70, 99, 127, MAX_CHARACTERS)),
 )
 """By kind: lines are broken near column 100."""
 
@@ -108,20 +108,20 @@ def test_names_of_each_length_compile(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "label"])
 def test_longer_names_are_refused(kind, tmp_path):
-    length = MOST_CHARACTERS + 1
-    names = named(MOST_CHARACTERS, [])
+    length = MAX_CHARACTERS + 1
+    names = named(MAX_CHARACTERS, [])
     names[kind] = "n" * length
     faults = Diagnostics()
     run(Request((write(tmp_path / "source", names),)), faults, "plan")
     first = next(one for one in faults if f"has {length} characters" in one.message)
     assert f"name '{'n' * 30}...' has {length} characters" in first.message
-    assert first.expected == f"at most {MOST_CHARACTERS}"
+    assert first.expected == f"at most {MAX_CHARACTERS}"
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_names_of_5000_characters_are_refused(kind, tmp_path, capsys):
     """YAML has no such keys: the reader of YAML refuses them. Labels are texts of any length."""
-    names = named(MOST_CHARACTERS, [])
+    names = named(MAX_CHARACTERS, [])
     names[kind] = "n" * 5000
     path = write(tmp_path / "source", names)
     assert main(["check", str(path)]) == (kind != "label")

@@ -17,7 +17,7 @@ from opwest.compiler.output.emit import emit_program
 from opwest.compiler.semantics.fixed_point import Rounding
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
-from opwest.tuning.tune import Offer, offers, offers_text
+from opwest.tuning.tune import PlacementOffer, offers, offers_text
 from requirements_support import need
 
 CORES = {"portable": "cortex-m0plus", "mla": "cortex-m3", "dsp": "cortex-m4", "mve": "cortex-m55"}
@@ -161,7 +161,9 @@ def test_a_fully_connected_layer_loads_its_weights_once(tmp_path, core, variant,
 
 
 def test_table_of_offers():
-    text = offers_text([Offer("0", "dsp-bytes", 1000, 250), Offer("1", "portable", 10, 5000)], "cortex-m7", 2)
+    text = offers_text(
+        [PlacementOffer("0", "dsp-bytes", 1000, 250), PlacementOffer("1", "portable", 10, 5000)], "cortex-m7", 2
+    )
     assert text.splitlines() == [
         "constants in RAM (cortex-m7; 2 wait states for each load from flash, without a cache; counted in QEMU)",
         "  layer  variant    loads  cycles saved  bytes of RAM",

@@ -14,7 +14,7 @@ from opwest.report.figures import HEAD, MAP_HEIGHT, map_row, part, timeline_rows
 from opwest.report.memory_map import live_bytes
 from opwest.report.page import page
 from opwest.report.sizes import ram_rows
-from opwest.report.timeline import MOST_STEPS, Edge, edges_of, graph_row
+from opwest.report.timeline import MAX_STEPS, Edge, edges_of, graph_row
 from report_support import buffer, examined, example, model, report_of, step
 
 # --- Geometry: the drawing equals the plan
@@ -286,9 +286,9 @@ def test_states_last_from_run_to_run() -> None:
 
 
 def test_only_small_graphs_are_on_the_page() -> None:
-    large = made(*[("x", f"t{i}") for i in range(MOST_STEPS + 1)])
+    large = made(*[("x", f"t{i}") for i in range(MAX_STEPS + 1)])
     assert graph_row(large) is None
-    assert f"more than {MOST_STEPS} steps is not drawn" in page(report_of(large))
+    assert f"more than {MAX_STEPS} steps is not drawn" in page(report_of(large))
     assert graph_row(model([], [])) is None
     shown = page(example())  # the graph, and the quantisation of inputs
     assert "7 add" in shown and "conv_weighed, dense_weighed → scores" in shown

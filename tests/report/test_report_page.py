@@ -14,7 +14,7 @@ from golden_support import GOLDEN, copy_project
 from opwest.report import data
 from opwest.report.changes import compare
 from opwest.report.files import DATA_ID, to_json
-from opwest.report.page import DARK, KINDS, LIGHT, MOST_ROWS, page, pretty_json
+from opwest.report.page import DARK, KINDS, LIGHT, MAX_ROWS, page, pretty_json
 from opwest.report.picture import picture
 from report_support import HOSTILE, buffer, example, hostile, measured_example, model, report_of, step
 from wcag import contrast
@@ -213,7 +213,7 @@ def test_page_of_thousands_of_buffers_is_small() -> None:
     reported = re.sub(r"\s+", " ", read.text)
     assert "Only the 400 buffers with the largest area (bytes × steps) have outlines and names." in reported
     assert "The other 9,600 are drawn without names" in reported
-    assert f"{count - MOST_ROWS:,} more rows not shown" in reported
+    assert f"{count - MAX_ROWS:,} more rows not shown" in reported
 
 
 @pytest.mark.parametrize("scheme", [LIGHT, DARK], ids=["light", "dark"])

@@ -7,7 +7,7 @@ import os
 from itertools import islice
 from pathlib import Path
 
-_MOST = 10_000
+_MAX_COUNT = 10_000
 """The entries of a directory that are compared."""
 _ALIKE = 0.8
 """The least similarity of two names (difflib's ratio): conv.o and conv.c are alike, missing.o and state.o are not."""
@@ -39,7 +39,7 @@ def _names(folder: Path) -> list[str]:
     """Return the names in a directory; none if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
-            return sorted(entry.name for entry in islice(entries, _MOST))
+            return sorted(entry.name for entry in islice(entries, _MAX_COUNT))
     except (OSError, ValueError):
         return []
 

@@ -25,7 +25,7 @@ from opwest.bundles.format import (
     Content,
     pack,
 )
-from opwest.bundles.image import ImageBuilder, Unit, descriptor_of, facts_of, foreign_sections, image_of
+from opwest.bundles.image import CompileUnit, ImageBuilder, descriptor_of, facts_of, foreign_sections, image_of
 from opwest.bundles.llext import relocatable_image
 from opwest.bundles.slots import Slot
 from opwest.bundles.toolchain import Toolchain, toolchain_of
@@ -110,7 +110,7 @@ def _build_for(one: Examination, name: str | None, faults: Diagnostics) -> tuple
     return model.builds[0], declared.get(known) or make_target(known, named_targets()[known])
 
 
-def sbom_of(units: Sequence[Unit]) -> str:
+def sbom_of(units: Sequence[CompileUnit]) -> str:
     """Return the lines `SHA-256  bytes  name  compiler` of the objects of the manifest."""
     rows = [
         f"{unit.digest}  {len(unit.member.content)}  {_word(unit.origin)}  {_compiler(unit.member.content)}\n"

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Collection, Iterator, Sequence
 
 from opwest.base.diagnostics import Diagnostics, Location
-from opwest.bundles.image import Unit, named_symbols
+from opwest.bundles.image import CompileUnit, named_symbols
 from opwest.bundles.toolchain import Libraries
 from opwest.model.types.builds import TargetBuild
 from opwest.model.types.c_names import CNames
@@ -66,7 +66,7 @@ def check_vectors(model: Model, faults: Diagnostics) -> None:
         )
 
 
-def check_effects(units: Sequence[Unit], build: TargetBuild, faults: Diagnostics) -> set[tuple[str, str]]:
+def check_effects(units: Sequence[CompileUnit], build: TargetBuild, faults: Diagnostics) -> set[tuple[str, str]]:
     """Report the effects of compiled sources, as `opwest check` reports those of objects.
 
     Return the reported functions, each with the file that calls it.
@@ -84,7 +84,7 @@ def check_effects(units: Sequence[Unit], build: TargetBuild, faults: Diagnostics
 def check_linked(
     elf: Elf,
     model: Model,
-    units: Sequence[Unit],
+    units: Sequence[CompileUnit],
     libraries: Libraries,
     known: Collection[tuple[str, str]],
     faults: Diagnostics,
@@ -111,7 +111,7 @@ def check_linked(
         _check_start(unit, faults)
 
 
-def _check_start(unit: Unit, faults: Diagnostics) -> None:
+def _check_start(unit: CompileUnit, faults: Diagnostics) -> None:
     """Report functions that run when a program starts."""
     if unit.origin is None:
         return
@@ -170,15 +170,15 @@ class _Blame:
     """Finds the operators that need a symbol."""
 
     def __init__(
-        self, model: Model, units: Sequence[Unit], libraries: Libraries, known: Collection[tuple[str, str]]
+        self, model: Model, units: Sequence[CompileUnit], libraries: Libraries, known: Collection[tuple[str, str]]
     ) -> None:
         self.known = known
         self.model = model
         self.units = units
         self.libraries = libraries
         self.defined = {name: unit for unit in units for name in unit.member.defined}
-        self.own: list[tuple[Unit, str]] = []
-        self.called: dict[tuple[Unit, str], list[str]] = {}
+        self.own: list[tuple[CompileUnit, str]] = []
+        self.called: dict[tuple[CompileUnit, str], list[str]] = {}
         self.unknown: list[str] = []
 
     def add(self, symbol: str, what: str) -> None:

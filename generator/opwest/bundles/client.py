@@ -15,9 +15,9 @@ from opwest.bundles.link import DONE, NO_SLOT, REFUSED, RUNNING, BundleLink, Fie
 from opwest.runs.link import LinkError, LostError
 from opwest.runs.progress import StageProgress
 
-_SHORTEST, _LONGEST = 0.1, 2.0
+_SHORTEST, _MAX_LENGTH = 0.1, 2.0
 """Seconds to wait for one response before the request is sent again."""
-_LONGEST_JOB = 20
+_MAX_JOB_LENGTH = 20
 """The longest job, in multiples of the timeout."""
 _RESTARTS = 8
 """How often an upload may begin again, or a question be repeated: the board restarted, or another host interfered."""
@@ -61,7 +61,7 @@ class BundleClient:
         self._progress = progress
         self._reconnects = reconnects
         self._number = 0
-        self._wait = _LONGEST
+        self._wait = _MAX_LENGTH
         self._heard = time.monotonic()  # the latest usable response, or the begin of waiting for one
         self._losses = 0  # since the latest usable response
         self._link = connect()
@@ -129,7 +129,7 @@ class BundleClient:
                 self._late(f"the end of another host's command, before '{job.title}'")
                 time.sleep(_SHORTEST)
             lasted = time.monotonic() - begin
-            if lasted > _LONGEST_JOB * self._timeout:
+            if lasted > _MAX_JOB_LENGTH * self._timeout:
                 raise LinkError(
                     f"{self.device}: '{job.title}' has not ended after {lasted:.0f} s",
                     "a thread of the application may hold the model (opwest_session_hold), or never sleep; "
@@ -235,10 +235,10 @@ class BundleClient:
             self._connect_again(error, awaited)
             return None
         if found is None:
-            self._wait = min(_LONGEST, 2 * self._wait)
+            self._wait = min(_MAX_LENGTH, 2 * self._wait)
         else:
             lasted = time.monotonic() - begin
-            self._wait = min(_LONGEST, max(_SHORTEST, 0.5 * self._wait, 4 * lasted))
+            self._wait = min(_MAX_LENGTH, max(_SHORTEST, 0.5 * self._wait, 4 * lasted))
         return found
 
     def _connect_again(self, lost: LostError, awaited: str) -> None:
@@ -264,7 +264,7 @@ class BundleClient:
                         "plug in the board and repeat the command: an upload of the same file continues",
                     ) from lost
                 time.sleep(_SHORTEST)
-        self._wait = _LONGEST
+        self._wait = _MAX_LENGTH
         self.info = self._ready()
         self._heard = time.monotonic()
 

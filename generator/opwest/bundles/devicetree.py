@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 )
 _SIMULATED = "zephyr,sim-flash"
 _SUBPARTITIONS = "fixed-subpartitions"
-_MOST_NODES = 100_000
+_MAX_NODES = 100_000
 
 
 class TreeError(Exception):
@@ -174,7 +174,7 @@ def _nodes(text: str) -> list[Node]:
             node = _opened(words, node, root, line)
             if node is not root:
                 found.append(node)
-            if len(found) > _MOST_NODES:
+            if len(found) > _MAX_NODES:
                 raise TreeError("the devicetree has too many nodes", line)
             words = []
         elif token == "}":

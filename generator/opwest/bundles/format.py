@@ -19,7 +19,7 @@ IMAGE_ALIGN = 64
 """The alignment of the image in the file and of slots, bytes."""
 SIGNED_ALIGN = 16
 """The signed part ends at a multiple of it."""
-MOST_SIGNATURES = 4
+MAX_SIGNATURES = 4
 NAME_SIZE = 48
 """Bytes of the name of a model, with at least one zero."""
 LINKED, LLEXT = 0, 1
@@ -28,7 +28,7 @@ FLOAT_ABI_NAMES = ("the only one of the machine", "soft", "hard", "single", "dou
 """enum opwest_float_abi."""
 ED25519 = 1
 LAYOUT_STEPS, LAYOUT_SHORT_ENUMS = 0x1, 0x2
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 """The largest file that is read."""
 
 _HEADER = struct.Struct("<4sHHIIQIIIIIIQ32s48s")
@@ -222,7 +222,7 @@ def _signatures(data: bytes, length: int) -> tuple[Signature, ...]:
     if len(block) < _BLOCK.size:
         raise BundleError(f"truncated: {len(block)} bytes follow the signed part")
     magic, count, reserved = _BLOCK.unpack_from(block)
-    if magic != SIGNATURES_MAGIC or reserved or not 1 <= count <= MOST_SIGNATURES:
+    if magic != SIGNATURES_MAGIC or reserved or not 1 <= count <= MAX_SIGNATURES:
         raise BundleError("the block of signatures is damaged")
     if len(block) != _BLOCK.size + count * _SIGNATURE.size:
         raise BundleError(
@@ -265,12 +265,12 @@ def read_bundle(path: Path) -> Bundle:
     """Return a bundle. Raises OpwestError for an unusable file."""
     try:
         with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
         message = f"cannot read the file: {error.strerror}"
         raise OpwestError([Diagnostic("error", message, Location(str(path)))]) from error
-    if len(data) > MOST_BYTES:
-        message = f"the file has more than {MOST_BYTES} bytes"
+    if len(data) > MAX_BYTES:
+        message = f"the file has more than {MAX_BYTES} bytes"
         raise OpwestError([Diagnostic("error", message, Location(str(path)), "a bundle")])
     try:
         return unpack(data)

@@ -117,7 +117,7 @@ _DISCARDED = """SECTIONS
 """
 
 
-class Unit(NamedTuple):
+class CompileUnit(NamedTuple):
     """An object of the link; `origin` is the file of the manifest for one with operators."""
 
     path: Path
@@ -142,7 +142,7 @@ class ImageBuilder:
         self.work = work
         self.sources = Path(model.manifest).parent
         self.runtime = resource("zephyr_module")
-        self.units: list[Unit] = []
+        self.units: list[CompileUnit] = []
 
     def compile(self, *, steps: bool) -> None:
         """Compile all sources, and add the objects of the manifest; `steps`: run reports the end of each step."""
@@ -191,7 +191,7 @@ class ImageBuilder:
         for item in self.build.objects:
             path = self.folder / "objects" / target / item.path
             member = read_member(str(item.path), item.content)
-            self.units.append(Unit(path, member, str(item.path), self._location_of(member)))
+            self.units.append(CompileUnit(path, member, str(item.path), self._location_of(member)))
 
     def _location_of(self, member: Member) -> Location:
         """Return the place of the first operator of an object; that of the model without one."""
@@ -215,7 +215,7 @@ class ImageBuilder:
         maps = [f"-ffile-prefix-map={path}=." for path in (self.folder, self.runtime, self.sources.resolve())]
         words = [*self.chain.machine, *headers, *self.chain.options, *_COMMON, *maps, *extra]
         self.chain.run([*words, "-c", str(source), "-o", str(target)])
-        self.units.append(Unit(target, read_member(target.name, target.read_bytes()), origin, at))
+        self.units.append(CompileUnit(target, read_member(target.name, target.read_bytes()), origin, at))
 
     def libraries(self) -> Libraries:
         """Return the libraries that the linker searches."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from opwest.base import commands
 from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
-from opwest.bundles.format import MOST_SIGNATURES, Bundle, Signature
+from opwest.bundles.format import MAX_SIGNATURES, Bundle, Signature
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -19,7 +19,7 @@ PACKAGE = "cryptography>=42"
 """The extra `bundle` of pyproject.toml, which requirements.txt of the Zephyr module lacks: signing builds are few."""
 _KEY_ID = 8
 """Bytes that identify a key."""
-_LARGEST = 1 << 16
+_MAX_BYTES = 1 << 16
 """Bytes of a file with a key."""
 _NEW_KEY = "openssl genpkey -algorithm ed25519 -out key.pem"
 _PUBLIC = "openssl pkey -in key.pem -pubout -out public.pem"
@@ -104,12 +104,12 @@ def read_public_keys(paths: Sequence[Path], faults: Diagnostics) -> list[Ed25519
 def _read(path: Path, faults: Diagnostics) -> bytes | None:
     try:
         with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
+            data = file.read(_MAX_BYTES + 1)
     except OSError as error:
         faults.error(f"cannot read the key: {error.strerror}", Location(str(path)))
         return None
-    if len(data) > _LARGEST:
-        faults.error(f"the file of a key has more than {_LARGEST} bytes", Location(str(path)))
+    if len(data) > _MAX_BYTES:
+        faults.error(f"the file of a key has more than {_MAX_BYTES} bytes", Location(str(path)))
         return None
     return data
 
@@ -132,9 +132,9 @@ def sign(signed: bytes, keys: Sequence[Ed25519PrivateKey], earlier: Sequence[Sig
     own = {key_id(raw_key(key.public_key())): key for key in keys}
     kept = [one for one in earlier if one.key not in own]
     made = [Signature(name, key.sign(signed)) for name, key in own.items()]
-    if len(kept) + len(made) > MOST_SIGNATURES:
+    if len(kept) + len(made) > MAX_SIGNATURES:
         message = f"the bundle would have {len(kept) + len(made)} signatures"
-        raise OpwestError([Diagnostic("error", message, expected=f"at most {MOST_SIGNATURES}")])
+        raise OpwestError([Diagnostic("error", message, expected=f"at most {MAX_SIGNATURES}")])
     return [*kept, *made]
 
 

@@ -130,7 +130,7 @@ DEFAULT_GROUP = 28536
 """CONFIG_OPWEST_BUNDLE_SMP_GROUP of the runtime."""
 
 _INFO, _JOB, _PART = range(3)
-_LARGEST = {"off": 0xFFFFFFFF, "check": 0xFFFFFFFF, "data": b""}
+_MAX_VALUES = {"off": 0xFFFFFFFF, "check": 0xFFFFFFFF, "data": b""}
 
 
 class SmpBundleLink:
@@ -146,7 +146,7 @@ class SmpBundleLink:
     @property
     def space(self) -> int:
         """The largest part of a file in a request, bytes."""
-        return self._connection.space(_LARGEST)
+        return self._connection.space(_MAX_VALUES)
 
     def info(self, seconds: float) -> Info | None:
         """Return what the firmware supports; None also before the application serves bundles."""

@@ -16,7 +16,7 @@ from opwest.model.types.builds import Target, TargetBuild
 from opwest.objects.targets import processors
 from opwest.project.request import Examination, of_variant
 
-_LARGEST = 1 << 28
+_MAX_BYTES = 1 << 28
 _LAUNCHERS = ("ccache", "sccache", "distcc")
 _WITH_VALUE = ("-o", "-c", "-MF", "-MT", "-MQ", "-x")
 """Options whose next word is dropped with them."""
@@ -44,7 +44,7 @@ def configuration(folder: Path) -> dict[str, str]:
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_size > _LARGEST:
+        if path.stat().st_size > _MAX_BYTES:
             raise OpwestError([Diagnostic("error", "the file is too large", Location(str(path)))])
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:

@@ -13,7 +13,7 @@ from opwest.base.result import Result
 from opwest.bundles.build import BundleRequest, Made, check_choice, make_bundle
 from opwest.bundles.explanation import as_json
 from opwest.bundles.format import (
-    MOST_SIGNATURES,
+    MAX_SIGNATURES,
     is_bundle,
     read_bundle,
     unpack,
@@ -122,8 +122,8 @@ def _make(options: argparse.Namespace, faults: Diagnostics) -> Result:
         )
     if options.key and options.unsigned:
         faults.error("--unsigned excludes --key")
-    if len(options.key) > MOST_SIGNATURES:
-        faults.error(f"{len(options.key)} keys are given", expected=f"at most {MOST_SIGNATURES}")
+    if len(options.key) > MAX_SIGNATURES:
+        faults.error(f"{len(options.key)} keys are given", expected=f"at most {MAX_SIGNATURES}")
     complete = not faults.has_errors
     version = _version(options.model_version, faults)
     slot = read_slot(options.slot, options.build, faults) if options.slot is not None else None

@@ -17,7 +17,7 @@ from opwest.compiler import request as models
 from opwest.frontends.vela import request as vela
 from opwest.imports import trained_child as models_child
 from opwest.imports import vela_child
-from opwest.model.types.c_names import MOST_CHARACTERS, fault_of_name
+from opwest.model.types.c_names import MAX_CHARACTERS, fault_of_name
 from opwest.model.types.dtypes import DTYPES
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _check_name(options: argparse.Namespace, faults: Diagnostics) -> None:
     if options.model is not None:
         reason = fault_of_name(options.model)
         if reason is not None:
-            shown = options.model if len(options.model) <= MOST_CHARACTERS else f"{options.model[:30]}..."
+            shown = options.model if len(options.model) <= MAX_CHARACTERS else f"{options.model[:30]}..."
             faults.error(f"model name {shown!r} {reason}")
             faults.raise_if_errors()
 

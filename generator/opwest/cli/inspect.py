@@ -25,13 +25,13 @@ from opwest.objects.report import Requirement, as_json, as_text
 from opwest.objects.targets import named_targets
 
 _HEAD = ("object", "kind", "target", "exportable", "code", "constant", "state", "operators' stack")
-_LONGEST_NAME = 80
+_MAX_NAME_LENGTH = 80
 
 
 def _cell(value: object) -> str:
     """Return a value as text; a long path is shortened to its end."""
     text = "-" if value is None else printable(str(value))
-    return text if len(text) <= _LONGEST_NAME else "…" + text[1 - _LONGEST_NAME :]
+    return text if len(text) <= _MAX_NAME_LENGTH else "…" + text[1 - _MAX_NAME_LENGTH :]
 
 
 def table(rows: Sequence[dict[str, Any]], most: int = 24) -> str:

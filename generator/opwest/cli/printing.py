@@ -93,7 +93,7 @@ def wrapped(text: str, width: int, first: int, indent: int) -> str:
     return "\n".join(lines)
 
 
-_LARGEST = 64 << 20
+_MAX_BYTES = 64 << 20
 """Bytes of a file that is read for an excerpt; as the largest manifest."""
 _BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
 """The line breaks of YAML 1.1 (section 4.2), which PyYAML counts."""
@@ -143,7 +143,7 @@ class Excerpts:
 def _read(path: Path) -> bytes | None:
     """Return the content of a regular file, None if it cannot be read."""
     try:
-        return path.read_bytes() if path.is_file() and path.stat().st_size <= _LARGEST else None
+        return path.read_bytes() if path.is_file() and path.stat().st_size <= _MAX_BYTES else None
     except OSError:
         return None
 

@@ -52,7 +52,7 @@ _MACHINE = re.compile(r"^(\S+)\s", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Port:
+class SerialPort:
     """A serial device of a board."""
 
     name: str
@@ -77,7 +77,7 @@ class Machine:
     """Why ZEPHYR_BASE is not usable."""
     sdks: tuple[Sdk, ...]
     selection: Selection
-    ports: tuple[Port, ...] | None
+    ports: tuple[SerialPort, ...] | None
     """The USB serial devices; None if pyserial is missing."""
 
     @property
@@ -152,7 +152,7 @@ def _compiler_words() -> tuple[str, ...]:
         return (os.environ["CC"],)
 
 
-def _ports() -> tuple[Port, ...] | None:
+def _ports() -> tuple[SerialPort, ...] | None:
     try:
         from opwest.runs.ports import serial_devices
 
@@ -167,5 +167,5 @@ def _ports() -> tuple[Port, ...] | None:
         if sys.platform != "win32":
             with contextlib.suppress(OSError):
                 usable = os.access(name, os.R_OK | os.W_OK)
-        ports.append(Port(name, usable))
+        ports.append(SerialPort(name, usable))
     return tuple(ports)

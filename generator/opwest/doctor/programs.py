@@ -17,7 +17,7 @@ from opwest.base.frozen_dataclass import dataclass
 
 SECONDS = 5.0
 """The time limit. The first start of a program can take seconds, for example under a virus scanner."""
-_MOST_TEXT = 1 << 16
+_MAX_TEXT = 1 << 16
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _VERSION = re.compile(r"(?<![\w.])v?(\d+(?:\.\d+)+)")
 
@@ -104,7 +104,7 @@ def _run(key: str, path: str, command: Command, end: float, answers: dict[str, A
         _end(process)
         answers[key] = Answer(path, fault=_silent(round(time.monotonic() - began)))
         return
-    output = "\n".join(part.strip() for part in (out, err) if part.strip())[:_MOST_TEXT]
+    output = "\n".join(part.strip() for part in (out, err) if part.strip())[:_MAX_TEXT]
     fault = None
     if process.returncode != 0:
         last = _reason(err or out)

@@ -26,7 +26,7 @@ _HEADER = f"""\
 # `opwest check` lists the marks with the accepted values. Verify values marked "guessed". `*x` repeats the value `&x`.
 version: 1
 """
-_MOST_LEFT_OUT = 100
+_MAX_LEFT_OUT = 100
 
 
 def draft_text(model: str, selection: Selection, run: Sketch) -> str:
@@ -146,10 +146,10 @@ def _operators(selection: Selection, shapes: _Shapes) -> Iterator[str]:
     left = list(selection.left_out.items())
     if left:
         yield "# Functions that are not operators:"
-        for symbol, reason in left[:_MOST_LEFT_OUT]:
+        for symbol, reason in left[:_MAX_LEFT_OUT]:
             yield from comment(f"- {symbol}: {reason}", hanging="  ")
-        if len(left) > _MOST_LEFT_OUT:
-            yield f"# - and {len(left) - _MOST_LEFT_OUT} more"
+        if len(left) > _MAX_LEFT_OUT:
+            yield f"# - and {len(left) - _MAX_LEFT_OUT} more"
 
 
 def _operator(operator: Chosen, shapes: _Shapes) -> Iterator[str]:

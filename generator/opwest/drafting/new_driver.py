@@ -16,7 +16,7 @@ from opwest.model.types.c_names import fault_of_name
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _COMPATIBLE: Final = re.compile(r"(?P<vendor>[a-z0-9][a-z0-9-]*),[a-z0-9][a-z0-9._-]*")
-_MOST_LETTERS: Final = 32
+_MAX_LETTERS: Final = 32
 _RESERVED: Final = "opwest"
 
 
@@ -37,8 +37,8 @@ class DriverNames:
 
 def driver_names(name: str, compatible: str | None, faults: Diagnostics) -> DriverNames:
     """Check the names of a new driver; report each fault. Without a compatible it is `vnd,NAME`, of no real vendor."""
-    form = f"at most {_MOST_LETTERS} lower-case letters, digits and single underscores, such as my_npu"
-    if not _NAME.fullmatch(name) or len(name) > _MOST_LETTERS:
+    form = f"at most {_MAX_LETTERS} lower-case letters, digits and single underscores, such as my_npu"
+    if not _NAME.fullmatch(name) or len(name) > _MAX_LETTERS:
         faults.error(f"invalid name {name!r} of a driver", expected=form)
     elif reason := fault_on_windows(name):
         faults.error(f"Windows does not permit files with the name {name!r}: {reason}", hint="choose another name")

@@ -331,7 +331,7 @@ _STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
 _TAG = re.compile(rb"\b(?:struct|union)\s+([A-Za-z_]\w*)\s*\{")
 _TYPEDEF = re.compile(rb"\}\s*([A-Za-z_]\w*)\s*;")
 _STOP = re.compile(rb"[;}]")
-_LONGEST_REMARK = 60
+_MAX_REMARK_LENGTH = 60
 
 
 def from_source(source: CSource) -> dict[str, Signature]:
@@ -475,5 +475,5 @@ def _descriptions(comment: str) -> dict[str, str]:
     found = {}
     for name, words in re.findall(r"[@\\]param(?:\[[\w,]*\])?\s+(\w+)\s+([^@\\\n]+)", plain):
         comment = "".join(c for c in " ".join(words.split()) if c.isprintable())
-        found[name] = comment if len(comment) <= _LONGEST_REMARK else f"{comment[:_LONGEST_REMARK]}…"
+        found[name] = comment if len(comment) <= _MAX_REMARK_LENGTH else f"{comment[:_MAX_REMARK_LENGTH]}…"
     return found

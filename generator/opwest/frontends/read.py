@@ -19,7 +19,7 @@ TFLITE = (("tflite", "tflite"), ("flatbuffers", "flatbuffers"))
 ONNX = (("onnx", "onnx"),)
 MAGIC = b"TFL3"
 """The bytes 4 to 7 of a TFLite file."""
-_MOST_BYTES = 1 << 31
+_MAX_BYTES = 1 << 31
 _PART_BYTES = 1 << 20
 
 
@@ -29,11 +29,11 @@ def read_file(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
             # In parts: a read of the greatest size allocates that size for every file.
-            while len(content) <= _MOST_BYTES and (part := stream.read(_PART_BYTES)):
+            while len(content) <= _MAX_BYTES and (part := stream.read(_PART_BYTES)):
                 content += part
     except OSError as error:
         raise fault(f"cannot read the model: {error.strerror}", str(path), hint=hint_for(path)) from None
-    if len(content) > _MOST_BYTES:
+    if len(content) > _MAX_BYTES:
         raise fault("the file has more than 2 GiB", str(path), "a model of at most 2 GiB")
     return bytes(content)
 

@@ -15,7 +15,7 @@ from opwest.compiler.names import free_name
 from opwest.manifest.load import MAX_BYTES
 from opwest.manifest.located import Items
 from opwest.manifest.located import Mapping as Located
-from opwest.manifest.placeholders import report_marks
+from opwest.manifest.placeholders import report_placeholders
 from opwest.manifest.schema import check_schema, check_version, expected_at
 from opwest.manifest.yaml_reader import read_yaml
 from opwest.model.inputs.headers import includes, normal
@@ -24,7 +24,7 @@ KEYS = ("objects", "operators", "externals", "targets", "devices")
 """The sections of a snippet."""
 _IGNORED = ("version", "model", "convention")
 """The keys that a snippet can have besides; `convention` is the default for its operator."""
-_MOST_FILE_BYTES = 256 << 20
+_MAX_FILE_BYTES = 256 << 20
 _SOURCES = (".c", ".h", ".cc", ".cpp", ".cxx")
 
 
@@ -98,7 +98,7 @@ def _conforms(snippet: Located, faults: Diagnostics) -> bool:
     tensor = {"dtype": "int8", "shape": [1]}
     run = {"inputs": {"x": tensor}, "outputs": {"y": tensor}, "steps": [{"call": "f", "args": []}]}
     snippet.update({"version": 1, "model": "snippet", "run": run})
-    marks = report_marks(snippet, faults, expected_at)
+    marks = report_placeholders(snippet, faults, expected_at)
     return check_schema(snippet, faults, marks) and not faults.has_errors
 
 
@@ -195,15 +195,15 @@ class _Copies:
             file = self._root / path
             try:
                 with file.open("rb") as stream:
-                    content = stream.read(_MOST_FILE_BYTES + 1)
+                    content = stream.read(_MAX_FILE_BYTES + 1)
             except OSError as error:
                 hint = path_suggestions.hint_for(file, name)
                 self._faults.error(
                     f"cannot read {name!r}: {error.strerror}", where, expected="an existing file", hint=hint
                 )
                 return name
-            if len(content) > _MOST_FILE_BYTES:
-                self._faults.error(f"{name!r} is too large", where, expected=f"at most {_MOST_FILE_BYTES} bytes")
+            if len(content) > _MAX_FILE_BYTES:
+                self._faults.error(f"{name!r} is too large", where, expected=f"at most {_MAX_FILE_BYTES} bytes")
             self.files[f"{self._folder}/{path}"] = content
             if path.endswith(_SOURCES):
                 self._add_headers(PurePosixPath(path), content, [one for one in folders if one is not None])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-LARGEST = 1 << 30
+MAX_BYTES = 1 << 30
 """Bytes of one array. A small .npz file can expand to any size."""
 _END_RECORD = 22
 """Bytes of the end record of a ZIP archive without its comment."""
@@ -129,8 +129,8 @@ def _member(path: Path, key: str, archive: ZipFile, info: ZipInfo) -> NDArray[np
     import numpy as np  # see load_numpy
 
     where = f"array {key!r} in {path.name!r}"
-    if info.file_size > LARGEST:
-        raise ArrayError(f"{where} has {info.file_size} bytes", f"at most {LARGEST} bytes")
+    if info.file_size > MAX_BYTES:
+        raise ArrayError(f"{where} has {info.file_size} bytes", f"at most {MAX_BYTES} bytes")
     with archive.open(info) as content:
         array: NDArray[np.generic] = np.lib.format.read_array(content, allow_pickle=False)
         _check_end(where, content)

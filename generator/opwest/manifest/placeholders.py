@@ -13,7 +13,7 @@ from opwest.manifest.located import Items, Mapping
 
 MARK = "FILL_IN"
 Path = tuple[str | int, ...]
-_MOST_LINES = 20
+_MAX_LINES = 20
 
 
 def is_mark(value: Any) -> bool:
@@ -38,7 +38,7 @@ class Mark:
         return spelled(self.path) + (f" ({self.text})" if self.text != MARK else "")
 
 
-def report_marks(manifest: Mapping, faults: Diagnostics, expected: Callable[[Path], str | None]) -> set[Path]:
+def report_placeholders(manifest: Mapping, faults: Diagnostics, expected: Callable[[Path], str | None]) -> set[Path]:
     """Report every placeholder, those of one kind together; return the paths of placeholder values and names.
 
     `expected` returns the text for `expected:` at a path, or None.
@@ -57,7 +57,7 @@ def report_marks(manifest: Mapping, faults: Diagnostics, expected: Callable[[Pat
         found = f"{first.words} is not filled in"
         if others:
             lines = list(dict.fromkeys(str(other.location.line) for other in others))
-            shown = ", ".join(lines[:_MOST_LINES]) + (", …" if len(lines) > _MOST_LINES else "")
+            shown = ", ".join(lines[:_MAX_LINES]) + (", …" if len(lines) > _MAX_LINES else "")
             many = f"{len(others)} other{'s' if len(others) > 1 else ''}"
             found += f", and {many} (line{'s' if len(lines) > 1 else ''} {shown})"
         faults.error(found, first.location, expected=allowed, hint=hint)

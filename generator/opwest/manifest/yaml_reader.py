@@ -18,7 +18,7 @@ from opwest.manifest.located import Items, Mapping, Position
 
 MAX_DEPTH = 64
 """Levels of nested collections; a valid manifest has at most eight."""
-MOST_BITS = 14_000
+MAX_BITS = 14_000
 """Bits of an integer. Python converts integers of at most 4,300 digits to text."""
 MAX_EXPANSION = 100_000
 """Values that aliases may add to a file: enough to share a shape a thousand times."""
@@ -203,11 +203,11 @@ class _Builder:
             value = self.loader.construct_object(yaml.ScalarNode(tag, event.value, event.start_mark, event.end_mark))
         except (ValueError, OverflowError, yaml.YAMLError):
             self._fail(f"cannot convert {_shown(event.value)} to {tag.rsplit(':', 1)[1]}", event)
-        if isinstance(value, int) and value.bit_length() > MOST_BITS:  # jsonschema_rs accepts it for any type
+        if isinstance(value, int) and value.bit_length() > MAX_BITS:  # jsonschema_rs accepts it for any type
             self._fail(
                 f"{_shown(event.value)} is an integer of {value.bit_length()} bits",
                 event,
-                expected=f"at most {MOST_BITS} bits",
+                expected=f"at most {MAX_BITS} bits",
             )
         return value
 

@@ -55,8 +55,8 @@ _TYPES = frozenset(
     b"void char short int long float double signed unsigned _Bool bool struct union enum __int128 "
     b"__int128_t __uint128_t __fp16 __bf16 _Float16 typeof __typeof__".split()
 )
-_LONGEST_OLD_STYLE = 256  # tokens of parameter declarations; keeps the search linear
-_LONGEST_NAMESPACE = 64  # tokens of `namespace a::b`
+_MAX_OLD_STYLE_LENGTH = 256  # tokens of parameter declarations; keeps the search linear
+_MAX_NAMESPACE_LENGTH = 64  # tokens of `namespace a::b`
 _MACRO = re.compile(rb"[A-Z_][A-Z0-9_]*|__\w+")
 
 
@@ -231,7 +231,7 @@ def _opens_file_scope(tokens: list[Token], brace: int) -> bool:
     at = brace - 1
     if at >= 1 and tokens[at].kind == "string":
         return tokens[at - 1].text == b"extern"
-    first = max(0, brace - _LONGEST_NAMESPACE)
+    first = max(0, brace - _MAX_NAMESPACE_LENGTH)
     while at > first and (tokens[at].text in (b":", b"inline") or tokens[at].kind == "word"):
         if tokens[at].text == b"namespace":
             return True
@@ -277,7 +277,7 @@ def _old_style_parameters(tokens: list[Token], opening: int, closings: dict[int,
     plain = all(t.text == b"," or (t.kind == "word" and t.text not in _KEYWORDS) for t in names)
     if not names or not plain or end >= len(tokens) or tokens[end].kind != "word":
         return []
-    for at in range(end, min(end + _LONGEST_OLD_STYLE, len(tokens))):
+    for at in range(end, min(end + _MAX_OLD_STYLE_LENGTH, len(tokens))):
         if tokens[at].text == b"{":
             if tokens[at - 1].text != b";":
                 break

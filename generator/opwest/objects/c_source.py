@@ -90,7 +90,7 @@ def _declared(statement: Sequence[Token]) -> Iterator[str]:
         before = word
 
 
-LARGEST_SOURCE = 1 << 25
+MAX_SOURCE = 1 << 25
 SECONDS = 30.0
 INSIDE = """
     (declaration (storage_class_specifier) @storage)
@@ -145,8 +145,8 @@ def check_text(content: bytes, language: str) -> None:
     """Raise ObjectError for content that cannot be a source."""
     if b"\0" in content:
         raise ObjectError(f"not a {language} source: the file contains NUL bytes", f"{language} text in UTF-8")
-    if len(content) > LARGEST_SOURCE:
-        raise ObjectError(f"the {language} source has {len(content)} bytes", f"at most {LARGEST_SOURCE} bytes")
+    if len(content) > MAX_SOURCE:
+        raise ObjectError(f"the {language} source has {len(content)} bytes", f"at most {MAX_SOURCE} bytes")
 
 
 def parse(grammar: Language, text: bytes) -> Node:

@@ -31,7 +31,7 @@ _RISCV_RELAX = 51
 """R_RISCV_RELAX: a hint to the linker."""
 
 
-class Place(NamedTuple):
+class CallSite(NamedTuple):
     """A code location: a section and an offset in it."""
 
     section: int
@@ -44,8 +44,8 @@ class Function:
 
     name: str
     local: bool
-    place: Place
-    callees: frozenset[Place | str]
+    place: CallSite
+    callees: frozenset[CallSite | str]
     """Locations in the object, and names of undefined symbols."""
     indirect: bool
     """Whether it may make indirect calls."""
@@ -146,7 +146,7 @@ class _Reader:
         self.budget = _OVERLAP * len(elf.content)
         self.starts: dict[int, list[int]] = {}
         self.data: dict[int, list[tuple[int, bool]]] = {}
-        self.found: dict[Place, tuple[str, bool, int]] = {}
+        self.found: dict[CallSite, tuple[str, bool, int]] = {}
         for raw in self.symbols[1:]:
             self._note(raw)
         for starts in self.starts.values():
@@ -170,7 +170,7 @@ class _Reader:
             return
         if not name or (kind != _STT_FUNC and (local or kind != _STT_NOTYPE)):
             return
-        place = Place(raw.section, self._offset(raw))
+        place = CallSite(raw.section, self._offset(raw))
         old = self.found.get(place)
         if old is None:
             self.starts.setdefault(raw.section, []).append(place.offset)
@@ -188,7 +188,7 @@ class _Reader:
                         by_offset.setdefault(entry.offset, []).append(entry)
             yield self._function(name, self.found[place][1], place, end, entries[place.section])
 
-    def places(self) -> Iterator[tuple[Place, int, str]]:
+    def places(self) -> Iterator[tuple[CallSite, int, str]]:
         """Yield every function with its end."""
         for place, (name, _, size) in self.found.items():
             section = self.elf.sections[place.section]
@@ -200,17 +200,19 @@ class _Reader:
                 raise damaged("functions overlap")
             yield place, end, name
 
-    def _next(self, place: Place) -> int:
+    def _next(self, place: CallSite) -> int:
         starts = self.starts[place.section]
         index = bisect_right(starts, place.offset)
         return starts[index] if index < len(starts) else self.elf.sections[place.section].size
 
-    def _function(self, name: str, local: bool, place: Place, end: int, entries: Mapping[int, list[Entry]]) -> Function:
-        callees: set[Place | str] = set()
+    def _function(
+        self, name: str, local: bool, place: CallSite, end: int, entries: Mapping[int, list[Entry]]
+    ) -> Function:
+        callees: set[CallSite | str] = set()
         indirect = False
         for branch in self._branches(place, end):
             target = self._target(place.section, branch, entries)
-            if isinstance(target, Place):
+            if isinstance(target, CallSite):
                 inside = target.section == place.section and place.offset <= target.offset < end
                 if inside and not (branch.call and target == place):
                     continue
@@ -223,7 +225,7 @@ class _Reader:
                 callees.add(target)
         return Function(name, local, place, frozenset(callees), indirect)
 
-    def _target(self, section: int, branch: _Branch, entries: Mapping[int, list[Entry]]) -> Place | str | None:
+    def _target(self, section: int, branch: _Branch, entries: Mapping[int, list[Entry]]) -> CallSite | str | None:
         """Return the target of a branch, from its relocation or else its offset."""
         begin = branch.address
         if self.machine == "riscv":
@@ -235,9 +237,9 @@ class _Reader:
                 if self.machine == "riscv" and entry.type == _RISCV_RELAX:
                     continue
                 return self._symbol(entry, branch)
-        return None if branch.target is None else Place(section, branch.target)
+        return None if branch.target is None else CallSite(section, branch.target)
 
-    def _symbol(self, entry: Entry, branch: _Branch) -> Place | str | None:
+    def _symbol(self, entry: Entry, branch: _Branch) -> CallSite | str | None:
         if entry.symbol >= len(self.symbols):
             return None
         raw = self.symbols[entry.symbol]
@@ -246,19 +248,19 @@ class _Reader:
         if raw.section < 0 or not self.elf.sections[raw.section].flags & SHF_EXECINSTR:
             return None
         if raw.info & 15 != _STT_SECTION:
-            return Place(raw.section, self._offset(raw))
+            return CallSite(raw.section, self._offset(raw))
         return self._in_section(raw, entry, branch)
 
-    def _in_section(self, raw: RawSymbol, entry: Entry, branch: _Branch) -> Place | None:
+    def _in_section(self, raw: RawSymbol, entry: Entry, branch: _Branch) -> CallSite | None:
         """Return the location of a relocation relative to the start of a section."""
         if entry.addend is not None:
-            return Place(raw.section, entry.addend + (4 if self.machine == "x86-64" else 0))
+            return CallSite(raw.section, entry.addend + (4 if self.machine == "x86-64" else 0))
         if branch.target is None:
             return None
         # The instruction contains the addend: the decoder adds it to the address of the instruction.
-        return Place(raw.section, branch.target - (entry.offset if self.machine == "i386" else branch.address))
+        return CallSite(raw.section, branch.target - (entry.offset if self.machine == "i386" else branch.address))
 
-    def _branches(self, place: Place, end: int) -> Iterator[_Branch]:
+    def _branches(self, place: CallSite, end: int) -> Iterator[_Branch]:
         start = self.elf.sections[place.section].offset
         read = {"x86-64": _x86, "i386": _x86, "arm": _arm, "aarch64": _aarch64, "riscv": _riscv}[self.machine]
         for begin, stop in self.code(place, end):
@@ -269,7 +271,7 @@ class _Reader:
                 if branch is not None:
                     yield branch
 
-    def code(self, place: Place, end: int) -> Iterator[tuple[int, int]]:
+    def code(self, place: CallSite, end: int) -> Iterator[tuple[int, int]]:
         """Yield the parts of a function that are instructions."""
         marks = self.data.get(place.section, [])
         at, is_data = place.offset, False

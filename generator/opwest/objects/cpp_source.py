@@ -14,7 +14,7 @@ import tree_sitter_cpp
 from tree_sitter import Language, Node, Query, QueryCursor
 
 from opwest.objects.c_masking import mask
-from opwest.objects.c_source import INSIDE, LARGEST_SOURCE, TYPEDEFS, SourceReader, check_text, parse
+from opwest.objects.c_source import INSIDE, MAX_SOURCE, TYPEDEFS, SourceReader, check_text, parse
 from opwest.objects.facts import MINIMAL_CPP_HEADERS, CSource, ObjectError
 
 _LANGUAGE = Language(tree_sitter_cpp.language())
@@ -182,7 +182,7 @@ class _Reader(SourceReader):
         return writable or b"extern" in storage or b"inline" in storage
 
 
-_MOST_HEADERS = 1000
+_MAX_HEADERS = 1000
 
 
 def read_with_headers(path: Path, content: bytes, include_dirs: Sequence[Path] = ()) -> CSource:
@@ -194,7 +194,7 @@ def read_with_headers(path: Path, content: bytes, include_dirs: Sequence[Path] =
     source = read_cpp_source(path, content)
     found: dict[str, CSource] = {os.path.normpath(path): source}
     waiting = [source]
-    while waiting and len(found) <= _MOST_HEADERS:
+    while waiting and len(found) <= _MAX_HEADERS:
         one = waiting.pop(0)
         for name in one.includes:
             folders = [*([one.path.parent] if name in one.local_includes else []), *include_dirs]
@@ -213,7 +213,7 @@ def _read(path: Path) -> CSource | None:
     """Return a header; None if it is not readable, or not text."""
     try:
         status = path.stat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_SOURCE:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_SOURCE:
             return None
         return read_cpp_source(path, path.read_bytes())
     except (OSError, ValueError, RuntimeError, ObjectError):  # the compiler reports it

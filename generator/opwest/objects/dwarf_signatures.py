@@ -193,9 +193,9 @@ NO_DEBUG_INFORMATION = f"{_NOT_CHECKED}the object has no debug information (comp
 _INFO = ".debug_info"
 _SECTIONS = (_INFO, ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets")
 _COMPRESSED = f"{_NOT_CHECKED}the debug information is compressed (compile with -gz=none)"
-_LONGEST_CHAIN = 8
+_MAX_CHAIN_LENGTH = 8
 _T = TypeVar("_T")
-_LARGEST = 1 << 28
+_MAX_BYTES = 1 << 28
 
 
 def signatures(member: Member, *, names: bool = False) -> dict[str, DwarfSignature] | str:
@@ -294,8 +294,8 @@ def _debug_data(elf: Elf) -> Iterator[DebugData] | str:
     used = [elf.sections[i] for indexes in names.values() for i in indexes]
     if any(s.flags & SHF_COMPRESSED for s in used):
         return _COMPRESSED
-    if sum(s.size for s in used) > _LARGEST:
-        return f"{_NOT_CHECKED}the object has more than {_LARGEST >> 20} MiB of debug information"
+    if sum(s.size for s in used) > _MAX_BYTES:
+        return f"{_NOT_CHECKED}the object has more than {_MAX_BYTES >> 20} MiB of debug information"
     relocations = Relocations(elf)
     parts = {
         name: relocations.patched(indexes[0]) if indexes else b"" for name, indexes in names.items() if name != _INFO
@@ -358,7 +358,7 @@ def _chain(data: DebugData, unit: Unit, units: list[Unit], offset: int) -> list[
     """Return an entry and those that it completes: the declaration, or the abstract instance."""
     chain: list[tuple[Unit, Entry]] = []
     place: tuple[Unit, int] | None = (unit, offset)
-    while place is not None and len(chain) < _LONGEST_CHAIN:
+    while place is not None and len(chain) < _MAX_CHAIN_LENGTH:
         unit, offset = place
         entry = read_entry(data, unit, offset)
         if entry is None:

@@ -16,7 +16,7 @@ _INNER = (
     units_.TAG_TYPEDEF, units_.TAG_CONST, units_.TAG_VOLATILE, units_.TAG_RESTRICT, units_.TAG_ATOMIC,
     units_.TAG_ARRAY,
 )  # fmt: skip
-_LARGEST = {"i386": 4, "arm": 8}
+_MAX_ALIGNMENTS = {"i386": 4, "arm": 8}
 _COMPLEX_FLOAT = 3
 """DW_ATE_complex_float: two floats."""
 
@@ -27,7 +27,7 @@ def alignment(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, mach
     given = entry.attributes.get(units_.AT_ALIGNMENT)
     explicit = given.number if given else 0
     size = entry.attributes.get(units_.AT_BYTE_SIZE)
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return 0
     if tag in _AGGREGATES:
         return max(explicit, _of_members(data, units, unit, entry, machine, depth))
@@ -41,8 +41,8 @@ def alignment(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, mach
         return explicit
     encoding = entry.attributes.get(units_.AT_ENCODING)
     if encoding and encoding.number == _COMPLEX_FLOAT:
-        return max(explicit, min((size.number // 2) & -(size.number // 2), _LARGEST.get(machine, 16)))
-    return max(explicit, min(size.number & -size.number, _LARGEST.get(machine, 16)))
+        return max(explicit, min((size.number // 2) & -(size.number // 2), _MAX_ALIGNMENTS.get(machine, 16)))
+    return max(explicit, min(size.number & -size.number, _MAX_ALIGNMENTS.get(machine, 16)))
 
 
 def _of_vector(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, machine: str) -> int:
@@ -63,7 +63,7 @@ def _of_vector(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, mac
 
 def _size_of_element(data: DebugData, units: list[Unit], unit: Unit, entry: Entry) -> int:
     """Return the size of the elements of an array in bytes; 0 if it is unknown."""
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         value = entry.attributes.get(units_.AT_TYPE)
         place = reference(data, unit, units, value) if value else None
         target = read_entry(data, *place) if place else None
@@ -106,7 +106,7 @@ Kind = Literal["void", "integer", "float", "bool", "pointer", "struct", "functio
 
 NORMAL = 1
 """DW_CC_normal: the calling convention of C."""
-_DEEPEST = 24
+_MAX_DEPTH = 24
 _QUALIFIERS = (units_.TAG_VOLATILE, units_.TAG_RESTRICT, units_.TAG_ATOMIC)
 _POINTERS = (units_.TAG_POINTER, units_.TAG_REFERENCE, units_.TAG_RVALUE_REFERENCE)
 _TAGGED = {units_.TAG_STRUCT: "struct", units_.TAG_UNION: "union", units_.TAG_CLASS: "class"}
@@ -191,7 +191,7 @@ class Types:
         if value is None:
             return VOID
         place = reference(self.data, unit, self.units, value)
-        if place is None or depth > _DEEPEST:
+        if place is None or depth > _MAX_DEPTH:
             return UNKNOWN
         unit, offset = place
         known = self._known.get(offset)

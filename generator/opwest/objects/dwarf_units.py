@@ -15,15 +15,15 @@ from dataclasses import field
 from typing import NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.objects.elf import LONGEST_NAME, StringTable, damaged
+from opwest.objects.elf import MAX_NAME_LENGTH, StringTable, damaged
 
-_LONGEST = 10  # bytes of a LEB128 number of 64 bits
+_MAX_LENGTH = 10  # bytes of a LEB128 number of 64 bits
 
 
 def uleb(data: bytes, at: int) -> tuple[int, int]:
     """Return the unsigned LEB128 number at `at`, and its end offset."""
     value = shift = 0
-    for place in range(at, min(at + _LONGEST, len(data))):
+    for place in range(at, min(at + _MAX_LENGTH, len(data))):
         byte = data[place]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
@@ -47,10 +47,10 @@ def fixed(data: bytes, at: int, size: int, order: str) -> int:
 
 
 def string_end(data: bytes, at: int) -> int:
-    """Return the offset of the null byte that ends the string at `at`, which has at most `LONGEST_NAME` bytes."""
-    end = data.find(b"\0", at, at + LONGEST_NAME + 1) if at >= 0 else -1
+    """Return the offset of the null byte that ends the string at `at`, which has at most `MAX_NAME_LENGTH` bytes."""
+    end = data.find(b"\0", at, at + MAX_NAME_LENGTH + 1) if at >= 0 else -1
     if end < 0:
-        raise damaged(f"unterminated string, or string of more than {LONGEST_NAME} bytes, at {at}")
+        raise damaged(f"unterminated string, or string of more than {MAX_NAME_LENGTH} bytes, at {at}")
     return end
 
 

@@ -26,7 +26,7 @@ STT_NOTYPE, STT_FUNC = 0, 2
 ET_REL, ET_EXEC, ET_DYN, ET_CORE = 1, 2, 3, 4
 
 _AGAIN = "the file is damaged or incomplete: rebuild it or copy it again"
-LONGEST_NAME = 1 << 14
+MAX_NAME_LENGTH = 1 << 14
 _FRIENDLY = {3: "i386", 40: "arm", 62: "x86-64", 183: "aarch64", 243: "riscv"}
 
 
@@ -127,11 +127,11 @@ class StringTable:
 
     def raw(self, offset: int) -> bytes:
         """Return the bytes of the name at `offset`."""
-        end = self._data.find(b"\0", offset, offset + LONGEST_NAME)
+        end = self._data.find(b"\0", offset, offset + MAX_NAME_LENGTH)
         if end < 0:
             if offset >= len(self._data):
                 raise damaged(f"name outside of {self._what} (offset {offset}, size {len(self._data)} bytes)")
-            raise damaged(f"unterminated name, or name of more than {LONGEST_NAME} bytes, in {self._what}")
+            raise damaged(f"unterminated name, or name of more than {MAX_NAME_LENGTH} bytes, in {self._what}")
         self._budget -= end - offset
         if self._budget < 0:
             raise damaged(f"the names in {self._what} are too long in total")

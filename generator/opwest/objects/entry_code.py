@@ -118,9 +118,9 @@ def _with_float_registers(parameters: Sequence[str]) -> tuple[tuple[str, ...], t
 
 
 Verdict = Literal["verified", "unknown", "refused"]
-_MOST = 400
+_MAX_INSTRUCTIONS = 400
 """The instructions of a function that are followed at most."""
-_LONGEST = 1 << 20
+_MAX_FUNCTION_BYTES = 1 << 20
 """The bytes of a function that are searched for its returns at most."""
 # Instructions with the operands, besides addresses, whose content they use: those after the first, or all.
 _X86_SOURCES = frozenset("mov movzx movsx movsxd add sub imul and or xor".split())
@@ -221,7 +221,7 @@ class EntryCode:
         if not section.flags & SHF_EXECINSTR or section.kind == SHT_NOBITS or (is_arm and not raw.value & 1):
             return None  # data, or code in Arm state
         start = raw.value & ~1 if is_arm else raw.value
-        end = min(start + (raw.size or _LONGEST), section.size)
+        end = min(start + (raw.size or _MAX_FUNCTION_BYTES), section.size)
         content = self._elf.content[section.offset : section.offset + section.size]
         return _Code(self._decoder, self._elf.machine_name, content, start, end, self._calls(raw.section))
 
@@ -237,7 +237,7 @@ class EntryCode:
 
 def _returns(code: _Code) -> Finding | None:
     """Return the finding of a function that returns from an interrupt, or removes its arguments from the stack."""
-    part = code.content[code.start : min(code.end, code.start + _LONGEST)]
+    part = code.content[code.start : min(code.end, code.start + _MAX_FUNCTION_BYTES)]
     if not any(one in part for one in _RETURNS.get(code.machine, ())):
         return None
     code.decoder.detail, code.decoder.skipdata = False, True
@@ -306,7 +306,7 @@ class _Walk:
             written = set(known)
             goes_on = True
             while goes_on and at < self.code.end and at not in seen:
-                if len(seen) >= _MOST:
+                if len(seen) >= _MAX_INSTRUCTIONS:
                     self.complete = False
                     return
                 seen.add(at)

@@ -30,7 +30,7 @@ from opwest.objects.facts import (
 from opwest.objects.magic import ARCHIVE, ELF, is_known_binary, looks_like, not_an_object
 from opwest.objects.rewriting import FUNCTIONS, WritableCode, writable_code
 
-LARGEST_FILE = 1 << 30
+MAX_FILE = 1 << 30
 _BINDINGS: dict[int, Binding] = {0: "local", 1: "global", 2: "weak", 10: "global"}
 _KINDS: dict[int, SymbolKind] = {1: "object", 2: "function", 5: "object", 6: "tls", 10: "function"}
 _STT_SECTION, _STT_FILE, _STT_IFUNC = 3, 4, 10
@@ -70,8 +70,8 @@ def read_file(path: Path) -> bytes:
             raise ObjectError(f"cannot read the file: {os.strerror(errno.EISDIR)}", "a file", "list the objects in it")
         if not stat.S_ISREG(status.st_mode):
             raise ObjectError("cannot read the file: not a regular file", "a regular file")
-        if status.st_size > LARGEST_FILE:
-            raise ObjectError(f"the file has {status.st_size} bytes", f"at most {LARGEST_FILE} bytes")
+        if status.st_size > MAX_FILE:
+            raise ObjectError(f"the file has {status.st_size} bytes", f"at most {MAX_FILE} bytes")
         return path.read_bytes()
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)

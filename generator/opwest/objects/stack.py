@@ -33,7 +33,7 @@ SuKind = Literal["static", "dynamic", "dynamic,bounded"]
 
 _RETURN_ADDRESS = {"x86-64": 8, "i386": 4}
 _STT_FUNC, _STT_NOTYPE = 2, 0
-_LARGEST_SU = 1 << 26
+_MAX_SU = 1 << 26
 # GCC: file:line:column:function; clang: file:line:function. The file name may contain colons.
 _PLACE = re.compile(r"(?P<file>.*?):(?P<line>\d+):(?:(?P<column>\d+):)?(?P<function>.+)", re.DOTALL)
 _SU_KINDS: dict[str, SuKind] = {k: k for k in ("static", "dynamic", "dynamic,bounded")}
@@ -87,8 +87,8 @@ def read_su(path: Path) -> dict[str, StackEntry]:
     For duplicate names (static functions, concatenated files), the larger entry counts.
     """
     try:
-        if path.stat().st_size > _LARGEST_SU:
-            raise ObjectError(f"{path.name} has more than {_LARGEST_SU} bytes", "a .su file written by a compiler")
+        if path.stat().st_size > _MAX_SU:
+            raise ObjectError(f"{path.name} has more than {_MAX_SU} bytes", "a .su file written by a compiler")
         content = path.read_text("utf-8", "backslashreplace")
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)

@@ -22,9 +22,9 @@ from opwest.objects.facts import ObjectError
 from opwest.objects.relocations import Relocations
 
 STACK_POINTERS = {"x86-64": 7, "i386": 4, "arm": 13, "aarch64": 31, "riscv": 2}
-_LARGEST = 1 << 31
-_DEEPEST = 64
-_LONGEST_CIE = 4096
+_MAX_FRAME_BYTES = 1 << 31
+_MAX_DEPTH = 64
+_MAX_CIE_LENGTH = 4096
 _POINTER_SIZES = {0x02: 2, 0x03: 4, 0x04: 8, 0x0A: 2, 0x0B: 4, 0x0C: 8}
 
 
@@ -48,7 +48,7 @@ class _Rows:
 
     def row(self, stack_pointer: int) -> None:
         """Count the row that ends here."""
-        if self.offset is not None and 0 <= self.offset < _LARGEST:
+        if self.offset is not None and 0 <= self.offset < _MAX_FRAME_BYTES:
             self.largest = max(self.largest, self.offset)
         if self.register != stack_pointer or self.offset is None:
             self.exact = False
@@ -115,7 +115,7 @@ def _cie(
             size = 8 if body == at + 12 and not eh else 4
             end = body + length
             marker = 0 if eh else (1 << 8 * size) - 1
-            if end <= len(data) and length <= _LONGEST_CIE and fixed(data, body, size, layout.order) == marker:
+            if end <= len(data) and length <= _MAX_CIE_LENGTH and fixed(data, body, size, layout.order) == marker:
                 cies[at] = _read_cie(data[body + size : end], layout, stack_pointer, eh=eh)
     return cies[at]
 
@@ -221,7 +221,7 @@ def _run(data: bytes, at: int, cie: _Cie, rows: _Rows, stack_pointer: int, order
             at += length
         elif code == 0x0A:
             remembered.append((rows.register, rows.offset))
-            if len(remembered) > _DEEPEST:
+            if len(remembered) > _MAX_DEPTH:
                 raise damaged("too many remembered states in call frame information")
         elif code == 0x0B:
             rows.register, rows.offset = remembered.pop() if remembered else initial
@@ -345,6 +345,6 @@ def frame_size(codes: bytes) -> tuple[int, bool]:
             size += 8 * ((code & 7) + 1)
         else:
             raise damaged(f"an unwind table has the spare instruction 0x{code:02x}")
-    if at > len(codes) or not 0 <= size < _LARGEST:
+    if at > len(codes) or not 0 <= size < _MAX_FRAME_BYTES:
         raise damaged("invalid unwind table")
     return size, exact

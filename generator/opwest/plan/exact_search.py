@@ -107,7 +107,7 @@ def _component(
     )
 
 
-MOST_BLOCKS = 2000
+MAX_BLOCKS = 2000
 """Limit on the blocks of a component: each can add a level of recursion."""
 
 FIRST_RUN, RUN = 3000, 800
@@ -146,7 +146,7 @@ class _OutOfNodesError(Exception):
 
 def pack(blocks: Sequence[Block], capacity: int, budget: int) -> Outcome:
     """Search for a plan of blocks within a capacity (bytes), with a budget in nodes."""
-    if len(blocks) > MOST_BLOCKS:
+    if len(blocks) > MAX_BLOCKS:
         return Outcome(None, False, 0)
     if any(b.size > capacity for b in blocks):
         return Outcome(None, True, 0)

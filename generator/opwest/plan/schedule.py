@@ -214,11 +214,11 @@ def _predecessors(steps: Sequence[Step], accesses: Sequence[Access]) -> list[set
     return found
 
 
-__all__ = ["Hold", "Life", "Schedule", "Sync", "copied_at_end", "plan_schedule"]
+__all__ = ["Lifetime", "Ownership", "Schedule", "Sync", "copied_at_end", "plan_schedule"]
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class Lifetime:
     """The lifetime of a buffer: from the start of step `first` to the end of step `last` with the following waits."""
 
     first: int
@@ -226,7 +226,7 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Ownership:
     """The ownership of a device: from before step `first` to after the waits before step `last`.
 
     `last` is the number of steps if the device is released at the end of the run.
@@ -244,11 +244,11 @@ class Schedule:
     """In the order of execution, with ascending indexes."""
     syncs: tuple[tuple[Sync, ...], ...]
     """Before every step, in order; one more for the end."""
-    lives: dict[str, Life]
+    lives: dict[str, Lifetime]
     """By the buffer's name."""
     loads: frozenset[int] = frozenset()
     """The steps whose program is loaded after the waits before them."""
-    holds: dict[str, Hold] = field(default_factory=dict)
+    holds: dict[str, Ownership] = field(default_factory=dict)
     """By name, the devices with hooks that steps use, in the order of the context."""
     latency: Latency = Latency(None, ())
 
@@ -289,20 +289,20 @@ def _syncs(
     return tuple(found), frozenset(loads)
 
 
-def _holds(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]]) -> dict[str, Hold]:
+def _holds(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]]) -> dict[str, Ownership]:
     """Return the ownership of every device with hooks that steps use."""
-    found: dict[str, Hold] = {}
+    found: dict[str, Ownership] = {}
     for step in steps:
         if step.device is not None:  # a launched step ends at a wait
-            known = found.get(step.device, Hold(step.index, 0))
-            found[step.device] = Hold(known.first, step.index + 1)
+            known = found.get(step.device, Ownership(step.index, 0))
+            found[step.device] = Ownership(known.first, step.index + 1)
     for before, listed in enumerate(syncs):
         for sync in listed:
-            found[sync.device] = Hold(found[sync.device].first, max(found[sync.device].last, before))
+            found[sync.device] = Ownership(found[sync.device].first, max(found[sync.device].last, before))
     return {d.name: found[d.name] for d in model.devices if d.has_hooks and d.name in found}
 
 
-def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]]) -> dict[str, Life]:
+def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]]) -> dict[str, Lifetime]:
     """Return the lifetime of every buffer; those of launched steps extend to the wait for their device."""
     end = {step.index: step.index for step in steps}
     for before, listed in enumerate(syncs):
@@ -310,27 +310,27 @@ def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]])
             for index in sync.steps:
                 end[index] = before - 1
     last = max(len(steps) - 1, 0)
-    lives: dict[str, Life] = {}
+    lives: dict[str, Lifetime] = {}
     for step in steps:
         for binding in step.bindings:
             if binding.role == "buffer":
                 known = lives.get(binding.name)
                 first = known.first if known else step.index
-                lives[binding.name] = Life(first, max(known.last if known else 0, end[step.index]))
+                lives[binding.name] = Lifetime(first, max(known.last if known else 0, end[step.index]))
     for buffer in model.buffers:
-        life = lives.get(buffer.name, Life(0, last))
+        life = lives.get(buffer.name, Lifetime(0, last))
         if buffer.role == "input":  # the caller writes it before the run
-            lives[buffer.name] = Life(0, life.last)
+            lives[buffer.name] = Lifetime(0, life.last)
         elif buffer.role == "output":  # the caller reads it afterwards
-            lives[buffer.name] = Life(life.first, last)
+            lives[buffer.name] = Lifetime(life.first, last)
         elif buffer.role in ("constant", "state"):  # copied once; lasts until the next run
-            lives[buffer.name] = Life(0, last)
+            lives[buffer.name] = Lifetime(0, last)
         lives.setdefault(buffer.name, life)  # of unresolved steps
     for buffer in model.buffers:
         if buffer.inside is not None:
-            lives[buffer.name] = lives[buffer.inside[0]] = Life(0, last)
+            lives[buffer.name] = lives[buffer.inside[0]] = Lifetime(0, last)
     for name in copied_at_end(model):
-        lives[name] = Life(lives[name].first, last)
+        lives[name] = Lifetime(lives[name].first, last)
     return lives
 
 

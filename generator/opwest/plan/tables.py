@@ -17,9 +17,9 @@ from opwest.plan.problem import Block
 
 _NEEDED = ("id", "lower", "upper", "size")
 _OPTIONAL = ("alignment", "offset")
-_LARGEST = 1 << 48
+_MAX_NUMBER = 1 << 48
 """Exclusive limit on all numbers, so that sums are exact in 64 bits."""
-_MOST_ROWS = 100_000
+_MAX_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ def read_table(text: str, file: str, faults: Diagnostics) -> list[Row]:
         faults.error("the table is empty", Location(file), expected=f"a header: {','.join(_NEEDED)}")
     elif not rows and not faults.has_errors:
         faults.error("the table has no buffer", Location(file), expected="one line per buffer below the header")
-    elif len(rows) > _MOST_ROWS:
-        faults.error(f"the table has {len(rows)} buffers", Location(file), expected=f"at most {_MOST_ROWS}")
+    elif len(rows) > _MAX_ROWS:
+        faults.error(f"the table has {len(rows)} buffers", Location(file), expected=f"at most {_MAX_ROWS}")
     return rows
 
 
@@ -138,8 +138,8 @@ def _row(columns: Sequence[str], cells: Sequence[str], places: _Places, faults: 
     numbers = {}
     for name, least in (("lower", 0), ("upper", 0), ("size", 1), ("alignment", 1), ("offset", 0)):
         text = value.get(name, "1")
-        if not (text.isascii() and text.isdigit()) or not least <= int(text[:20]) < _LARGEST or len(text) > 20:
-            faults.error(f"{name} is {text!r}", place[name], expected=f"an integer, {least} to {_LARGEST - 1}")
+        if not (text.isascii() and text.isdigit()) or not least <= int(text[:20]) < _MAX_NUMBER or len(text) > 20:
+            faults.error(f"{name} is {text!r}", place[name], expected=f"an integer, {least} to {_MAX_NUMBER - 1}")
         else:
             numbers[name] = int(text)
     if not value["id"] or len(numbers) < 5:

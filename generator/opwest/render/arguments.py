@@ -11,7 +11,7 @@ from opwest.model.types.sections import Device
 
 ENTRY = 8
 """Bytes of an entry of the table at the begin: the offset of a tensor, or the bits of a scalar."""
-LEAST_ALIGN = 128
+MIN_ALIGN = 128
 """The address of every tensor is a multiple of this, the largest cache line of the processors that Zephyr supports, and
 of the cache lines of all pools."""
 
@@ -73,7 +73,7 @@ def _fits(operator: Operator, device: Device) -> bool:
 
 
 def _align(model: Model) -> int:
-    return max(LEAST_ALIGN, *(pool.cache_line or 0 for pool in model.pools), *_aligns(model))
+    return max(MIN_ALIGN, *(pool.cache_line or 0 for pool in model.pools), *_aligns(model))
 
 
 def _aligns(model: Model) -> list[int]:

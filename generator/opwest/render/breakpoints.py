@@ -13,7 +13,7 @@ from opwest.render.actions import Cache, Call, Measured, Wait, measured
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class Breakpoint:
     """A point, and the tensors that are complete when it ends, each with the last step that wrote it."""
 
     point: int
@@ -24,7 +24,7 @@ class Stop:
         return {"point": self.point, "writes": [{"tensor": tensor, "step": step} for tensor, step in self.writes]}
 
 
-def stops(model: Model, plan: MemoryPlan) -> list[Stop]:
+def stops(model: Model, plan: MemoryPlan) -> list[Breakpoint]:
     """Return all stops in the order of the run.
 
     The results of a synchronous step are complete after its call, those of an asynchronous step after the wait for its
@@ -50,7 +50,7 @@ def stops(model: Model, plan: MemoryPlan) -> list[Stop]:
             if not any(_overwrites(model, plan, other, tensor) for other in called[called.index(step) + 1 :])
         }
         if writes:
-            found.append(Stop(last + 1, tuple(writes.items())))  # point 0 is the whole run
+            found.append(Breakpoint(last + 1, tuple(writes.items())))  # point 0 is the whole run
     return found
 
 

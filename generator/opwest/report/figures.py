@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.report import data, memory_map, timeline, words
-from opwest.report.memory_map import MOST_BUFFERS, Rectangle
+from opwest.report.memory_map import MAX_BUFFERS, Rectangle
 from opwest.report.words import visible
 
 
@@ -64,7 +64,7 @@ ADVANCE: Final = 6.7
 """Pixels of one character at 11 pixels, rounded up."""
 LINE: Final = 14
 PAD: Final = 10
-LEAST: Final = 7
+MIN_FONT_SIZE: Final = 7
 """The minimum number of characters of a shortened name."""
 
 TIERS: Final = {"t0": 210.0, "t1": 250.0, "t2": 430.0, "t3": 700.0, "t4": 1000.0}
@@ -103,9 +103,9 @@ def _fitting(name: str, second: str, width: float, height: float) -> tuple[str, 
     vertical = int((height - PAD) / ADVANCE)
     if len(name) <= vertical and width >= LINE + 2:
         return name, True, None
-    if horizontal >= LEAST and height >= LINE:
+    if horizontal >= MIN_FONT_SIZE and height >= LINE:
         return shortened(name, horizontal), False, None
-    if vertical >= LEAST and width >= LINE + 2:
+    if vertical >= MIN_FONT_SIZE and width >= LINE + 2:
         return shortened(name, vertical), True, None
     return None
 
@@ -183,7 +183,7 @@ def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIE
             if (places := [place for other, place in found.others if other == role])
         ],
         "others_count": len(found.others),
-        "most": MOST_BUFFERS,
+        "most": MAX_BUFFERS,
         "units": UNITS,
         "peak": {
             "x": part(peak.x),

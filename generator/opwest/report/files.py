@@ -91,7 +91,7 @@ _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or 
 
 
 DATA_ID: Final = "opwest-report-data"
-_LARGEST: Final = 1 << 28
+_MAX_BYTES: Final = 1 << 28
 _EMBEDDED = re.compile(
     rf'<(?P<tag>script|metadata)\b[^>]*\bid="{DATA_ID}"[^>]*>(?P<json>.*?)</(?P=tag)>'.encode(), re.DOTALL
 )
@@ -108,8 +108,8 @@ def to_json(report: data.Report, *, indent: int | None = None) -> str:
 def read_report(path: Path) -> data.Report:
     """Return an earlier report of any format. Raises OpwestError."""
     try:
-        if path.stat().st_size > _LARGEST:
-            raise ValueError(f"more than {_LARGEST} bytes")
+        if path.stat().st_size > _MAX_BYTES:
+            raise ValueError(f"more than {_MAX_BYTES} bytes")
         content = path.read_bytes()
         return _parse(content)
     except OSError as error:

@@ -17,7 +17,7 @@ from opwest.report import data
 PROFILE: Final = "opwest-profile"
 PROFILE_FORMAT: Final = 1
 _EXPECTED: Final = "a file written by 'opwest run' with --json or --output-profile"
-_LARGEST: Final = 1 << 26
+_MAX_BYTES: Final = 1 << 26
 
 
 def add_measured(models: Sequence[data.Model], files: Sequence[Path], faults: Diagnostics) -> list[data.Model]:
@@ -69,8 +69,8 @@ class _UnusableError(Exception):
 def _read(path: Path) -> tuple[str, data.Profile | None, data.Results | None]:
     """Return the model's name and its measurements."""
     try:
-        if path.stat().st_size > _LARGEST:
-            raise _UnusableError(f"more than {_LARGEST} bytes")
+        if path.stat().st_size > _MAX_BYTES:
+            raise _UnusableError(f"more than {_MAX_BYTES} bytes")
         value = json.loads(path.read_bytes())
     except OSError as error:
         raise _UnusableError(error.strerror or str(error)) from None

@@ -65,11 +65,11 @@ class _Covered:
             self._bytes[node] = self._bytes[2 * node] + self._bytes[2 * node + 1]
 
 
-MOST_BUFFERS: Final = 400
+MAX_BUFFERS: Final = 400
 """The maximum number of buffers drawn individually per pool; those with the largest area (bytes x steps) are drawn."""
-MOST_LIVE: Final = 600
+MAX_LIVE: Final = 600
 """The maximum number of bars in the chart of live bytes; each shows the maximum of its steps."""
-MOST_TICKS: Final = 16
+MAX_TICKS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +115,12 @@ def lay_out(model: data.Model, pool: data.Pool) -> MemoryMap:
     steps, size = max(len(model.steps), 1), max(pool.planned, 1)
     held = [one for one in model.buffers if one.pool == pool.name]
     by_area = sorted(held, key=lambda b: (-b.reserved * (b.last - b.first + 1), b.first, b.name))
-    shown = sorted(by_area[:MOST_BUFFERS], key=lambda b: (b.first, b.offset, b.name))
+    shown = sorted(by_area[:MAX_BUFFERS], key=lambda b: (b.first, b.offset, b.name))
     return MemoryMap(
         pool=pool,
         steps=steps,
         buffers=tuple((one, _rectangle(one, steps, size)) for one in shown),
-        others=tuple((one.role, _rectangle(one, steps, size)) for one in by_area[MOST_BUFFERS:]),
+        others=tuple((one.role, _rectangle(one, steps, size)) for one in by_area[MAX_BUFFERS:]),
         peak=Rectangle(pool.peak.step / steps, 1 - pool.peak.bytes / size, 1 / steps, pool.peak.bytes / size),
         bound=1 - pool.lower_bound / size,
         live=tuple(
@@ -144,7 +144,7 @@ def _rectangle(one: data.Buffer, steps: int, size: int) -> Rectangle:
 def _live(held: list[data.Buffer], steps: int) -> list[tuple[int, int, int]]:
     """Return runs of steps with the same live bytes: first, end, bytes; long models in bins with their maxima."""
     live = live_bytes(held, steps)
-    width = -(-steps // MOST_LIVE)
+    width = -(-steps // MAX_LIVE)
     runs: list[tuple[int, int, int]] = []
     for first in range(0, steps, width):
         end = min(first + width, steps)
@@ -170,6 +170,6 @@ def size_ticks(size: int) -> tuple[Tick, ...]:
 def step_ticks(steps: int) -> tuple[Tick, ...]:
     """Return marks in the middle of every step, or of steps at a regular interval."""
     gap = 1
-    while steps / gap > MOST_TICKS:
+    while steps / gap > MAX_TICKS:
         gap = gap * 5 // 2 if str(gap)[0] == "2" else gap * 2
     return tuple(Tick((step + 0.5) / steps, words.number(step)) for step in range(0, steps, gap))

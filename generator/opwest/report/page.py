@@ -19,7 +19,7 @@ from opwest.report import data, sizes, words
 from opwest.report.changes import Change
 from opwest.report.figures import map_row, timeline_rows, treemap_row
 from opwest.report.files import DATA_ID, to_json
-from opwest.report.timeline import MOST_STEPS, graph_row, measured_name, measured_time
+from opwest.report.timeline import MAX_STEPS, graph_row, measured_name, measured_time
 
 LIGHT: Final = {
     "ground": "#f4f5f8",
@@ -87,7 +87,7 @@ def classes() -> str:
     )
 
 
-MOST_ROWS: Final = 200
+MAX_ROWS: Final = 200
 """The maximum number of rows of a table; the JSON contains all."""
 _FEW_CHANGES: Final = 12
 """The number of differences shown initially; improvements and regressions precede others."""
@@ -139,7 +139,7 @@ def page(report: data.Report, changes: Sequence[Change] | None = None, against: 
             changes=None if changes is None else _changes(changes, against or ""),
             several=len(report.models) > 1,
             models=[_model(model) for model in report.models],
-            most_steps=MOST_STEPS,
+            most_steps=MAX_STEPS,
             data_id=DATA_ID,
             data=Markup(in_script(to_json(report))),
         )
@@ -218,7 +218,7 @@ def _model(model: data.Model) -> dict[str, Any]:
 
 
 def _limited(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"rows": rows[:MOST_ROWS], "left": max(len(rows) - MOST_ROWS, 0)}
+    return {"rows": rows[:MAX_ROWS], "left": max(len(rows) - MAX_ROWS, 0)}
 
 
 def _cards(model: data.Model) -> list[dict[str, str]]:

@@ -21,7 +21,7 @@ from opwest.objects.facts import ObjectError
 from opwest.objects.library_symbols import is_float_code
 from opwest.report import data, words
 
-MOST_ITEMS: Final = 48
+MAX_ITEMS: Final = 48
 """The maximum number of items drawn; the smallest others are combined."""
 
 
@@ -61,11 +61,11 @@ def flash_items(model: data.Model, target: str | None) -> list[dict[str, Any]]:
 
 def _largest(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     found = sorted((item for item in items if item["bytes"]), key=lambda item: (-item["bytes"], item["name"]))
-    if len(found) <= MOST_ITEMS:
+    if len(found) <= MAX_ITEMS:
         return found
-    rest = found[MOST_ITEMS - 1 :]
+    rest = found[MAX_ITEMS - 1 :]
     others = _item(f"{len(rest)} others", "other", sum(i["bytes"] for i in rest), "each smaller than the ones shown")
-    return sorted([*found[: MOST_ITEMS - 1], others], key=lambda item: (-item["bytes"], item["name"]))
+    return sorted([*found[: MAX_ITEMS - 1], others], key=lambda item: (-item["bytes"], item["name"]))
 
 
 def _item(name: str, kind: str, count: int, text: str) -> dict[str, Any]:
@@ -139,8 +139,8 @@ def _ram_row(name: str, count: int, note: str, limit: int | None = None) -> dict
 OWN: Final = "run, metadata, registry, runtime"
 HELPERS: Final = "helpers of operators"
 _EXPECTED: Final = "an image of this project, such as build/zephyr/zephyr.elf"
-_LARGEST: Final = 1 << 30
-_MOST_RAM: Final = 1 << 40
+_MAX_BYTES: Final = 1 << 30
+_MAX_RAM: Final = 1 << 40
 _OBJECT, _FUNCTION = 1, 2
 
 
@@ -233,14 +233,14 @@ def _whole(elf: Elf) -> tuple[int | None, int | None]:
         return None, None
     moved = [one for one in headers if one.p_vaddr != one.p_paddr or one.p_memsz != one.p_filesz]
     flash, ram = sum(one.p_filesz for one in headers), sum(one.p_memsz for one in moved)
-    if flash > len(elf.content) or ram > _MOST_RAM:
+    if flash > len(elf.content) or ram > _MAX_RAM:
         raise ObjectError(f"segments of {flash} bytes in a file of {len(elf.content)} bytes, and {ram} bytes in memory")
     return flash, ram
 
 
 def _elf(path: Path) -> Elf:
-    if path.stat().st_size > _LARGEST:
-        raise ObjectError(f"more than {_LARGEST} bytes")
+    if path.stat().st_size > _MAX_BYTES:
+        raise ObjectError(f"more than {_MAX_BYTES} bytes")
     content = path.read_bytes()
     if not content.startswith(b"\x7fELF"):
         raise ObjectError("not an ELF file")

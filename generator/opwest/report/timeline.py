@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from opwest.base.frozen_dataclass import dataclass
 from opwest.report import data, words
 
-MOST_STEPS: Final = 100
+MAX_STEPS: Final = 100
 ROW: Final = 26
 _NODE: Final = 14
 """The horizontal position of the nodes, in pixels."""
@@ -24,7 +24,7 @@ _GAP: Final = 4
 """Pixels from the middle of a row to the lines of results (below) and arguments (above)."""
 _CHARACTER: Final = 7.3
 """Pixels of one character of a label, rounded up."""
-_LONGEST: Final = 90
+_MAX_LENGTH: Final = 90
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def edges_of(model: data.Model) -> list[Edge]:
 
 def graph_row(model: data.Model) -> dict[str, Any] | None:
     """Return the figure of the graph; None without steps, or with too many."""
-    if not 0 < len(model.steps) <= MOST_STEPS:
+    if not 0 < len(model.steps) <= MAX_STEPS:
         return None
     edges = edges_of(model)
     lanes = max((edge.lane for edge in edges), default=-1) + 1
@@ -95,7 +95,7 @@ def graph_row(model: data.Model) -> dict[str, Any] | None:
 
 
 def _row(index: int, label: str, detail: str, device: str | None) -> dict[str, Any]:
-    detail = detail if len(detail) <= _LONGEST else f"{detail[: _LONGEST - 1]}…"
+    detail = detail if len(detail) <= _MAX_LENGTH else f"{detail[: _MAX_LENGTH - 1]}…"
     return {"y": _middle(index), "label": label, "detail": detail + (f" on {device}" if device else "")}
 
 
@@ -123,7 +123,7 @@ def _heads(edge: Edge) -> list[str]:
 
 
 PROCESSOR: Final = "cpu"
-MOST_BARS: Final = 300
+MAX_BARS: Final = 300
 """The maximum number of bars; longer schedules are drawn in bins, without marks for launches and waits."""
 
 Kind = Literal["run", "launched", "pending", "blocked"]
@@ -170,9 +170,9 @@ def lay_out(model: data.Model) -> Timeline:
     place = {name: index for index, name in enumerate(lanes)}
     steps = max(len(model.steps), 1)
     bars = _bars(model, place)
-    if len(model.steps) <= MOST_BARS:
+    if len(model.steps) <= MAX_BARS:
         return Timeline(lanes, steps, tuple(bars), tuple(_marks(model, place)), 1)
-    width = -(-steps // MOST_BARS)
+    width = -(-steps // MAX_BARS)
     return Timeline(lanes, steps, tuple(_binned(bars, width, steps)), (), width)
 
 
@@ -206,8 +206,8 @@ def lay_out_measured(model: data.Model, profile: data.Profile) -> Timeline:
         now = end
     length = max(profile.run.mean, now) or 1.0
     bars += [Bar(place[device], since, length, "pending", "", f"{device} may run") for device, since in begun.items()]
-    if len(bars) > MOST_BARS:
-        bars, marks = sorted(bars, key=lambda bar: bar.first - bar.end)[:MOST_BARS], []
+    if len(bars) > MAX_BARS:
+        bars, marks = sorted(bars, key=lambda bar: bar.first - bar.end)[:MAX_BARS], []
     return Timeline(tuple(names), length, tuple(bar for bar in bars if bar.end > bar.first), tuple(marks), 1)
 
 

@@ -16,7 +16,7 @@ from opwest.project.templates import read_own_templates
 from opwest.render.templates.renderer import Renderer
 from opwest.runs.arrays import Runs
 from opwest.runs.compile import HostCompiler, build_program, fail
-from opwest.runs.processes import Ending, Status, ended, run_program, sanitizer_report
+from opwest.runs.processes import Status, Termination, run_program, sanitizer_report, termination_text
 from opwest.runs.project_data import tensors_of
 
 
@@ -67,7 +67,7 @@ class _Harness:
 
     def run(
         self, compiler: HostCompiler, work: Path, stops: Sequence[Mapping[str, Any]] = (), trace: Path | None = None
-    ) -> Ending:
+    ) -> Termination:
         """Build and run. `trace` is a file for the step that follows the last finished one."""
         model, runs = self.model, self.inputs
         inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
@@ -101,7 +101,7 @@ class _Harness:
         with timing.command(command):
             return run_program(command, report, environment(compiler))
 
-    def failure(self, ending: Ending, compiler: HostCompiler, work: Path) -> Exception:
+    def failure(self, ending: Termination, compiler: HostCompiler, work: Path) -> Exception:
         """Return the error of a program that has not finished."""
         changed = changed_input(self.project, compiler)
         if changed is not None:
@@ -115,9 +115,9 @@ class _Harness:
         if kind == "error":
             return fail(f"the program of model '{self.model['name']}' failed: {rest}", self.project)
         if kind == "done":
-            return fail(f"{ended(ending.code)} after the run", self.project)
+            return fail(f"{termination_text(ending.code)} after the run", self.project)
         is_exit = signal_name(ending.code) is None
-        how = f"the program exited with code {ending.code}" if is_exit else ended(ending.code)
+        how = f"the program exited with code {ending.code}" if is_exit else termination_text(ending.code)
         return fail(
             how + self._place(ending.code, compiler, work),
             self.project,

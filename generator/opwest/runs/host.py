@@ -19,7 +19,7 @@ from opwest.runs.compare import differences, read_tolerances
 from opwest.runs.compile import HostCompiler, build_program, fail
 from opwest.runs.harness import changed_input, environment, run_harness
 from opwest.runs.labels import accuracy_line, classes_of, read_labels
-from opwest.runs.processes import LARGEST_OUTPUT, ended, run_application
+from opwest.runs.processes import MAX_OUTPUT, run_application, termination_text
 from opwest.runs.profile import keep_profile, parse_measures
 from opwest.runs.project_data import choose_model, project_record, tensors_of
 
@@ -57,10 +57,10 @@ def _run_application(
     with timing.command([program]):
         code, output = run_application(program, environment(compiler), keep=options.json)
     sys.stdout.flush()
-    if output is not None and len(output) > LARGEST_OUTPUT:
-        raise fail(f"the application printed more than {LARGEST_OUTPUT >> 20} MiB", project, hint="omit --json")
+    if output is not None and len(output) > MAX_OUTPUT:
+        raise fail(f"the application printed more than {MAX_OUTPUT >> 20} MiB", project, hint="omit --json")
     if code != 0:
-        raise changed_input(project, compiler) or fail(ended(code), project)
+        raise changed_input(project, compiler) or fail(termination_text(code), project)
     return Result("", {"returncode": 0, "stdout": output})
 
 

@@ -19,14 +19,14 @@ _SHOWN = 12
 """Lines of a sanitizer's report."""
 _KEPT = 1 << 16
 """Bytes of standard error."""
-LARGEST_OUTPUT = 1 << 26
+MAX_OUTPUT = 1 << 26
 """Bytes of the standard output of an application, for --json."""
 _RESULT = re.compile(r"failed(?: -?\d{1,10}){5}|error .*|done")
-_LARGEST_ERRNO = 4095
+_MAX_ERRNO = 4095
 
 
 @dataclass(frozen=True)
-class Ending:
+class Termination:
     """How a program ended."""
 
     code: int
@@ -56,7 +56,7 @@ class Status:
         """Return the error message for a model of the record."""
         names, devices = model["steps"], model["devices"]
         text = f"{model['name']}_run returned {self.result}"
-        if 0 < -self.result <= _LARGEST_ERRNO:
+        if 0 < -self.result <= _MAX_ERRNO:
             text += f" ({os.strerror(-self.result)})"
         is_known = self.step < len(names) or self.step == NO_STEP.value
         is_device = self.device < len(devices) or self.device == STATUS_NO_DEVICE.value
@@ -73,7 +73,7 @@ class Status:
         return text
 
 
-def run_program(command: Sequence[str], report: Path, environment: Mapping[str, str] | None) -> Ending:
+def run_program(command: Sequence[str], report: Path, environment: Mapping[str, str] | None) -> Termination:
     """Run the program of a model, which writes its result to `report`, without its standard output."""
     with subprocess.Popen(
         command,
@@ -94,17 +94,17 @@ def run_program(command: Sequence[str], report: Path, environment: Mapping[str, 
         lines = []
     is_whole = bool(lines) and _RESULT.fullmatch(lines[-1]) is not None
     text = errors.decode(errors="replace")
-    return Ending(running.returncode, lines[-1] if is_whole else "", lines[:-1], text)
+    return Termination(running.returncode, lines[-1] if is_whole else "", lines[:-1], text)
 
 
 def run_application(program: Path, environment: Mapping[str, str] | None, *, keep: bool) -> tuple[int, str | None]:
-    """Run an application; return its exit code and, with `keep`, its output up to one byte above LARGEST_OUTPUT."""
+    """Run an application; return its exit code and, with `keep`, its output up to one byte above MAX_OUTPUT."""
     with subprocess.Popen([program], env=environment, stdout=subprocess.PIPE if keep else None) as running:
         output = None
         try:
             if running.stdout is not None:
-                output = running.stdout.read(LARGEST_OUTPUT + 1).decode(errors="replace")
-                if len(output) > LARGEST_OUTPUT:
+                output = running.stdout.read(MAX_OUTPUT + 1).decode(errors="replace")
+                if len(output) > MAX_OUTPUT:
                     running.kill()
             running.wait()
         except BaseException:
@@ -130,7 +130,7 @@ def sanitizer_report(output: str) -> str | None:
     return "\n".join(f"  {line}" for line in lines[first : first + _SHOWN] if line.strip())
 
 
-def ended(returncode: int) -> str:
+def termination_text(returncode: int) -> str:
     """Return how a program ended."""
     by = signal_name(returncode)
     return f"the program was terminated by {by}" if by else f"the program returned {returncode}"

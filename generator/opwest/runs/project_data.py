@@ -117,7 +117,7 @@ def _with_variants(models: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str,
 def _fault_of_checks(model: Mapping[str, Any]) -> str | None:
     """Return the first reference of the checks to something that the model does not have."""
     size = model["arguments"]["size"] if "arguments" in model else 0
-    if not 0 <= size < _LARGEST:
+    if not 0 <= size < _MAX_BYTES:
         return f"the memory for arguments has {size} bytes"
     for operator in model.get("operators", ()):
         unknown = sorted(set(operator["devices"]) - set(model["devices"]))
@@ -162,7 +162,7 @@ def _fault_of_elements(tensor: Mapping[str, Any]) -> str | None:
 
 
 _ROLES = ("input", "output")
-_LARGEST = 1 << 32
+_MAX_BYTES = 1 << 32
 
 
 def _fault(value: Any, shape: Any, where: str) -> str | None:

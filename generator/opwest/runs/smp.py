@@ -39,7 +39,7 @@ AGAIN_SECONDS = 1.0
 _CONSOLE_SECONDS = 0.2
 """The time between two looks at the output of the image."""
 _KEPT = 1 << 16
-LONGEST_NUMBER = 5
+MAX_NUMBER_LENGTH = 5
 """Bytes of CBOR."""
 PARAMETERS = "a response to an SMP request"
 """What the first request of a connection awaits."""
@@ -122,13 +122,13 @@ class SmpConnection:
         command = CommandId.OSManagement.MCUMGR_PARAMETERS
         parameters = self.request(OP.READ, GroupId.OS_MANAGEMENT, command, {}, PARAMETERS, attempts)
         size = parameters.content.get("buf_size")
-        if parameters.code == 0 and isinstance(size, int) and size > LONGEST_NUMBER:
+        if parameters.code == 0 and isinstance(size, int) and size > MAX_NUMBER_LENGTH:
             self._transport.initialize(size)
         return parameters.code
 
     def space(self, request: Mapping[str, Any]) -> int:
         """Return how many bytes fit into an empty byte string of a request."""
-        return max(1, self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(request)) - LONGEST_NUMBER)
+        return max(1, self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(request)) - MAX_NUMBER_LENGTH)
 
     def request(
         self, operation: OP, group: int, command: int, request: Mapping[str, Any], awaited: str, attempts: int
@@ -229,7 +229,7 @@ DEFAULT_GROUP = 28535
 
 _MODEL, _TENSOR, _DATA, _ACTION, _MEASURES, _POINT, _UNTIL, _CALL = range(8)
 _ATTEMPTS = 3
-_MOST_TENSORS = _MOST_POINTS = 1 << 16
+_MAX_TENSORS = _MAX_POINTS = 1 << 16
 
 
 def _report(found: Answer) -> Report:
@@ -274,8 +274,8 @@ class SmpLink:
         buffers = found.number("buffers") if "buffers" in found.content else 0  # only with CONFIG_OPWEST_CHECK_STEPS
         extra = found.number("arguments") if "arguments" in found.content else 0  # only with CONFIG_OPWEST_SERVICE_CALL
         counts = {"input": inputs, "output": outputs, "buffer": buffers, "arguments": extra}
-        roles = [role for role, count in counts.items() for _ in range(min(count, _MOST_TENSORS))]
-        for number, role in enumerate(roles[:_MOST_TENSORS]):
+        roles = [role for role, count in counts.items() for _ in range(min(count, _MAX_TENSORS))]
+        for number, role in enumerate(roles[:_MAX_TENSORS]):
             request = {"model": index, "tensor": number}
             answer = self._ask(OP.READ, _TENSOR, request, f"the description of tensor {number} of {name}")
             shape = answer.numbers("shape")
@@ -316,7 +316,7 @@ class SmpLink:
         """Return the measurements of a model's run since the model was opened."""
         head = self._ask(OP.READ, _MEASURES, {"model": model.index}, f"the measurements of model '{model.name}'")
         measures = []
-        for number in range(min(head.number("points"), _MOST_POINTS)):
+        for number in range(min(head.number("points"), _MAX_POINTS)):
             request = {"model": model.index, "point": number}
             point = self._ask(OP.READ, _POINT, request, f"point {number} of model '{model.name}'")
             numbers = [point.number(key) for key in ("step", "device", "runs", "last", "min", "max", "total")]

@@ -258,9 +258,9 @@ def _tool(machine: Machine, name: str) -> str:
     return machine.compiler[0].removesuffix("gcc") + name
 
 
-MOST_BYTES = 8 << 20
+MAX_BYTES = 8 << 20
 """The bytes of inputs, constants and outputs in an image."""
-MOST_CANDIDATES = 150
+MAX_CANDIDATES = 150
 
 
 @dataclass(frozen=True, eq=False)
@@ -323,8 +323,8 @@ def _batches(operations: Sequence[Operation], processor: str, libraries: Sequenc
         program = alone(operation)
         names = candidates(program.operations[0], processor, libraries)
         some = [_Offer(operation, name, program) for name in names]
-        is_full = len(batch) + len(some) > MOST_CANDIDATES
-        if batch and (is_full or sum(one.size for one in (*batch, *some)) > MOST_BYTES):
+        is_full = len(batch) + len(some) > MAX_CANDIDATES
+        if batch and (is_full or sum(one.size for one in (*batch, *some)) > MAX_BYTES):
             yield batch
             batch = []
         batch += some

@@ -31,11 +31,11 @@ from opwest.tuning.candidates_model import DIFFERENCES, MODEL, CandidatesModel, 
 from opwest.tuning.measure import named
 from opwest.tuning.results import MeasurementError, Measurements, Progress, Result, WrongResultError
 
-MOST_CONSTANTS = 128 << 10
+MAX_CONSTANTS = 128 << 10
 """The bytes of constants in an image, unless one layer has more."""
-MOST_CYCLES = 100_000_000
+MAX_CYCLES = 100_000_000
 """The expected cycles of a run of an image, unless one layer has more: the answer to its request ends in time."""
-MOST_CANDIDATES = 60
+MAX_CANDIDATES = 60
 """The number of candidates in an image: each takes about 100 bytes of RAM for its measurements."""
 _KCONFIG = {"mve": {"CONFIG_FPU": "y"}}
 """By class of processors: options of the application. GCC has MVE only with the registers of the FPU."""
@@ -122,8 +122,8 @@ def batches(operations: Sequence[Operation], core: str) -> Iterator[list[Piece]]
         piece = Piece(operation, tuple(names))
         size = piece.constants(class_of(core))
         time = sum(table.cost(operation, name).cycles for name in ("portable", *names))
-        is_full = sizes + size > MOST_CONSTANTS or times + time > MOST_CYCLES
-        if batch and (is_full or count + 1 + len(names) > MOST_CANDIDATES):
+        is_full = sizes + size > MAX_CONSTANTS or times + time > MAX_CYCLES
+        if batch and (is_full or count + 1 + len(names) > MAX_CANDIDATES):
             yield batch
             batch, sizes, times, count = [], 0, 0.0, 0
         batch.append(piece)

@@ -35,7 +35,7 @@ from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 
 
 @dataclass(frozen=True)
-class Offer:
+class PlacementOffer:
     """The constants of a layer in RAM."""
 
     layer: str
@@ -57,7 +57,7 @@ def offers(
     work: Path,
     progress: Callable[[str], None] = lambda _: None,
     library: CmsisNn | None = None,
-) -> list[Offer]:
+) -> list[PlacementOffer]:
     """Run the chosen variant of each layer in QEMU; return the layers with constants. Raises EmulatorError."""
     read: dict[tuple[str, str], int] = {}
     distinct = {(key_of(operation), variant): operation for operation, variant in variants.items()}
@@ -70,11 +70,13 @@ def offers(
     for operation, variant in variants.items():
         size = constant_bytes(candidates(operation, class_of(core), LIBRARIES)[variant])
         if size:
-            found.append(Offer(",".join(layers_of(operation.label)), variant, size, read[key_of(operation), variant]))
+            found.append(
+                PlacementOffer(",".join(layers_of(operation.label)), variant, size, read[key_of(operation), variant])
+            )
     return found
 
 
-def offers_text(given: Sequence[Offer], core: str, wait_states: int) -> str:
+def offers_text(given: Sequence[PlacementOffer], core: str, wait_states: int) -> str:
     """Return the table, the greatest gain for a byte first; ends without a line end."""
     order = sorted(given, key=lambda one: (-one.reads / one.ram, one.layer))
     states = "1 wait state" if wait_states == 1 else f"{wait_states} wait states"
@@ -128,7 +130,7 @@ class Tuned:
     """That of the measurements."""
     left_out: Sequence[str]
     """The labels of the layers that could not be measured: their costs are those of other tables."""
-    offers: Sequence[Offer]
+    offers: Sequence[PlacementOffer]
 
 
 def tune(
@@ -156,7 +158,7 @@ def tune(
     given = read_tables(map(Path, options.tuning))
     before = Tables(given.cores, {**given.classes, **classes})
     wider = dataclasses.replace(options, libraries=libraries)
-    made: list[Offer] = []
+    made: list[PlacementOffer] = []
     with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
         try:
             layouts, library = Layouts(), None

@@ -73,7 +73,7 @@ def _common_extensions(values: list[frozenset[str]]) -> frozenset[str]:
     return frozenset.intersection(*values) if values else frozenset()
 
 
-_MOST_SOCS = 4
+_MAX_SOCS = 4
 _FLOATS = """
 config FPU
 	bool "FPU"
@@ -134,7 +134,7 @@ def board_configuration(board: str, workspace: Workspace) -> Configuration | Non
     folders = set(known.folders if known else ())
     _, _, revision = board.partition("/")[0].partition("@")
     variables = {"BOARD": name, "BOARD_REVISION": revision or workspace.default_revision(name)}
-    for _ in range(_MOST_SOCS):
+    for _ in range(_MAX_SOCS):
         found = _of_folders(target, workspace, folders, variables)
         others = {folder for symbol in found.undefined() for folder in workspace.folders_of_soc_symbol(symbol)}
         if others <= folders:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from opwest.base.frozen_dataclass import dataclass
 
-_MOST_FILES = 4000
-_DEEPEST = 12
+_MAX_FILES = 4000
+_MAX_DEPTH = 12
 """Files can include each other; those of Zephyr have at most seven levels."""
 _TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|(&&|\|\||!=|<=|>=|[=!<>()])|(\$\([^()]*\))|([\w./-]+))')
 _PRIORITY = {"||": 1, "&&": 2, "!": 3, "=": 4, "!=": 4, "<": 4, ">": 4, "<=": 4, ">=": 4}
@@ -73,7 +73,7 @@ class KconfigFiles:
 
     def _read(self, file: Path, conditions: list[Expression], choice: Definition | None, depth: int) -> None:
         self._files += 1
-        if depth > _DEEPEST or self._files > _MOST_FILES or not file.name.startswith("Kconfig"):
+        if depth > _MAX_DEPTH or self._files > _MAX_FILES or not file.name.startswith("Kconfig"):
             return
         try:
             text = file.read_text(encoding="utf-8", errors="replace")
@@ -237,7 +237,7 @@ def expression(text: str) -> Expression:
 
 
 _OPERATORS = frozenset(["&&", "||", "!", "=", "!=", "<", ">", "<=", ">="])
-_MOST_ROUNDS = 40
+_MAX_ROUNDS = 40
 """Selections and conditions depend on each other; files with a contradiction have no stable result."""
 
 
@@ -271,7 +271,7 @@ class KconfigValues:
         fixed = frozenset(forced)
         values: frozenset[str] = fixed
         extra = tuple(implied)
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             following = self._round(values, fixed, assigned, extra)
             if following == values:
                 break

@@ -14,7 +14,7 @@ from typing import Any
 from opwest.base.frozen_dataclass import dataclass
 from opwest.zephyr.hardware import is_name, named, parse_yaml, read_text
 
-_DEEPEST = 8
+_MAX_DEPTH = 8
 """Limit on the levels of imports: manifests can import each other."""
 
 
@@ -93,7 +93,7 @@ class _Reader:
 
         `rules` are those of the import. Returns None if the file is no manifest.
         """
-        content = parse_yaml(read_text(repository / file)) if depth < _DEEPEST else None
+        content = parse_yaml(read_text(repository / file)) if depth < _MAX_DEPTH else None
         inner = content.get("manifest") if isinstance(content, dict) else None
         if not isinstance(inner, dict):
             return None

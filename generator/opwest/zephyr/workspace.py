@@ -19,7 +19,7 @@ _HAL = {"st": "hal_stm32", "raspberrypi": "hal_rpi_pico", "gd": "hal_gigadevice"
 _NEED_NO_HAL = ("ti_lm3s6965", "intel")
 """A SoC and a vendor whose boards build without the module (QEMU's Cortex-M3; hal_intel is for few boards)."""
 _NO_OPTIONS = ("doc", "samples", "tests", "node_modules", "twister-out")
-_DEEPEST = 8
+_MAX_DEPTH = 8
 """Limit on the levels of a board's variants: YAML lists can be recursive."""
 
 
@@ -265,7 +265,7 @@ def _paths(soc: dict[str, Any], known: Soc | None) -> Iterator[list[str]]:
 def _variants(entry: dict[str, Any], depth: int = 0) -> Iterator[list[str]]:
     name = str(entry["name"])
     yield [name]
-    for variant in named(entry.get("variants")) if depth < _DEEPEST else ():
+    for variant in named(entry.get("variants")) if depth < _MAX_DEPTH else ():
         for path in _variants(variant, depth + 1):
             yield [name, *path]
 

@@ -73,7 +73,7 @@ def test_problems_without_search():
 
 
 def test_component_of_too_many_blocks_is_not_searched(monkeypatch):
-    monkeypatch.setattr(exact_search, "MOST_BLOCKS", 7)
+    monkeypatch.setattr(exact_search, "MAX_BLOCKS", 7)
     assert pack(HARD, 13, 10_000).offsets is not None
     assert pack([*HARD, Block("one", 1, 1, 9, 9)], 13, 10_000) == Outcome(None, False, 0)
 

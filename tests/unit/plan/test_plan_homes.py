@@ -10,7 +10,7 @@ from opwest.plan import memory
 from opwest.plan.fixed import reserved_bytes
 from opwest.plan.memory import Frames, frames_of, joined, plan_memory, plan_model, verify_frames
 from opwest.plan.problem import Block, PoolPlan
-from opwest.plan.schedule import Life, Schedule, plan_schedule
+from opwest.plan.schedule import Lifetime, Schedule, plan_schedule
 from opwest.plan.verify import PlanError
 from plan_support import HARD, buffer, model_of, pool
 
@@ -20,7 +20,7 @@ BOTH = ("fast", "slow")
 def planned(rows, pools, planner="greedy"):
     """Plan buffers by name: size, first and last step, pools. Return the plan and the messages."""
     buffers = [buffer(name, size, pools=where) for name, (size, _, _, where) in rows.items()]
-    lives = {name: Life(first, last) for name, (_, first, last, _) in rows.items()}
+    lives = {name: Lifetime(first, last) for name, (_, first, last, _) in rows.items()}
     faults = Diagnostics()
     model = model_of(buffers=buffers, pools=pools, planner=planner)
     plan = plan_memory(model, Schedule((), ((),), lives), faults)
@@ -119,7 +119,7 @@ def test_possible_better_plan_is_reported():
 def test_occupied_bytes_of_a_buffer(size, own, pools_, line, incoherent, reserved, aligned):
     given = buffer("a", size, align=own, incoherent=incoherent)
     where = pool(align=pools_, cache_line=line)
-    schedule = Schedule((), ((),), {"a": Life(0, 0)})
+    schedule = Schedule((), ((),), {"a": Lifetime(0, 0)})
     assert reserved_bytes(where, given, schedule) == reserved
     plan = plan_memory(model_of(buffers=[given], pools=[where]), schedule, Diagnostics())
     assert (plan.pools["sram"].size, plan.pools["sram"].align, plan.place("a")) == (reserved, aligned, ("sram", 0))

@@ -4,7 +4,7 @@
 import random
 
 import pytest
-from opwest.plan.schedule import Life, plan_schedule
+from opwest.plan.schedule import Lifetime, plan_schedule
 from plan_support import conflict, device, model_of, order, random_steps, waits
 
 
@@ -56,7 +56,7 @@ def test_equal_programs_in_two_files_are_one():
 
 def test_lifetimes_end_at_the_wait_that_completes_the_step():
     schedule = plan_schedule(model_of(*many(4), devices=[device("left", 2)]))
-    assert schedule.lives == {"t0": Life(0, 1), "t1": Life(1, 2), "t2": Life(2, 3), "t3": Life(3, 3)}
+    assert schedule.lives == {"t0": Lifetime(0, 1), "t1": Lifetime(1, 2), "t2": Lifetime(2, 3), "t3": Lifetime(3, 3)}
 
 
 HOLDS = {
@@ -207,4 +207,4 @@ def test_random_steps_equal_the_reference(seed):
     ends.update({index: len(texts) - 1 for steps in left.values() for index in steps})
     for name, life in schedule.lives.items():
         users = [s.index for s in schedule.steps if any(b.name == name for b in s.bindings)]
-        assert life == Life(min(users), max(ends.get(index, index) for index in users))
+        assert life == Lifetime(min(users), max(ends.get(index, index) for index in users))

@@ -2,7 +2,7 @@
 """Schedules: waits, lifetimes, order and latency in small cases, and random ones against a plain implementation."""
 
 import pytest
-from opwest.plan.schedule import Latency, Life, plan_schedule
+from opwest.plan.schedule import Latency, Lifetime, plan_schedule
 from plan_support import buffer, conflict, device, model_of, order, random_steps, waits
 
 
@@ -84,7 +84,7 @@ def test_lifetimes_of_tensors_shared_with_other_devices():
         "ki": (0, 3),  # not used by a step
         "ko": (0, 3),
     }
-    assert all(isinstance(life, Life) for life in schedule.lives.values())
+    assert all(isinstance(life, Lifetime) for life in schedule.lives.values())
 
 
 def test_copied_constant_is_alive_in_all_steps():

@@ -144,7 +144,7 @@ def test_rows_with_faults_are_omitted():
 
 
 def test_too_many_rows(monkeypatch):
-    monkeypatch.setattr(table, "_MOST_ROWS", 3)
+    monkeypatch.setattr(table, "_MAX_ROWS", 3)
     rows = [f"b{i},0,1,1\n" for i in range(4)]
     assert read(HEADER + "".join(rows[:3]))[1] == []
     assert read(HEADER + "".join(rows))[1] == ["t.csv: error: the table has 4 buffers\n  expected: at most 3"]

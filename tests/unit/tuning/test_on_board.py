@@ -20,8 +20,8 @@ from opwest.runs.progress import StageProgress
 from opwest.tuning import random_layers
 from opwest.tuning.candidates_model import DIFFERENCES, Piece, candidates_model, compare, fill
 from opwest.tuning.on_board import (
-    MOST_CANDIDATES,
-    MOST_CONSTANTS,
+    MAX_CANDIDATES,
+    MAX_CONSTANTS,
     BoardRun,
     BoardRunner,
     TooLargeError,
@@ -219,8 +219,8 @@ def test_images_have_limits():
     assert [piece.operation for batch in found for piece in batch] == made
     assert len(found) > 1
     for batch in found:
-        assert sum(piece.constants("dsp") for piece in batch) <= MOST_CONSTANTS
-        assert sum(1 + len(piece.variants) for piece in batch) <= MOST_CANDIDATES
+        assert sum(piece.constants("dsp") for piece in batch) <= MAX_CONSTANTS
+        assert sum(1 + len(piece.variants) for piece in batch) <= MAX_CANDIDATES
     large = layer(random_layers.dense, 1, 5000, 100, 1)
     assert [len(batch) for batch in batches([made[0], large, made[1]], "cortex-m4")] == [1, 1, 1]
 

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.convolution import BYTES, folded, plain_weights
-from opwest.compiler.emission.epilogue import Ending, ending
+from opwest.compiler.emission.epilogue import LayerEpilogue, ending
 from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits, number
 from opwest.compiler.emission.matrix import accumulator, bound_of
 from opwest.compiler.graph.types import Shape
@@ -16,7 +16,7 @@ from opwest.compiler.ir.operations import Depthwise, Pool
 from opwest.compiler.semantics.fixed_point import RANGES
 from opwest.compiler.semantics.windows import Window, row_of
 
-MOST_UNROLLED = 32
+MAX_UNROLLED = 32
 """Windows with more elements are loops."""
 
 
@@ -28,7 +28,7 @@ class _Layer:
     window: Window
     results: int
     dtype: str
-    end: Ending
+    end: LayerEpilogue
     has_bias: bool
     skipped: int
     """The elements between two pixels of the result."""
@@ -158,7 +158,7 @@ def _channel(lines: Lines, layer: _Layer, result: str) -> None:
     lines.add(f"{kind} sum = {f'bias[{result}]' if bias_first else '0'};", "")
     wide = "(int64_t)" if kind == "int64_t" else ""
     for ky in range(kh):
-        if kh * kw <= MOST_UNROLLED:
+        if kh * kw <= MAX_UNROLLED:
             for kx in range(kw):
                 weight = f"weights[{result}{_plus((ky * kw + kx) * layer.results)}]"
                 lines.add(f"sum += {wide}r{ky}[c{_plus(kx * dilation * depth)}] * {weight};")

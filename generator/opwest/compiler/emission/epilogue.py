@@ -17,7 +17,7 @@ from opwest.compiler.semantics.fixed_point import Requantisation, Rounding
 
 
 @dataclass(frozen=True, eq=False)
-class Ending:
+class LayerEpilogue:
     """How sums end: constants per channel, and the C expression of one result."""
 
     arrays: tuple[tuple[str, str, Any], ...]
@@ -51,7 +51,7 @@ def ending(
     is_wide: bool = False,
     counts: Mapping[str, int] = MappingProxyType({}),
     result: str = "int32",
-) -> Ending:
+) -> LayerEpilogue:
     """Return the end of a layer. `bound` is the greatest magnitude of the sums of each channel; `is_wide`: 64 bits.
 
     With `shared` the numbers of the layer are a constant array, so that layers of equal shapes have equal functions;
@@ -60,7 +60,7 @@ def ending(
     if isinstance(finish, Clamp):
         return _clamped(finish)
     if isinstance(finish, Sums):
-        return Ending((), (), (), (), "(int32_t)({sum})", (), str(fill))
+        return LayerEpilogue((), (), (), (), "(int32_t)({sum})", (), str(fill))
     numbers: dict[str, int] = {}
 
     def named(name: str, value: int) -> str:
@@ -77,18 +77,18 @@ def ending(
     if shared:
         prologue = [f"const int32_t {name} = numbers[{place}];" for place, name in enumerate(numbers)]
         arrays = [*arrays, ("numbers", "int32", np.asarray(list(numbers.values()), np.int32))]
-    return Ending(tuple(arrays), (*used, "clamp"), headers, tuple(load), expression, tuple(prologue), padding)
+    return LayerEpilogue(tuple(arrays), (*used, "clamp"), headers, tuple(load), expression, tuple(prologue), padding)
 
 
-def _clamped(finish: Clamp) -> Ending:
+def _clamped(finish: Clamp) -> LayerEpilogue:
     """Return the end of a float layer."""
     low, high = finish.low, finish.high
     if low is None and high is None:
-        return Ending((), (), (), (), "{sum}")
+        return LayerEpilogue((), (), (), (), "{sum}")
     low_text = number(float("-inf") if low is None else low, "float32")
     high_text = number(float("inf") if high is None else high, "float32")
     headers = ("math.h",) if low is None or high is None else ()
-    return Ending((), ("clampf",), headers, (), f"clampf({{sum}}, {low_text}, {high_text})")
+    return LayerEpilogue((), ("clampf",), headers, (), f"clampf({{sum}}, {low_text}, {high_text})")
 
 
 Arrays = list[tuple[str, str, Any]]

@@ -10,7 +10,7 @@ from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.elementwise import joined
-from opwest.compiler.emission.epilogue import Ending, ending
+from opwest.compiler.emission.epilogue import LayerEpilogue, ending
 from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.ir.operations import DirectConvolution, MatrixProduct
@@ -33,7 +33,7 @@ class Product:
     """The distance between rows of results, in elements."""
     accumulator: str
     """The C type of the sums."""
-    ending: Ending
+    ending: LayerEpilogue
     has_bias: bool
     bias_first: bool = True
     """Whether sums start with the bias: the order matters for float."""
@@ -235,7 +235,7 @@ def _step(operation: Products, one: str, other: str) -> str:
     return f"sum += {wide}{left} * {right};"
 
 
-def _call(operation: Operation, base: str, names: tuple[str, str], lines: Lines, end: Ending) -> Call:
+def _call(operation: Operation, base: str, names: tuple[str, str], lines: Lines, end: LayerEpilogue) -> Call:
     result = operation.results[0]
     parameters = [
         *(Parameter(n, v.dtype) for n, v in zip((*names, "bias"), operation.inputs, strict=False)),

@@ -15,7 +15,7 @@ CONTROL = frozenset(
     ("IF", "WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "STABLEHLO_COMPOSITE")
 )
 """Control flow and variables, which are resolved before the check, and cannot be operators of the user."""
-MOST_ELEMENTS = 1 << 28
+MAX_ELEMENTS = 1 << 28
 """The most elements of a tensor."""
 
 
@@ -91,8 +91,8 @@ def _check_result(tensor: Tensor, dtype: str, shape: tuple[int, ...]) -> None:
     tensor_size = 1
     for n in shape:
         tensor_size *= n
-    if tensor_size > MOST_ELEMENTS:
-        raise Unsupported(f"result '{tensor.name}' has {tensor_size} elements", f"at most {MOST_ELEMENTS}")
+    if tensor_size > MAX_ELEMENTS:
+        raise Unsupported(f"result '{tensor.name}' has {tensor_size} elements", f"at most {MAX_ELEMENTS}")
 
 
 def report(faults: Diagnostics, place: str, node: Node, reason: Unsupported) -> None:

@@ -18,7 +18,7 @@ from opwest.compiler.graph.spec import OPERATORS
 from opwest.compiler.graph.types import Graph, Node, Tensor, Unsupported
 from opwest.compiler.lowering.simplify import Folding
 
-MOST_NODES = 20_000
+MAX_NODES = 20_000
 """The most nodes of a graph after the turns of its loops are separate."""
 _COUNTS: dict[str, tuple[int, int | None]] = {
     "IF": (1, None),
@@ -30,7 +30,7 @@ _COUNTS: dict[str, tuple[int, int | None]] = {
     "STABLEHLO_COMPOSITE": (0, None),
 }
 """The least number of inputs, and the number of results if it is fixed."""
-_MOST = f"at most {MOST_NODES} operators after all turns"
+_EXPECTED_NODES = f"at most {MAX_NODES} operators after all turns"
 _HINT = "export the model without it, or with a condition that does not depend on inputs"
 
 
@@ -45,7 +45,7 @@ def resolve_control(graph: Graph) -> Graph:
     for node in graph.nodes:
         before = len(resolver.nodes)
         try:
-            if resolver.visited > MOST_NODES and node.kind in CONTROL:
+            if resolver.visited > MAX_NODES and node.kind in CONTROL:
                 raise Unsupported("not resolved after a loop with too many turns")
             resolver.add(node)
         except Unsupported as reason:
@@ -77,8 +77,8 @@ class _Resolver:
     def add(self, node: Node) -> None:
         """Add a node, or what it becomes. Raises Unsupported."""
         self.visited += 1
-        if self.visited > MOST_NODES and self.depth:
-            raise Unsupported("a loop with too many turns", _MOST, _HINT)
+        if self.visited > MAX_NODES and self.depth:
+            raise Unsupported("a loop with too many turns", _EXPECTED_NODES, _HINT)
         if node.kind in _COUNTS:
             _check_counts(node)
         inputs = [self.read(one) for one in node.inputs]
@@ -186,8 +186,8 @@ class _Resolver:
         values, turn = [one for one in inputs if one is not None], 0
         while True:
             self.visited += 1  # subgraphs can be empty
-            if self.visited > MOST_NODES:
-                raise Unsupported("a loop with too many turns", _MOST, _HINT)
+            if self.visited > MAX_NODES:
+                raise Unsupported("a loop with too many turns", _EXPECTED_NODES, _HINT)
             before = len(self.nodes)
             if len(condition.outputs) != 1:
                 raise Unsupported(f"a condition of WHILE with {len(condition.outputs)} outputs", "1 output")

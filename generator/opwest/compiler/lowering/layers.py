@@ -167,7 +167,7 @@ def computed_dense(node: Node, build: Builder) -> None:
     build.add(MatrixProduct(node.label, inputs, (build.value(node.output),), (False, True), zeros, finish))
 
 
-_MOST_BIAS = 1 << 32
+_MAX_BIAS = 1 << 32
 
 
 def _is_computed(node: Node) -> bool:
@@ -229,7 +229,7 @@ def dense(node: Node, build: Builder) -> None:
         computed_dense(node, build)
         return
     weights, bias = _constants(node)
-    if bias is not None and bias.dtype == np.int64 and np.abs(bias).max() >= _MOST_BIAS:
+    if bias is not None and bias.dtype == np.int64 and np.abs(bias).max() >= _MAX_BIAS:
         # A sum times a multiplier of 31 bits has 64.
         raise Unsupported(f"the bias '{node.input(2).name}' has the value {bias[np.abs(bias).argmax()]}", "below 2**32")
     zero, weight_zero, finish = _finish(node, build)

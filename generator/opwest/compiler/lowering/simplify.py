@@ -221,7 +221,7 @@ def _least(node: Node, net: Net) -> int | float:
     return activation_range(activation, data)[0] if activation != "NONE" else RANGES[data.dtype][0]
 
 
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 """The most memory of all folded results."""
 KEPT = frozenset(
     (
@@ -241,7 +241,7 @@ KEPT = frozenset(
 class Folding:
     """Sets the content of the results of nodes with known inputs."""
 
-    def __init__(self, rules: Rules, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, rules: Rules, most_bytes: int = MAX_BYTES) -> None:
         self._rules = rules
         self._left = most_bytes
 

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 
 from opwest.base.frozen_dataclass import dataclass
 
-MOST_SUMS = 20_000
+MAX_SUMS = 20_000
 """The sums of a front; more are thinned out."""
 
 
@@ -78,9 +78,9 @@ def _within(fronts: list[list[tuple[int, Option]]], least: list[int], limit: int
         for one in merged:
             if not sums or one[1] < sums[-1][1]:
                 sums.append(one)
-        if len(sums) > MOST_SUMS:
+        if len(sums) > MAX_SUMS:
             is_exact = False
-            step = -(-len(sums) // MOST_SUMS)
+            step = -(-len(sums) // MAX_SUMS)
             sums = sums[::step] + ([sums[-1]] if (len(sums) - 1) % step else [])
     best: _Sum | None = min(sums, key=lambda one: one[1])
     assert best is not None

@@ -23,7 +23,7 @@ from opwest.compiler.selection.block import Layouts, Part, block_of, part_of, re
 from opwest.compiler.selection.choose import scratch_bytes
 from opwest.compiler.selection.costs import Table
 
-MOST_LAYERS = 16
+MAX_LAYERS = 16
 """The layers of a block."""
 FORMS = ((1, 1), (1, 2), (1, 4), (2, 4), (2, 8), (4, 8), (8, 8))
 """The rows of the result in each call, and the most rows in a call of the layers before."""
@@ -128,7 +128,7 @@ class Segments:
 
     def _firsts(self, end: int) -> Iterator[int]:
         """Yield the first operations of blocks that end before operation `end`."""
-        for first in range(end - 2, max(self._starts[end - 1] - 1, end - 1 - MOST_LAYERS), -1):
+        for first in range(end - 2, max(self._starts[end - 1] - 1, end - 1 - MAX_LAYERS), -1):
             if self._is_closed(first, end):
                 yield first
 

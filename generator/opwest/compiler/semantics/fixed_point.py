@@ -17,7 +17,7 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
 
-LEAST_SHIFT = -31
+MIN_SHIFT = -31
 """Smaller exponents are flushed: the multiplier becomes 0."""
 RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767), "int32": (-(2**31), 2**31 - 1)}
 """The least and greatest value of a quantised dtype."""
@@ -55,7 +55,7 @@ def quantize_multiplier(real: float) -> Multiplier:
     if fixed == 1 << 31:
         fixed //= 2
         shift += 1
-    if shift < LEAST_SHIFT:
+    if shift < MIN_SHIFT:
         return Multiplier(0, 0)
     if shift > 30:
         raise Unsupported(f"the scales give the multiplier {real:g}", "at most 2**30")
@@ -272,18 +272,18 @@ def inverse_root(value: Any) -> tuple[Any, Any]:
     return np.where(small, GREATEST, x), np.where(small, 0, np.maximum(places, 0))
 
 
-GREATEST_16 = 32767
+INT16_MAX = 32767
 _POWERS_16 = (25520, 19875, 12055, 4435, 600, 11, 0)
 """exp(-2**k) with 0 integer bits for k from -2 to 4."""
 
 
 def _product(one: Any, other: Any) -> Any:
     """Return the high 16 bits of twice the product, rounded. Source: SaturatingRoundingDoublingHighMul."""
-    return np.minimum((one * other + (1 << 14)) >> 15, GREATEST_16)
+    return np.minimum((one * other + (1 << 14)) >> 15, INT16_MAX)
 
 
 def _shift_left(value: Any, places: int) -> Any:
-    return np.clip(value << places, -GREATEST_16 - 1, GREATEST_16)
+    return np.clip(value << places, -INT16_MAX - 1, INT16_MAX)
 
 
 def _negative(value: Any) -> Any:
@@ -299,18 +299,18 @@ def _exponential(value: Any, bits: int) -> Any:
     square = _product(x, x)
     fourth = round_shift(_product(square, square), 2)
     tail = round_shift(_product(fourth + _product(square, x), 10923) + square, 1)
-    result = np.minimum(28918 + _product(28918, x + tail), GREATEST_16)
+    result = np.minimum(28918 + _product(28918, x + tail), INT16_MAX)
     remainder = (rest - value).astype(np.int16).astype(np.int64)
     for number, factor in enumerate(_POWERS_16[: bits + 2]):
         result = np.where(remainder & (1 << (13 - bits + number)), _product(result, factor), result)
     if bits > 5:
         result = np.where(value < -(1 << (20 - bits)), 0, result)
-    return np.where(value == 0, GREATEST_16, result)
+    return np.where(value == 0, INT16_MAX, result)
 
 
 def _inverse(value: Any) -> Any:
     """Return 1 / ((1 + value) / 2) with 2 integer bits for numbers between 0 and 1."""
-    half = (value + GREATEST_16 + 1) >> 1
+    half = (value + INT16_MAX + 1) >> 1
     x = 23130 + _product(half, -15420)
     for _ in range(3):
         x = x + _shift_left(_product(x, (1 << 13) - _product(half, x)), 2)
@@ -321,7 +321,7 @@ def logistic(value: Any) -> Any:
     """Return 1 / (1 + exp(-x)) with 0 integer bits of numbers with 3 integer bits."""
     value = np.asarray(value, np.int64)
     above = _shift_left(_inverse(_exponential(_negative(np.where(value > 0, value, _negative(value))), 3)), 1)
-    return np.where(value == 0, 1 << 14, np.where(value > 0, above, GREATEST_16 - above))
+    return np.where(value == 0, 1 << 14, np.where(value > 0, above, INT16_MAX - above))
 
 
 def tanh(value: Any, bits: int) -> Any:

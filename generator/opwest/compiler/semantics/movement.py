@@ -185,7 +185,7 @@ specify(
 )
 
 
-MOST_PLACES = 1 << 10
+MAX_PLACES = 1 << 10
 """The most elements of a block: each is a copy of its own."""
 
 
@@ -219,9 +219,9 @@ def block_shape(node: Node) -> tuple[list[int], list[tuple[int, int]]]:
         raise Unsupported(
             f"blocks {blocks}, edges {edges} for shape {list(node.input(0).shape)}", "3 or 4 dimensions, 1 or 2 blocks"
         )
-    if min(blocks) < 1 or min(edges) < 0 or prod(blocks) > MOST_PLACES:
+    if min(blocks) < 1 or min(edges) < 0 or prod(blocks) > MAX_PLACES:
         raise Unsupported(
-            f"blocks {blocks}, edges {edges}", f"blocks of 1 to {MOST_PLACES} elements, edges of at least 0"
+            f"blocks {blocks}, edges {edges}", f"blocks of 1 to {MAX_PLACES} elements, edges of at least 0"
         )
     return blocks, list(zip(edges[::2], edges[1::2], strict=True))
 

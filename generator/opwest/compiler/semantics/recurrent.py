@@ -123,7 +123,7 @@ specify(
 
 _GATES = range(4)
 _GATE_SCALE = 2.0**-12
-_LEAST_POWER, _GREATEST_POWER = -15, -9
+_MIN_POWER, _MAX_POWER = -15, -9
 """The scales of cells whose tanh TFLite computes, as powers of 2."""
 
 
@@ -187,8 +187,8 @@ def lstm_numbers(node: Node) -> LstmNumbers:
     """Return the numbers of a layer with int8 or int16 data. Raises Unsupported."""
     cells = one_quantization(node.input(19))
     power = round(math.log2(cells.scale))
-    if abs(math.log2(cells.scale) - power) >= 1e-3 or not _LEAST_POWER <= power <= _GREATEST_POWER:
-        limits = f"a power of 2 between 2**{_LEAST_POWER} and 2**{_GREATEST_POWER}"
+    if abs(math.log2(cells.scale) - power) >= 1e-3 or not _MIN_POWER <= power <= _MAX_POWER:
+        limits = f"a power of 2 between 2**{_MIN_POWER} and 2**{_MAX_POWER}"
         raise Unsupported(f"the cells '{node.input(19).name}' have the scale {cells.scale:g}", limits)
     inner = node.options["intermediates"]
     if node.input(0).dtype == "int8" and len(inner) == 5:

@@ -327,7 +327,7 @@ def sigmoid_table() -> Any:
     return table.astype(np.uint16)
 
 
-_GREATEST_SCALE = 5.0
+_MAX_SCALE = 5.0
 """Products of int16 values fit in 32 bits up to this scale of the input."""
 
 
@@ -342,8 +342,8 @@ class SigmoidNumbers:
 def sigmoid_numbers(node: Node) -> SigmoidNumbers:
     """Return the numbers of int16 LOGISTIC or TANH. Source: activations.cc, TanhPrepare, SigmoidPrepare."""
     scale = one_quantization(node.input(0)).scale
-    if scale > _GREATEST_SCALE:
-        raise Unsupported(f"'{node.input(0).name}' has the scale {scale:g}", f"at most {_GREATEST_SCALE:g}")
+    if scale > _MAX_SCALE:
+        raise Unsupported(f"'{node.input(0).name}' has the scale {scale:g}", f"at most {_MAX_SCALE:g}")
     exact = math.log2(scale)
     shift = 12 + round(exact)
     if abs(exact - round(exact)) < 1e-3 and (shift == 0 or (shift == 1 and node.kind == "TANH")):

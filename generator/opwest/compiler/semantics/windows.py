@@ -14,15 +14,15 @@ from opwest.compiler.graph.types import Node, Unsupported
 from opwest.compiler.semantics.fixed_point import one_quantization
 from opwest.compiler.semantics.movement import MOVED, integers
 
-MOST_LINES = 1 << 16
+MAX_LINES = 1 << 16
 """The most rows or columns."""
 
 
 def _resize(node: Node) -> Sequence[Result]:
     data, sizes = node.input(0), integers(node, 1)
-    if len(data.shape) != 4 or len(sizes) != 2 or not 1 <= min(sizes) <= max(sizes) <= MOST_LINES:
+    if len(data.shape) != 4 or len(sizes) != 2 or not 1 <= min(sizes) <= max(sizes) <= MAX_LINES:
         raise Unsupported(
-            f"size {sizes} for shape {list(data.shape)}", f"two numbers from 1 to {MOST_LINES} for 4 dimensions"
+            f"size {sizes} for shape {list(data.shape)}", f"two numbers from 1 to {MAX_LINES} for 4 dimensions"
         )
     if node.options["align_corners"] and node.options["half_pixel_centers"]:
         raise Unsupported("align_corners with half_pixel_centers", "one of them")

@@ -16,7 +16,7 @@ from opwest.frontends.mlf.metadata import Metadata
 from opwest.frontends.mlf.packed import is_packed, packed_entries
 from opwest.frontends.mlf.ports import Relay, Seen, Sources, check_options, kept_name, same_name, tensors
 from opwest.frontends.mlf.unpack import NotUnpackedError, Request, unpack
-from opwest.frontends.mlf.unpack.main_body import Place
+from opwest.frontends.mlf.unpack.main_body import Location
 from opwest.frontends.mlf.wrapper import Given, Header, Pool, Role, Wrapper
 from opwest.model.types.conventions import PACKED, UNPACKED, Convention
 from opwest.model.types.dtypes import DTYPES
@@ -24,7 +24,7 @@ from opwest.model.types.dtypes import DTYPES
 NAME = "whole_model"
 """The name of the operator for main."""
 
-_MOST_NAMES = 50
+_MAX_NAMES = 50
 _TYPES = {"input": "in", "output": "out"}
 
 
@@ -84,11 +84,14 @@ def _unpacked(model: Model, bound: Sequence[_Bound], taken: set[str], result: Dr
         for one in bound:
             name, role = one.parameter.name, one.given.role
             if role in ("input", "output"):
-                places[name], given[name] = Place(role, name), next(ports[role])
+                places[name], given[name] = Location(role, name), next(ports[role])
             elif role == "device":
-                places[name], named[name] = Place(role, name), next(devices)
+                places[name], named[name] = Location(role, name), next(devices)
             else:
-                places[name], pools[name] = Place("pool", name, pool=role), _pool(model, one.given.name, role, result)
+                places[name], pools[name] = (
+                    Location("pool", name, pool=role),
+                    _pool(model, one.given.name, role, result),
+                )
         request = Request(
             model.metadata.module,
             main,
@@ -364,5 +367,5 @@ def _unregistered(code: Code) -> list[str]:
 
 def _listed(names: Sequence[str]) -> str:
     """Return names for a remark, shortened to a readable length."""
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"{', '.join(name[:200] for name in names[:_MOST_NAMES])}{more}"
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"{', '.join(name[:200] for name in names[:_MAX_NAMES])}{more}"

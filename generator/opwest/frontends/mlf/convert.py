@@ -28,7 +28,7 @@ from opwest.objects.library_symbols import provider_of
 from opwest.objects.targets import named_targets
 from opwest.zephyr import cmsis_nn
 
-_LARGEST_TEXT = 1 << 22
+_MAX_TEXT = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ def _relay(library: Library, metadata: Metadata) -> Relay:
 
 def _header(library: Library, metadata: Metadata) -> Header:
     content = library.files.get(f"codegen/host/include/tvmgen_{metadata.module}.h", b"")
-    if len(content) > _LARGEST_TEXT:
-        raise fault(f"the header has {len(content)} bytes", str(library.path), f"at most {_LARGEST_TEXT}")
+    if len(content) > _MAX_TEXT:
+        raise fault(f"the header has {len(content)} bytes", str(library.path), f"at most {_MAX_TEXT}")
     return read_header(content.decode("utf-8", "replace"))
 
 

@@ -23,7 +23,7 @@ from opwest.frontends.mlf.metadata import Metadata, Parameter, read_json
 from opwest.frontends.mlf.ports import kept_name
 from opwest.model.types.c_names import is_symbol
 from opwest.model.types.conventions import PACKED
-from opwest.model.types.dtypes import DTYPES, meant_by
+from opwest.model.types.dtypes import DTYPES, resolve_dtype
 
 _HOST = 1
 """kDLCPU."""
@@ -151,7 +151,7 @@ class Graph:
             for array in arrays(text) if f"__tvm_param__{name}" in text else ():
                 if array.name == f"__tvm_param__{name}" and array.start >= 0:
                     content = values(text, array.start, array.dtype, array.count, file)
-                    dtype = meant_by(array.dtype, entry.dtype)
+                    dtype = resolve_dtype(array.dtype, entry.dtype)
                     found = np.frombuffer(content, np.dtype(DTYPES[dtype].numpy).newbyteorder("<"))
                     return Parameter(dtype, found.reshape(entry.shape) if found.size == prod(entry.shape) else found)
         return None

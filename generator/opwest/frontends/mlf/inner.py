@@ -79,7 +79,7 @@ _ALLOCATED = re.compile(
 _NAME = re.compile(r"\b(\w+)\s*\(")
 _OFFSET = re.compile(r"\(*&?\(*(?:\(\w+\s*\*\)\s*)?\(*(\w+)\)*\s*\[\s*\(?(\d{1,12})\)?\s*\]\)*\Z")
 
-_LONGEST = 500
+_MAX_LENGTH = 500
 """The maximum length of an argument that refers to main's memory."""
 
 
@@ -192,7 +192,7 @@ def _split(text: str) -> list[str]:
 def _given(text: str, names: Mapping[str, Region], constants: Mapping[tuple[str, int], int]) -> Region | None:
     if text in names:
         return names[text]
-    match = _OFFSET.match(text) if len(text) <= _LONGEST else None
+    match = _OFFSET.match(text) if len(text) <= _MAX_LENGTH else None
     return _part(names, constants, match[1], int(match[2])) if match else None
 
 

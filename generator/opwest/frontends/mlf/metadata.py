@@ -111,7 +111,7 @@ VERSIONS = (5, 6, 7)
 
 
 @dataclass(frozen=True)
-class Port:
+class IoTensor:
     """An input or output in metadata.json, which has no shape."""
 
     name: str
@@ -127,8 +127,8 @@ class Metadata:
     module: str
     executors: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
-    inputs: tuple[Port, ...] = ()
-    outputs: tuple[Port, ...] = ()
+    inputs: tuple[IoTensor, ...] = ()
+    outputs: tuple[IoTensor, ...] = ()
     workspace: int | None = None
     """Bytes of main's workspace: an upper bound."""
     operators: Mapping[str, int] = field(default_factory=dict)
@@ -195,7 +195,7 @@ def _module(one: Any, name: str, version: int, place: str) -> Metadata:
     )
 
 
-def _same_ports(mains: list[Mapping[str, Any]], key: str, place: str) -> tuple[Port, ...]:
+def _same_ports(mains: list[Mapping[str, Any]], key: str, place: str) -> tuple[IoTensor, ...]:
     """Return the inputs or outputs of main, which must be the same in all entries that contain them."""
     listed = [ports for main in mains if (ports := _ports(main.get(key), place))]
     if any(ports != listed[0] for ports in listed):
@@ -203,7 +203,7 @@ def _same_ports(mains: list[Mapping[str, Any]], key: str, place: str) -> tuple[P
     return listed[0] if listed else ()
 
 
-def _ports(found: Any, place: str) -> tuple[Port, ...]:
+def _ports(found: Any, place: str) -> tuple[IoTensor, ...]:
     if found is None:
         return ()
     if not isinstance(found, dict) or len(found) > TENSORS:
@@ -220,7 +220,7 @@ def _ports(found: Any, place: str) -> tuple[Port, ...]:
             raise fault(
                 f"tensor {name[:60]!r} has the dtype {_short(dtype)}, {_short(size)} bytes", place, "dtype, size"
             )
-        ports.append(Port(name, dtype, size))
+        ports.append(IoTensor(name, dtype, size))
     return tuple(ports)
 
 

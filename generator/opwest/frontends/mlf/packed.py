@@ -82,7 +82,7 @@ def _checked(body: str) -> Mapping[str, tuple[int, ...]]:
     return {n: tuple(d[k] for k in range(len(d))) for n, d in found.items() if sorted(d) == list(range(len(d)))}
 
 
-_LONGEST = 2000
+_MAX_LENGTH = 2000
 """The maximum length of a parsed statement."""
 _INDEX = r"\s*\[\s*\(?(\d{1,4})\)?\s*\]\s*"
 _PIECES = re.compile(r"[;{}]")
@@ -157,7 +157,7 @@ def packed_calls(main: Function, counts: Mapping[str, int]) -> Iterator[tuple[st
     """
     stack = _Stack()
     for piece in _PIECES.split(main.body):
-        if len(piece) > _LONGEST:
+        if len(piece) > _MAX_LENGTH:
             continue
         if (match := _ALIAS.match(piece)) is not None:
             stack.aliases[match[1]] = stack.own(match[2])

@@ -18,11 +18,11 @@ from opwest.compiler.faults import fault
 from opwest.compiler.names import free_name
 from opwest.frontends.mlf.draft import Tensor, TensorOptions
 from opwest.frontends.mlf.library import ELEMENTS
-from opwest.frontends.mlf.metadata import Metadata, Port
+from opwest.frontends.mlf.metadata import IoTensor, Metadata
 from opwest.model.types.c_names import fault_of_name
-from opwest.model.types.dtypes import DTYPES, meant_by
+from opwest.model.types.dtypes import DTYPES, resolve_dtype
 
-_LONGEST = 200
+_MAX_LENGTH = 200
 
 
 def kept_name(name: str, role: str, taken: set[str], remarks: list[str]) -> str:
@@ -30,14 +30,14 @@ def kept_name(name: str, role: str, taken: set[str], remarks: list[str]) -> str:
     reason = fault_of_name(name)
     found = name
     if reason is not None:
-        found = re.sub(r"\W", "_", name[:_LONGEST], flags=re.ASCII)
+        found = re.sub(r"\W", "_", name[:_MAX_LENGTH], flags=re.ASCII)
         if fault_of_name(found) is not None:
             found = f"{role}_{found.lstrip('_')}"
-    elif len(name) > _LONGEST:
-        found, reason = name[:_LONGEST], f"has {len(name)} characters"
+    elif len(name) > _MAX_LENGTH:
+        found, reason = name[:_MAX_LENGTH], f"has {len(name)} characters"
     free = free_name(found, taken)
     if free != name:
-        words = f"'{name[:_LONGEST]}' {reason or 'is the name of another tensor or device'}"
+        words = f"'{name[:_MAX_LENGTH]}' {reason or 'is the name of another tensor or device'}"
         remarks.append(f"the {role} is named '{free}': {words}")
     return free
 
@@ -131,7 +131,7 @@ def tensors(role: str, seen: Sequence[Seen], sources: Sources, taken: set[str]) 
     return tuple(found)
 
 
-def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | None, sources: Sources) -> Tensor:
+def _tensor(name: str, role: str, one: Seen, port: IoTensor | None, typed: Typed | None, sources: Sources) -> Tensor:
     """Return a tensor; compare the types from all sources."""
     place = sources.place
     option = sources.options.get(name) or sources.options.get(one.name)
@@ -140,7 +140,7 @@ def _tensor(name: str, role: str, one: Seen, port: Port | None, typed: Typed | N
         "metadata.json": port.dtype if port else None,
         "the Relay text": typed.dtype if typed else None,
     }
-    of_main = one.dtype and meant_by(one.dtype, next(filter(None, named.values()), one.dtype))
+    of_main = one.dtype and resolve_dtype(one.dtype, next(filter(None, named.values()), one.dtype))
     dtypes = {"--tensor": named["--tensor"], "the definition of main": of_main, **named}
     declared = {source: dtype for source, dtype in dtypes.items() if dtype is not None}
     if not declared:
@@ -178,7 +178,7 @@ def check_options(options: TensorOptions, known: Sequence[str], place: str) -> N
             raise fault(f"unknown input or output {name!r} in --tensor", place, nearest(name, known))
 
 
-def _port(ports: Sequence[Port], name: str, number: int, count: int) -> Port | None:
+def _port(ports: Sequence[IoTensor], name: str, number: int, count: int) -> IoTensor | None:
     by_name = next((p for p in ports if same_name(p.name, name)), None)
     return by_name or (ports[number] if len(ports) == count else None)
 

@@ -16,9 +16,9 @@ from opwest.frontends.onnx.translation import Translation, translates
 from opwest.frontends.onnx.values import Item, Op
 
 KINDS = frozenset(("If", "Loop", "Scan"))
-MOST_TURNS = 1024
+MAX_TURNS = 1024
 """The most turns of a loop."""
-MOST_NODES = 20_000
+MAX_NODES = 20_000
 """The most operators after the turns of all loops are separate."""
 _HINT = "export the model with constant conditions, or with its loops unrolled"
 
@@ -56,7 +56,7 @@ def resolve(node: Any, number: int, target: Target) -> bool:
     given = [bool(name) for name in (*node.input[:2], "", "")[:2]]
     if body is None or (given[0] and turns is None) or (given[1] and start is None):
         return False
-    most = MOST_TURNS + 1 if turns is None else int(turns.reshape(-1)[0])
+    most = MAX_TURNS + 1 if turns is None else int(turns.reshape(-1)[0])
     _unroll(node, number, target, body, most if start is None or start.all() else 0)
     return True
 
@@ -74,8 +74,8 @@ def _unroll(node: Any, number: int, target: Target, body: Any, turns: int) -> No
         raise Damaged(f"operator {number} (Loop) has a body with other operands")
     scans: list[list[str]] = [[] for _ in node.output[count:]]
     for turn in range(turns):
-        if turn == MOST_TURNS:
-            raise Unsupported(f"operator {number} (Loop): more than {MOST_TURNS} turns", "shorter loops", _HINT)
+        if turn == MAX_TURNS:
+            raise Unsupported(f"operator {number} (Loop): more than {MAX_TURNS} turns", "shorter loops", _HINT)
         prefix = f"{_prefix(node, number)}{turn}/"
         given = {names[0]: _set(target, f"{prefix}turn", np.asarray(turn, np.int64))}
         given[names[1]] = _set(target, f"{prefix}condition", np.asarray(True))
@@ -143,9 +143,9 @@ def _inline(graph: Any, given: Mapping[str, str], prefix: str, number: int, targ
         target.constant(tensor, table[tensor.name])
     for node in graph.node:
         target.taken += 1
-        if target.taken > MOST_NODES:
+        if target.taken > MAX_NODES:
             raise Unsupported(
-                f"operator {number}: more than {MOST_NODES} operators after all turns", "shorter loops", _HINT
+                f"operator {number}: more than {MAX_NODES} operators after all turns", "shorter loops", _HINT
             )
         table.update((name, f"{prefix}{name}") for name in node.output if name)
         target.node(_renamed(node, table), number)

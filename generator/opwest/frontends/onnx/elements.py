@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Quantization, Shape, Tensor, Unsupported
-from opwest.frontends.onnx.translation import End, Held, Order, Translation, identity, permuted, translates
+from opwest.frontends.onnx.translation import Epilogue, Order, StoredTensor, Translation, identity, permuted, translates
 from opwest.frontends.onnx.values import Item, Op
 
 
@@ -131,12 +131,12 @@ def quantise_constants(t: Translation, items: Sequence[Item]) -> None:
         move = 128 if fixed.content.dtype == np.uint8 else 0
         quantization = Quantization((float(fixed.scales[0]),), (int(fixed.zeros[0]) - move,))
         content = (fixed.content.astype(np.int16) - move).astype(np.int8)
-        t.real[item] = Held(t.constant(content, item.name, quantization), identity(item.rank))
+        t.real[item] = StoredTensor(t.constant(content, item.name, quantization), identity(item.rank))
 
 
 def float_finish(
     t: Translation,
-    end: End,
+    end: Epilogue,
     kind: str,
     tensors: Sequence[Tensor | None],
     shape: Shape,
@@ -149,7 +149,7 @@ def float_finish(
     settle_float(t, end, tensor, order)
 
 
-def settle_float(t: Translation, end: End, tensor: Tensor, order: Order) -> None:
+def settle_float(t: Translation, end: Epilogue, tensor: Tensor, order: Order) -> None:
     """Store a float32 result, quantised if the end has a target."""
     if end.target is not None:
         tensor = t.emit("ONNX_QUANTIZE", [tensor], tensor.shape, "int8", end.target.quantization)

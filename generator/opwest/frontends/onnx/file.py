@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Damaged, Unsupported
-from opwest.frontends.onnx.values import MOST_ELEMENTS
+from opwest.frontends.onnx.values import MAX_ELEMENTS
 
 _PLACES = {
     "MatMulInteger": ((1, 3),),
@@ -77,9 +77,9 @@ def _added(model: Any, changed: dict[str, str], values: Any, name: str) -> str:
     return name
 
 
-LEAST_OPSET, GREATEST_OPSET = 11, 21
+MIN_OPSET, MAX_OPSET = 11, 21
 """The tested opsets of ai.onnx. Newer ones are read as well if the package `onnx` has their operators."""
-_MOST_NODES = 100_000
+_MAX_NODES = 100_000
 _SHOWN = 6
 """The most operators or faults in a message."""
 _EXTERNAL = 1
@@ -103,9 +103,9 @@ def parse(content: bytes) -> tuple[Any, dict[str, Any]]:
     versions = opsets(model)
     if not 0 < versions.get("", 0) <= onnx.defs.onnx_opset_version():
         found = versions.get("", 0) or "none"
-        raise Unsupported(f"opset {found} of ai.onnx", f"opset {LEAST_OPSET} to {GREATEST_OPSET}")
-    if len(model.graph.node) > _MOST_NODES:
-        raise Unsupported(f"{len(model.graph.node)} operators", f"at most {_MOST_NODES}")
+        raise Unsupported(f"opset {found} of ai.onnx", f"opset {MIN_OPSET} to {MAX_OPSET}")
+    if len(model.graph.node) > _MAX_NODES:
+        raise Unsupported(f"{len(model.graph.node)} operators", f"at most {_MAX_NODES}")
     for tensor in _tensors(model.graph):
         _check_tensor(tensor)
     declared = {}
@@ -157,7 +157,7 @@ def _add_opset(model: Any) -> None:
     """Add the opset of ai.onnx to a model without operators of it, such as one of com.microsoft only."""
     if "" in opsets(model) or any(node.domain in ("", "ai.onnx") for node in _nodes(model.graph)):
         return
-    model.opset_import.add(domain="", version=GREATEST_OPSET)
+    model.opset_import.add(domain="", version=MAX_OPSET)
 
 
 def _nodes(graph: Any) -> Iterator[Any]:
@@ -274,7 +274,7 @@ def _check_tensor(tensor: Any) -> None:
             "all tensors in the model",
             "store them in it: onnx.save(onnx.load(path), path, save_as_external_data=False)",
         )
-    if len(tensor.dims) > 8 or any(n < 0 for n in tensor.dims) or prod(tensor.dims) > MOST_ELEMENTS:
+    if len(tensor.dims) > 8 or any(n < 0 for n in tensor.dims) or prod(tensor.dims) > MAX_ELEMENTS:
         raise Damaged(f"the tensor '{tensor.name}' has the impossible shape {list(tensor.dims)[:8]}")
 
 
@@ -284,7 +284,7 @@ def other_attributes(kind: str, version: int) -> dict[str, Any]:
     import onnx
 
     found = []
-    for opset in (version, GREATEST_OPSET):
+    for opset in (version, MAX_OPSET):
         try:
             found.append(onnx.defs.get_schema(kind, opset, "").attributes)
         except onnx.defs.SchemaError:

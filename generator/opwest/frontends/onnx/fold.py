@@ -13,12 +13,12 @@ from opwest.compiler.graph.types import Damaged, Unsupported
 from opwest.compiler.graph.user import Use, UserOperator
 from opwest.frontends.onnx import control, quantised
 from opwest.frontends.onnx.file import opsets, parse
-from opwest.frontends.onnx.values import MOST_ELEMENTS, Item, Model, Op
+from opwest.frontends.onnx.values import MAX_ELEMENTS, Item, Model, Op
 
 _NOT_FOLDED = frozenset(("DequantizeLinear", "RandomNormal", "RandomUniform", "Bernoulli", "Multinomial", "Dropout"))
 _SAME_SHAPE = frozenset(("Gelu", "FastGelu", "QuickGelu", "BiasGelu", "GroupNormalization"))
 """Operators without an inference of their own, whose result has the shape of the first input."""
-_MOST_KNOWN = 4096
+_MAX_KNOWN = 4096
 """The most elements of a constant that can determine a shape."""
 
 
@@ -95,7 +95,7 @@ class _Reader:
         if shape and shape[0] < 1:
             shape[0] = 1
             self.remarks.append(f"input '{value.name}' of shape {_text(shown)} is imported as {shape}")
-        if any(n < 1 for n in shape) or prod(shape) > MOST_ELEMENTS:
+        if any(n < 1 for n in shape) or prod(shape) > MAX_ELEMENTS:
             raise Unsupported(
                 f"the input '{value.name}' has the shape {_text(shown)}",
                 "fixed dimensions",
@@ -217,8 +217,8 @@ class _Reader:
                 sizes = tuple(int(one.dim_value) for one in kind.shape.dim)
                 if kind.HasField("shape") and len(sizes) <= 8 and all(n > 0 for n in sizes):
                     shape = sizes
-            if shape is not None and prod(shape) > MOST_ELEMENTS:
-                raise Damaged(f"the tensor '{name}' has {prod(shape)} elements, at most {MOST_ELEMENTS} are possible")
+            if shape is not None and prod(shape) > MAX_ELEMENTS:
+                raise Damaged(f"the tensor '{name}' has {prod(shape)} elements, at most {MAX_ELEMENTS} are possible")
             found[name] = (dtype, shape)
         return found
 
@@ -335,7 +335,7 @@ def _inferred(node: Any, version: int, inputs: list[Item | None]) -> Iterator[tu
         if one is None:
             continue
         types[name] = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(np.dtype(one.dtype)), one.shape)
-        if one.content is not None and one.size <= _MOST_KNOWN:
+        if one.content is not None and one.size <= _MAX_KNOWN:
             data[name] = numpy_helper.from_array(np.asarray(one.content), name)
     try:
         found = shape_inference.infer_node_outputs(
@@ -348,8 +348,8 @@ def _inferred(node: Any, version: int, inputs: list[Item | None]) -> Iterator[tu
         kind = result.tensor_type
         dims = [one.dim_value if one.HasField("dim_value") else -1 for one in kind.shape.dim]
         known = kind.HasField("shape") and all(n >= 0 for n in dims)
-        if known and prod(dims) > MOST_ELEMENTS:
-            raise Damaged(f"the tensor '{name}' has {prod(dims)} elements, at most {MOST_ELEMENTS} are possible")
+        if known and prod(dims) > MAX_ELEMENTS:
+            raise Damaged(f"the tensor '{name}' has {prod(dims)} elements, at most {MAX_ELEMENTS} are possible")
         yield name, (dtype_of(kind.elem_type) if kind.elem_type else "float32", tuple(dims) if known else None)
 
 

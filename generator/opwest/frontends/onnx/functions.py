@@ -12,7 +12,15 @@ import numpy as np
 from opwest.compiler.graph.types import Tensor, Unsupported
 from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
 from opwest.frontends.onnx.elements import arithmetic, float_finish, moved, operand, order_of, scaled, settle_float
-from opwest.frontends.onnx.translation import RELUS, Held, Translation, limits_of_clip, permuted, table_of, translates
+from opwest.frontends.onnx.translation import (
+    RELUS,
+    StoredTensor,
+    Translation,
+    limits_of_clip,
+    permuted,
+    table_of,
+    translates,
+)
 from opwest.frontends.onnx.values import Op
 
 _Function = Callable[[Any], Any]
@@ -86,7 +94,7 @@ def relu(op: Op, t: Translation) -> None:
         scale = held.tensor.quantization
         assert scale is not None
         table = np.maximum(np.arange(-128, 128), min(max(scale.zero, -128), 127)).astype(np.int8)
-        t.real[op.output] = Held(t.lookup(held.tensor, table, scale, op.output.name), held.order)
+        t.real[op.output] = StoredTensor(t.lookup(held.tensor, table, scale, op.output.name), held.order)
         return
     unary(op, t, lambda x: np.maximum(x, 0), lambda x: t.emit("RELU", [x], x.shape, op.output.dtype))
 

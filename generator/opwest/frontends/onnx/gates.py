@@ -15,7 +15,7 @@ from opwest.frontends.onnx.quantised import centred_weights
 from opwest.frontends.onnx.translation import Translation, translates
 from opwest.frontends.onnx.values import Item, Op
 
-MOST_STEPS = 1024
+MAX_STEPS = 1024
 """The most time steps that are unrolled."""
 _LSTMS = ("LSTM", "DynamicQuantizeLSTM")
 _GATES = {"LSTM": 4, "DynamicQuantizeLSTM": 4, "GRU": 3, "RNN": 1}
@@ -187,8 +187,8 @@ def recurrent(op: Op, t: Translation) -> None:
     if over:
         raise Unsupported(f"{op.kind} with layout=1", "0")
     steps, batch, width = data.known
-    if steps > MOST_STEPS:
-        raise Unsupported(f"{steps} time steps", f"at most {MOST_STEPS}")
+    if steps > MAX_STEPS:
+        raise Unsupported(f"{steps} time steps", f"at most {MAX_STEPS}")
     direction = op.get("direction", "forward")
     count = 2 if direction == "bidirectional" else 1
     hidden = int(op.get("hidden_size", 0)) or op.input(2).known[1 if op.kind == _LSTMS[1] else 2]

@@ -12,7 +12,15 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
 from opwest.frontends.onnx.elements import common, settle_float
-from opwest.frontends.onnx.translation import End, Fixed, Translation, channels_last, identity, permuted, translates
+from opwest.frontends.onnx.translation import (
+    Constant,
+    Epilogue,
+    Translation,
+    channels_last,
+    identity,
+    permuted,
+    translates,
+)
 from opwest.frontends.onnx.values import Item, Op
 from opwest.frontends.onnx.windows import image_padding, planar, planes, stretched
 
@@ -129,7 +137,7 @@ class Weights:
     """[results] int32 or float32; None: zeros."""
 
 
-def weights_of(t: Translation, op: Op, axis: int, end: End, factor: float = 1.0) -> Weights:
+def weights_of(t: Translation, op: Op, axis: int, end: Epilogue, factor: float = 1.0) -> Weights:
     """Return the constants of a layer whose results are dimension `axis` of the weights.
 
     Integers if the data, the weights and the result have 8 bits, else float32. Raises Unsupported.
@@ -170,7 +178,7 @@ def _bias(t: Translation, item: Item | None, real: Any, scales: Any) -> Any:
     return np.clip(whole, -(2**31), 2**31 - 1).astype(np.int32)
 
 
-def _integers(fixed: Fixed, axis: int) -> tuple[Any, Any, Any] | None:
+def _integers(fixed: Constant, axis: int) -> tuple[Any, Any, Any] | None:
     """Return int8 weights, scales and zero points; None if there is no such form."""
     content, zeros = fixed.content, fixed.zeros
     if fixed.axis not in (None, axis) or str(content.dtype) not in ("int8", "uint8") or len(set(zeros.tolist())) != 1:
@@ -197,7 +205,7 @@ def layer_data(t: Translation, item: Item, weights: Weights, order: tuple[int, .
 
 
 def finish_layer(
-    t: Translation, end: End, kind: str, inputs: list[Tensor | None], shape: Any, weights: Weights, **options: Any
+    t: Translation, end: Epilogue, kind: str, inputs: list[Tensor | None], shape: Any, weights: Weights, **options: Any
 ) -> Tensor:
     """Return the result of a layer, float32 or int8."""
     quantization = end.target.quantization if weights.quantization is not None and end.target else None
@@ -206,7 +214,7 @@ def finish_layer(
     return t.emit(kind, inputs, shape, dtype, quantization, end.item.name, **options)
 
 
-def settle_layer(t: Translation, end: End, tensor: Tensor, order: tuple[int, ...]) -> None:
+def settle_layer(t: Translation, end: Epilogue, tensor: Tensor, order: tuple[int, ...]) -> None:
     """Store the result of a layer."""
     if tensor.dtype == "float32":
         settle_float(t, end, tensor, order)
@@ -284,7 +292,7 @@ def gemm(op: Op, t: Translation) -> None:
     settle_float(t, end, product, identity(2))
 
 
-def dense(t: Translation, end: End, data: Item, weights: Weights, order: tuple[int, ...]) -> None:
+def dense(t: Translation, end: Epilogue, data: Item, weights: Weights, order: tuple[int, ...]) -> None:
     """Append FULLY_CONNECTED: the last dimension of the data in `order` times weights [results, length]."""
     content = weights.content
     if data in t.columns and order == identity(2):
@@ -330,7 +338,7 @@ def matmul(op: Op, t: Translation) -> None:
         settle_float(t, end, t.emit("BATCH_MATMUL", tensors, end.item.known, **options), identity(end.item.rank))
 
 
-def _with_vector(t: Translation, end: End, data: Item, other: Item) -> None:
+def _with_vector(t: Translation, end: Epilogue, data: Item, other: Item) -> None:
     """Append the float32 product with a vector: a matrix of one row or one column."""
     left, right = t.tensor(data), t.tensor(other)
     if min(data.rank, other.rank) < 1:

@@ -10,7 +10,7 @@ import numpy as np
 
 from opwest.compiler.graph.types import Tensor, Unsupported
 from opwest.frontends.onnx.elements import operand, quantise_constants, settle_float
-from opwest.frontends.onnx.translation import Fixed, Held, Order, Translation, identity, permuted, translates
+from opwest.frontends.onnx.translation import Constant, Order, StoredTensor, Translation, identity, permuted, translates
 from opwest.frontends.onnx.values import Item, Op
 
 
@@ -20,16 +20,16 @@ def of_integers(op: Op, t: Translation, change: Callable[[Any], Any], axis: Call
     if fixed is None:
         return False
     if fixed.axis is not None and axis is None:
-        t.held.setdefault(op.output, [Held(t.constant(change(fixed.real())), identity(op.output.rank))])
+        t.held.setdefault(op.output, [StoredTensor(t.constant(change(fixed.real())), identity(op.output.rank))])
         return True
     where = None if fixed.axis is None or axis is None else axis(fixed.axis)
-    t.fixed[op.output] = Fixed(change(fixed.content), fixed.scales, fixed.zeros, where)
+    t.fixed[op.output] = Constant(change(fixed.content), fixed.scales, fixed.zeros, where)
     return True
 
 
 def keep(op: Op, t: Translation, item: Item, tensor: Tensor, order: Order) -> None:
     """Store a result in the same way as an input."""
-    t.home(item)[op.output] = Held(tensor, order)
+    t.home(item)[op.output] = StoredTensor(tensor, order)
 
 
 def same(t: Translation, kind: str, inputs: Sequence[Tensor | None], shape: Any, **options: Any) -> Tensor:
@@ -102,7 +102,7 @@ def reshape(op: Op, t: Translation) -> None:
     keep(op, t, data, t.reshape(tensor, result.known), identity(result.rank))
 
 
-def _is_moved(held: Held) -> bool:
+def _is_moved(held: StoredTensor) -> bool:
     """Return whether the elements are in another order than in the file."""
     shape = held.tensor.shape
     real = [axis for number, axis in enumerate(held.order) if shape[number] != 1]
@@ -183,7 +183,7 @@ def concat(op: Op, t: Translation) -> None:
             if end.target is not None:
                 t.settle(end, tensor, order)
             else:
-                t.real[result] = Held(tensor, order)
+                t.real[result] = StoredTensor(tensor, order)
             return
     tensors = [operand(t, item, result.rank, order) for item in items]
     tensors = [t.reshape(one, permuted(item.known, order)) for one, item in zip(tensors, items, strict=True)]
@@ -211,4 +211,4 @@ def split(op: Op, t: Translation) -> None:
     home = t.home(data)
     for one, tensor in zip(op.outputs, results, strict=True):
         assert one is not None
-        home[one] = Held(tensor, held.order)
+        home[one] = StoredTensor(tensor, held.order)

@@ -11,7 +11,7 @@ import numpy as np
 from opwest.compiler.graph.types import Tensor, Unsupported
 from opwest.frontends.onnx.elements import quantise_constants, raised
 from opwest.frontends.onnx.movement import keep, numbers, of_integers, same
-from opwest.frontends.onnx.translation import Held, Translation, channels_last, identity, permuted, translates
+from opwest.frontends.onnx.translation import StoredTensor, Translation, channels_last, identity, permuted, translates
 from opwest.frontends.onnx.values import Item, Op
 
 
@@ -198,7 +198,7 @@ def gather(op: Op, t: Translation) -> None:
         quantise_constants(t, [data])
     held = t.anywhere(data)
     if held.order != identity(data.rank) and index.rank > 1:
-        held = Held(t.ordered(held, identity(data.rank)), identity(data.rank))
+        held = StoredTensor(t.ordered(held, identity(data.rank)), identity(data.rank))
     if index.content is not None:
         values = index.content.astype(np.int64)
         if ((values < -data.known[axis]) | (values >= data.known[axis])).any():

@@ -12,7 +12,7 @@ import numpy as np
 from opwest.compiler.graph.types import Quantization, Shape, Tensor, Unsupported
 from opwest.frontends.onnx.elements import settle_float
 from opwest.frontends.onnx.layers import layer_inputs, weights_of
-from opwest.frontends.onnx.translation import End, Held, Translation, channels_last, permuted, translates
+from opwest.frontends.onnx.translation import Epilogue, StoredTensor, Translation, channels_last, permuted, translates
 from opwest.frontends.onnx.values import Item, Op
 from opwest.frontends.onnx.windows import image_padding, narrowed, stretched
 
@@ -202,7 +202,7 @@ def max_pool(op: Op, t: Translation) -> None:
         options["padding"] = (top, left, bottom + more[0], right + more[1])
         return t.emit("MAX_POOL_2D", [image], shape, image.dtype, image.quantization, **options)
 
-    where[result] = Held(_by_planes(t, op, source, permuted(result.known, order), make), order)
+    where[result] = StoredTensor(_by_planes(t, op, source, permuted(result.known, order), make), order)
 
 
 @translates("GlobalMaxPool")
@@ -233,7 +233,7 @@ def _global(op: Op, t: Translation, kind: str) -> None:
     if kind == "REDUCE_MAX" and data in t.real:
         source = t.ordered(t.real[data], order)
         made = t.emit(kind, [source, axes], shape, "int8", source.quantization, keep_dims=True)
-        t.real[op.output] = Held(made, order)
+        t.real[op.output] = StoredTensor(made, order)
         return
     if end.target is not None and data in t.real:
         t.finish(end, kind, [t.ordered(t.real[data], order), axes], shape, order, keep_dims=True)
@@ -241,7 +241,7 @@ def _global(op: Op, t: Translation, kind: str) -> None:
     settle_float(t, end, t.emit(kind, [t.tensor(data, order), axes], shape, keep_dims=True), order)
 
 
-def _weighted(t: Translation, op: Op, end: End, source: Tensor, sizes: list[int], options: dict[str, Any]) -> None:
+def _weighted(t: Translation, op: Op, end: Epilogue, source: Tensor, sizes: list[int], options: dict[str, Any]) -> None:
     """Append a mean of whole windows as a depthwise convolution with equal weights: the sums are exact."""
     assert end.target is not None
     depth = source.shape[-1]
@@ -296,7 +296,7 @@ def _undilated(options: dict[str, Any]) -> None:
     del options["dilation_h_factor"], options["dilation_w_factor"]
 
 
-def _by_integers(t: Translation, op: Op, end: End, counts: bool) -> bool:
+def _by_integers(t: Translation, op: Op, end: Epilogue, counts: bool) -> bool:
     """Append a mean of integers; return whether there is a form with the rule of the model."""
     assert end.target is not None
     data = op.input(0)

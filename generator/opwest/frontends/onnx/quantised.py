@@ -11,8 +11,8 @@ import numpy as np
 from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
 from opwest.frontends.onnx.elements import arithmetic
 from opwest.frontends.onnx.translation import (
-    Fixed,
-    Held,
+    Constant,
+    StoredTensor,
     Translation,
     channels_last,
     identity,
@@ -169,7 +169,7 @@ def dequantise(op: Op, t: Translation) -> None:
             raise Unsupported(f"{len(scales)} scales along dimension {axis} of {list(data.known)}")
         axis %= data.rank
     if data.content is not None:
-        t.fixed[result] = Fixed(data.content, scales, zeros, axis)
+        t.fixed[result] = Constant(data.content, scales, zeros, axis)
         return
     quantization = int8_of(op)
     if quantization is not None:
@@ -212,10 +212,10 @@ def quantise(op: Op, t: Translation) -> None:
         t.columns[result] = t.columns[data]
     if data in t.real:
         held = t.real[data]
-        t.eight[result] = Held(t.requantised(held.tensor, quantization), held.order)
+        t.eight[result] = StoredTensor(t.requantised(held.tensor, quantization), held.order)
         return
     held = t.stored(data)
-    t.eight[result] = Held(
+    t.eight[result] = StoredTensor(
         t.emit("ONNX_QUANTIZE", [held.tensor], held.tensor.shape, "int8", quantization, result.name), held.order
     )
 
@@ -234,7 +234,7 @@ def dynamic(op: Op, t: Translation) -> None:
     centred = Tensor(values.name, "int16", held.tensor.shape)
     factor = Tensor(scale.name, "float32", ())
     t.append("ONNX_DYNAMIC_QUANTIZE", [held.tensor], [centred, factor], {})
-    t.centred[values] = Held(centred, held.order)
+    t.centred[values] = StoredTensor(centred, held.order)
     t.put(scale, factor)
 
 
@@ -249,7 +249,7 @@ def centred_weights(content: Any, zeros: Any, axis: int) -> tuple[Any, int]:
     return (content.astype(np.int64) - zeros.reshape(shape)).astype(np.int16), 0
 
 
-def _operands(op: Op, t: Translation, axis: int) -> tuple[Held, Any, int]:
+def _operands(op: Op, t: Translation, axis: int) -> tuple[StoredTensor, Any, int]:
     """Return data without or with a constant zero point, weights with results along `axis`, their zero point."""
     data, item, zero = op.input(0), op.input(1), op.optional(2)
     if item.content is None:

@@ -21,7 +21,7 @@ from opwest.frontends.onnx import (
     reductions,
     resize,
 )
-from opwest.frontends.onnx.file import GREATEST_OPSET, LEAST_OPSET, other_attributes
+from opwest.frontends.onnx.file import MAX_OPSET, MIN_OPSET, other_attributes
 from opwest.frontends.onnx.fold import read_model
 from opwest.frontends.onnx.simplify import simplify
 from opwest.frontends.onnx.translation import TRANSLATIONS, Translation
@@ -100,12 +100,12 @@ def translate(model: Model, rules: Rules) -> Graph:
 
 def _check_attributes(op: Op) -> None:
     """Refuse an attribute of an untested opset that the translation did not read. Raises Unsupported."""
-    if LEAST_OPSET <= op.version <= GREATEST_OPSET:
+    if MIN_OPSET <= op.version <= MAX_OPSET:
         return
     for name, default in other_attributes(op.kind, op.version).items():
         value = op.get(name, default) if name not in op.used else default
         if value != default and (op.kind, name) not in _WITHOUT_EFFECT:
-            raise Unsupported(f"{name}={value} of opset {op.version}", f"opset {LEAST_OPSET} to {GREATEST_OPSET}")
+            raise Unsupported(f"{name}={value} of opset {op.version}", f"opset {MIN_OPSET} to {MAX_OPSET}")
 
 
 def _bring(op: Op, use: Use, made: Translation) -> None:

@@ -11,7 +11,15 @@ import numpy as np
 
 from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
 from opwest.frontends.onnx.elements import arithmetic, moved, raised, scaled, settle_float
-from opwest.frontends.onnx.translation import Held, Order, Translation, channels_last, identity, permuted, translates
+from opwest.frontends.onnx.translation import (
+    Order,
+    StoredTensor,
+    Translation,
+    channels_last,
+    identity,
+    permuted,
+    translates,
+)
 from opwest.frontends.onnx.values import Item, Op
 
 _KINDS = {
@@ -61,7 +69,9 @@ def reduce(op: Op, t: Translation) -> None:
     kind = _KINDS.get(op.kind)
     if data in t.real and kind in ("REDUCE_MAX", "REDUCE_MIN"):
         source = where.tensor
-        t.real[result] = Held(t.emit(kind, [source, index], shape, "int8", source.quantization, keep_dims=keep), order)
+        t.real[result] = StoredTensor(
+            t.emit(kind, [source, index], shape, "int8", source.quantization, keep_dims=keep), order
+        )
         return
     exact = t.rules.float_requantization
     if data in t.real and end.target is not None and kind == "MEAN" and not exact:
@@ -95,7 +105,7 @@ _OF_ELEMENTS = {"ReduceL1": "ABS", "ReduceL2": "ABS", "ReduceSumSquare": "SQUARE
 """What remains of a reduction over no dimensions; of the others nothing."""
 
 
-def _unreduced(op: Op, t: Translation, where: Held) -> None:
+def _unreduced(op: Op, t: Translation, where: StoredTensor) -> None:
     """Translate a reduction over no dimensions: noop_with_empty_axes. Source: onnx's reference implementation."""
     data, result = op.input(0), op.output
     kind = _OF_ELEMENTS.get(op.kind)

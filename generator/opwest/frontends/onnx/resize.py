@@ -15,7 +15,15 @@ import numpy as np
 from opwest.compiler.graph.types import Tensor, Unsupported
 from opwest.frontends.onnx.elements import arithmetic, settle_float
 from opwest.frontends.onnx.movement import numbers, same
-from opwest.frontends.onnx.translation import Held, Order, Translation, channels_last, permuted, same_scale, translates
+from opwest.frontends.onnx.translation import (
+    Order,
+    StoredTensor,
+    Translation,
+    channels_last,
+    permuted,
+    same_scale,
+    translates,
+)
 from opwest.frontends.onnx.values import Op
 
 _TRANSFORMS = (
@@ -65,13 +73,13 @@ def resize(op: Op, t: Translation) -> None:
         if kind is not None:
             _by_operator(op, t, order, mode, kind)
             return
-    held = t.anywhere(data) if mode == "nearest" else Held(t.stored(data).tensor, t.stored(data).order)
+    held = t.anywhere(data) if mode == "nearest" else StoredTensor(t.stored(data).tensor, t.stored(data).order)
     found = held.tensor
     for axis in changed:
         at = _positions(data.known[axis], result.known[axis], scales[axis], transform)
         found = _along(op, t, found, held.order.index(axis), mode, at, float(scales[axis]))
     if mode == "nearest":
-        t.home(data)[result] = Held(found, held.order)
+        t.home(data)[result] = StoredTensor(found, held.order)
     else:
         t.put(result, found, held.order)
 
@@ -171,7 +179,7 @@ def _by_operator(op: Op, t: Translation, order: Order, mode: str, options: dict[
     if mode == "nearest":
         held = t.anywhere(data)
         found = same(t, "RESIZE_NEAREST_NEIGHBOR", [t.ordered(held, order), size], shape, **options)
-        t.home(data)[result] = Held(found, order)
+        t.home(data)[result] = StoredTensor(found, order)
         return
     t.put(result, t.emit("RESIZE_BILINEAR", [t.tensor(data, order), size], shape, **options), order)
 
@@ -188,7 +196,7 @@ def _integers(op: Op, t: Translation, places: Sequence[Any]) -> None:
         size = numbers(t, result.known[2:], "size")
         source = t.ordered(t.eight[data], order)
         shape = permuted(result.known, order)
-        t.eight[result] = Held(same(t, "RESIZE_BILINEAR", [source, size], shape, **kind), order)
+        t.eight[result] = StoredTensor(same(t, "RESIZE_BILINEAR", [source, size], shape, **kind), order)
         return
     x = t.tensor(data, order)
     found = _bilinear(t, t.emit("CAST", [x], x.shape), places)

@@ -94,7 +94,7 @@ Order = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Held:
+class StoredTensor:
     """A stored tensor and its order."""
 
     tensor: Tensor
@@ -102,7 +102,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Constant:
     """The integers of a constant that DequantizeLinear reads."""
 
     content: Any
@@ -134,7 +134,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class End:
+class Epilogue:
     """What follows an operator and is part of it."""
 
     item: Item
@@ -165,13 +165,13 @@ class Translation:
     def __init__(self, model: Model, rules: Rules) -> None:
         self.rules = rules
         self.nodes: list[Node] = []
-        self.held: dict[Item, list[Held]] = {}
+        self.held: dict[Item, list[StoredTensor]] = {}
         """Tensors in the dtype of the file, by order; the first is the one that was computed."""
-        self.eight: dict[Item, Held] = {}
+        self.eight: dict[Item, StoredTensor] = {}
         """8-bit integers with a scale, as int8."""
-        self.real: dict[Item, Held] = {}
+        self.real: dict[Item, StoredTensor] = {}
         """float32 tensors that are known as int8 with a scale: results of DequantizeLinear."""
-        self.fixed: dict[Item, Fixed] = {}
+        self.fixed: dict[Item, Constant] = {}
         """Constants that DequantizeLinear reads, by its result."""
         self.columns: dict[Item, Any] = {}
         """Flattened images [n, length] with other columns: stored column i is column columns[i]."""
@@ -179,7 +179,7 @@ class Translation:
             op.outputs[0] for op in model.ops if op.kind == "DequantizeLinear" and op.input(0).content is not None
         }
         """Constants that DequantizeLinear reads, known before it is translated."""
-        self.centred: dict[Item, Held] = {}
+        self.centred: dict[Item, StoredTensor] = {}
         """int16 integers without their zero point: results of DynamicQuantizeLinear."""
         self.done: set[Op] = set()
         self.outputs = set(model.outputs)
@@ -244,11 +244,11 @@ class Translation:
 
     # Stored tensors.
 
-    def ordered(self, held: Held, order: Order) -> Tensor:
+    def ordered(self, held: StoredTensor, order: Order) -> Tensor:
         """Return a stored tensor in another order."""
         return self.transpose(held.tensor, tuple(held.order.index(axis) for axis in order))
 
-    def stored(self, item: Item) -> Held:
+    def stored(self, item: Item) -> StoredTensor:
         """Return where an item is stored in the dtype of the file."""
         if item not in self.held:
             if item.content is not None:
@@ -258,15 +258,15 @@ class Translation:
             elif item in self.real:
                 held = self.real[item]
                 tensor = self.emit("DEQUANTIZE", [held.tensor], held.tensor.shape, name=item.name)
-                self.held[item] = [Held(tensor, held.order)]
+                self.held[item] = [StoredTensor(tensor, held.order)]
                 return self.held[item][0]
             elif item in self.eight:
                 held = self.eight[item]
-                self.held[item] = [Held(self._unsigned(held.tensor, item), held.order)]
+                self.held[item] = [StoredTensor(self._unsigned(held.tensor, item), held.order)]
                 return self.held[item][0]
             else:
                 raise Unsupported(f"input '{item.name}' is the result of an unsupported operator")
-            self.held[item] = [Held(tensor, identity(item.rank))]
+            self.held[item] = [StoredTensor(tensor, identity(item.rank))]
         return self.held[item][0]
 
     def tensor(self, item: Item, order: Order | None = None) -> Tensor:
@@ -277,14 +277,14 @@ class Translation:
             if held.order == order:
                 return held.tensor
         tensor = self.ordered(first, order)
-        self.held[item].append(Held(tensor, order))
+        self.held[item].append(StoredTensor(tensor, order))
         return tensor
 
     def put(self, item: Item, tensor: Tensor, order: Order | None = None) -> None:
         """Set where an item is stored."""
         if tensor.name != item.name and not tensor.is_constant and self.nodes and tensor in self.nodes[-1].outputs:
             tensor.name = item.name
-        self.held[item] = [Held(tensor, identity(item.rank) if order is None else order)]
+        self.held[item] = [StoredTensor(tensor, identity(item.rank) if order is None else order)]
 
     def values_of(self, item: Item) -> Any:
         """Return the array of a constant; None for other items."""
@@ -307,7 +307,7 @@ class Translation:
         moved = Quantization(tensor.quantization.scales, (tensor.quantization.zero + 128,))
         return self.lookup(tensor, np.arange(256).astype(np.uint8), moved, item.name)
 
-    def as_int8(self, item: Item, quantization: Quantization) -> Held:
+    def as_int8(self, item: Item, quantization: Quantization) -> StoredTensor:
         """Return 8-bit data with a scale, as int8; `quantization` is that of the int8 data."""
         found = self.eight.get(item)
         if found is not None and same_scale(found.tensor.quantization, quantization):
@@ -321,8 +321,8 @@ class Translation:
             tensor.quantization = quantization
         elif not same_scale(tensor.quantization, quantization):
             tensor = self.lookup(tensor, np.arange(-128, 128).astype(np.int8), quantization, item.name)
-        self.eight.setdefault(item, Held(tensor, held.order))
-        return Held(tensor, held.order)
+        self.eight.setdefault(item, StoredTensor(tensor, held.order))
+        return StoredTensor(tensor, held.order)
 
     def requantised(self, tensor: Tensor, quantization: Quantization) -> Tensor:
         """Return int8 data with another scale, rounded as QuantizeLinear does."""
@@ -331,19 +331,19 @@ class Translation:
         assert tensor.quantization is not None
         return self.lookup(tensor, table_of(tensor.quantization, quantization, lambda x: x), quantization)
 
-    def home(self, item: Item) -> dict[Item, Held]:
+    def home(self, item: Item) -> dict[Item, StoredTensor]:
         """Return the table for results that are parts or orders of an item."""
         if item in self.real:
             return self.real
         return self.eight if item in self.eight else _Plain(self)
 
-    def anywhere(self, item: Item) -> Held:
+    def anywhere(self, item: Item) -> StoredTensor:
         """Return an item as it is stored, for operators that move elements."""
         return self.real.get(item) or self.eight.get(item) or self.stored(item)
 
     # What follows an operator.
 
-    def end(self, op: Op, with_activation: bool = True) -> End:
+    def end(self, op: Op, with_activation: bool = True) -> Epilogue:
         """Return the activation and the quantisation that follow an operator."""
         item, activation, absorbed = op.output, "NONE", ()
         reader = self.only_reader(item)
@@ -351,7 +351,7 @@ class Translation:
             found = activation_of(reader)
             if found is not None:
                 item, activation, absorbed = reader.output, found, (reader,)  # type: ignore[assignment]
-        return End(item, activation, absorbed, self._target(item))
+        return Epilogue(item, activation, absorbed, self._target(item))
 
     def only_reader(self, item: Item) -> Op | None:
         """Return the only operator that reads an item, None if there are others or none."""
@@ -370,7 +370,7 @@ class Translation:
 
     def finish(
         self,
-        end: End,
+        end: Epilogue,
         kind: str,
         inputs: Sequence[Tensor | None],
         shape: Shape,
@@ -383,7 +383,7 @@ class Translation:
         tensor = self.emit(kind, inputs, shape, dtype, quantization, end.item.name, **options)
         self.settle(end, tensor, order)
 
-    def settle(self, end: End, tensor: Tensor, order: Order | None = None) -> None:
+    def settle(self, end: Epilogue, tensor: Tensor, order: Order | None = None) -> None:
         """Set where the result of an operator and of what follows it is stored."""
         order = identity(end.item.rank) if order is None else order
         self.done.update(end.absorbed)
@@ -391,18 +391,18 @@ class Translation:
             self.put(end.item, tensor, order)
             return
         for op in end.target.ops:
-            self.eight[op.output] = Held(tensor, order)
+            self.eight[op.output] = StoredTensor(tensor, order)
             self.done.add(op)
 
 
-class _Plain(dict[Item, Held]):
+class _Plain(dict[Item, StoredTensor]):
     """The table of items in the dtype of the file."""
 
     def __init__(self, translation: Translation) -> None:
         super().__init__()
         self._translation = translation
 
-    def __setitem__(self, item: Item, held: Held) -> None:
+    def __setitem__(self, item: Item, held: StoredTensor) -> None:
         self._translation.put(item, held.tensor, held.order)
 
 

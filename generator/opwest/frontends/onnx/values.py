@@ -13,7 +13,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Shape, Unsupported
 from opwest.compiler.graph.user import Use
 
-MOST_ELEMENTS = 1 << 28
+MAX_ELEMENTS = 1 << 28
 """The most elements of a tensor."""
 
 

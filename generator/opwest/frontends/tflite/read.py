@@ -33,8 +33,8 @@ _ENUMERATIONS = {
     "quantized_bias_type": "TensorType",
 }
 """The enumeration of an option, by the name of the option."""
-_MOST_NUMBERS = 64
-_MOST_ITEMS = 4096
+_MAX_NUMBERS = 64
+_MAX_ITEMS = 4096
 """The most numbers of a list in custom options."""
 
 
@@ -51,7 +51,7 @@ def read_options(operator: Any, wanted: Mapping[str, Any], label: str) -> dict[s
             continue
         if hasattr(options, f"{method}Length"):
             length = getattr(options, f"{method}Length")()
-            if length > _MOST_NUMBERS:
+            if length > _MAX_NUMBERS:
                 raise Damaged(f"operator {label} has an option '{name}' of {length} numbers")
             found[name] = tuple(int(getattr(options, method)(i)) for i in range(length))
             continue
@@ -95,7 +95,7 @@ def all_options(operator: Any) -> dict[str, Any]:
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", method).lower()
         if hasattr(options, f"{method}Length"):
             length = getattr(options, f"{method}Length")()
-            found[name] = [getattr(options, method)(i) for i in range(min(length, _MOST_NUMBERS))]
+            found[name] = [getattr(options, method)(i) for i in range(min(length, _MAX_NUMBERS))]
             continue
         value = getattr(options, method)()
         if isinstance(value, (int, float)):
@@ -113,7 +113,7 @@ def custom_options(content: bytes) -> dict[str, Any]:
         if not root.IsMap:
             return {}
         entries = root.AsMap
-        if len(entries) > _MOST_NUMBERS:
+        if len(entries) > _MAX_NUMBERS:
             return {}
         for key, value in zip(entries.Keys, entries.Values, strict=True):
             name = str(key.AsKey)
@@ -125,7 +125,7 @@ def custom_options(content: bytes) -> dict[str, Any]:
                 found[name] = float(value.AsFloat)
             elif value.IsTypedVector or value.IsVector:
                 items = value.AsTypedVector if value.IsTypedVector else value.AsVector
-                if len(items) <= _MOST_ITEMS:
+                if len(items) <= _MAX_ITEMS:
                     found[name] = [float(one.AsFloat) if one.IsFloat else int(one.AsInt) for one in items]
     except Exception:  # any bytes are custom options
         return {}
@@ -152,8 +152,8 @@ def names_of(enumeration: str) -> dict[int, str]:
 
 
 NAME = b"TFLITE_METADATA"
-_MOST_BYTES = 1 << 20
-_MOST_ENTRIES = 64
+_MAX_BYTES = 1 << 20
+_MAX_ENTRIES = 64
 _SUBGRAPH_METADATA, _OUTPUTS, _TENSOR_FILES, _FILE_NAME, _FILE_TYPE = 3, 3, 6, 0, 2
 """Numbers of fields: subgraph_metadata, output_tensor_metadata, associated_files, name, type."""
 _LABELS = (2, 3)
@@ -169,7 +169,7 @@ def labels_of(file: Any, content: bytes, subgraph: int) -> Mapping[int, tuple[st
 
 
 def _labels(file: Any, content: bytes, subgraph: int) -> Iterator[tuple[int, tuple[str, ...]]]:
-    for number in range(min(file.MetadataLength(), _MOST_ENTRIES)):
+    for number in range(min(file.MetadataLength(), _MAX_ENTRIES)):
         entry = file.Metadata(number)
         if entry.Name() != NAME:
             continue
@@ -188,7 +188,7 @@ def _tables(table: Table, field: int) -> Iterator[Table]:
     offset = table.Offset(4 + 2 * field)
     if offset:
         start = table.Vector(offset)
-        for i in range(min(table.VectorLen(offset), _MOST_ENTRIES)):
+        for i in range(min(table.VectorLen(offset), _MAX_ENTRIES)):
             yield Table(table.Bytes, table.Indirect(start + 4 * i))
 
 
@@ -204,7 +204,7 @@ def _type(table: Table) -> int:
 
 def _lines(archive: zipfile.ZipFile, name: str) -> tuple[str, ...]:
     with archive.open(name) as stream:
-        text = stream.read(_MOST_BYTES).decode()
+        text = stream.read(_MAX_BYTES).decode()
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
@@ -267,9 +267,9 @@ _SUBGRAPHS = {
 }
 """The options of control flow that are numbers of subgraphs."""
 _CONTROL = {"VAR_HANDLE": {"container": "", "shared_name": ""}, "READ_VARIABLE": {}, "ASSIGN_VARIABLE": {}}
-_MOST_INTERMEDIATES = 8
+_MAX_INTERMEDIATES = 8
 """The most intermediate tensors that are read; only their quantisation counts."""
-_MOST_NESTED = 16
+_MAX_NESTED = 16
 """The most levels of subgraphs."""
 
 
@@ -284,8 +284,8 @@ def _graph(
 ) -> Graph:
     """Return a subgraph, and those that it calls as options of its nodes."""
     size = len(content)
-    if level > _MOST_NESTED:
-        raise Damaged(f"subgraph {number} is called by itself, or by more than {_MOST_NESTED} levels of subgraphs")
+    if level > _MAX_NESTED:
+        raise Damaged(f"subgraph {number} is called by itself, or by more than {_MAX_NESTED} levels of subgraphs")
     table = file.Subgraphs(number)
     lengths = (table.TensorsLength(), table.OperatorsLength(), table.InputsLength(), table.OutputsLength())
     if max(lengths) * 4 > size:
@@ -338,7 +338,7 @@ def _node(file: Any, table: Any, number: int, tensors: list[Tensor], content: by
         wanted = _CONTROL.get(kind) if row is None else row.options
         options = read_options(table, wanted, label) if wanted is not None else {}
     if row is not None and "intermediates" in row.options:
-        count = min(table.IntermediatesLength(), _MOST_INTERMEDIATES)
+        count = min(table.IntermediatesLength(), _MAX_INTERMEDIATES)
         inner = (_tensor(tensors, int(table.Intermediates(i)), where) for i in range(count))
         options |= {"intermediates": tuple(one.quantization for one in inner)}
     return Node(kind, tuple(given), tuple(outputs), options, label, source=kind)

@@ -13,7 +13,7 @@ import numpy as np
 
 from opwest.compiler.graph.types import Damaged, Quantization, Tensor
 
-_MOST_ELEMENTS = 1 << 28
+_MAX_ELEMENTS = 1 << 28
 
 
 def dense(table: Any, values: Any, tensor: Tensor) -> Any:
@@ -51,7 +51,7 @@ def dense(table: Any, values: Any, tensor: Tensor) -> Any:
             own = indices[position]
             if ((own < 0) | (own >= size)).any():
                 raise Damaged(f"the sparse tensor '{tensor.name}' has an index outside of its dimension")
-        if len(parent) > _MOST_ELEMENTS:
+        if len(parent) > _MAX_ELEMENTS:
             raise Damaged(f"the sparse tensor '{tensor.name}' has too many elements")
         paths = np.concatenate([paths[parent], own[:, None]], axis=1)
     if len(paths) > len(values):
@@ -78,7 +78,7 @@ def _block_sizes(tensor: Tensor, blocks: list[int], order: list[int], levels: li
             raise Damaged(f"the sparse tensor '{tensor.name}' has a block of {size} elements")
         sizes[axis] //= size
         inner.append(size)
-    if math.prod([*sizes, *inner]) > _MOST_ELEMENTS:
+    if math.prod([*sizes, *inner]) > _MAX_ELEMENTS:
         raise Damaged(f"the sparse tensor '{tensor.name}' has too many elements")
     return [*sizes, *inner]
 
@@ -122,20 +122,20 @@ DTYPES = {
 _QUANTISED = frozenset(("int4", "int8", "int16", "uint8"))
 _BLOCKWISE = 2
 """QuantizationDetails.BlockwiseQuantization."""
-_MOST_DIMENSIONS = 8
-_MOST_BYTES = 1 << 31
+_MAX_DIMENSIONS = 8
+_MAX_BYTES = 1 << 31
 
 
 def read_tensor(file: Any, table: Any, number: int, dtypes: dict[int, str], content: bytes) -> Tensor:
     """Return a tensor; `dtypes` are the names by the numbers of TensorType, `content` is the file. Raises Damaged."""
     name = (table.Name() or b"").decode("utf-8", "replace") or f"tensor_{number}"
-    if table.ShapeLength() > _MOST_DIMENSIONS:
-        raise Damaged(f"tensor '{name}' has {table.ShapeLength()} dimensions, at most {_MOST_DIMENSIONS} are possible")
+    if table.ShapeLength() > _MAX_DIMENSIONS:
+        raise Damaged(f"tensor '{name}' has {table.ShapeLength()} dimensions, at most {_MAX_DIMENSIONS} are possible")
     shape = tuple(int(table.Shape(i)) for i in range(table.ShapeLength()))
     dtype = dtypes.get(table.Type())
     if dtype is None:
         raise Damaged(f"tensor '{name}' has the unknown type {table.Type()}")
-    if any(n < 0 for n in shape) or math.prod(shape) > _MOST_BYTES:
+    if any(n < 0 for n in shape) or math.prod(shape) > _MAX_BYTES:
         raise Damaged(f"tensor '{name}' has the impossible shape {list(shape)}")
     tensor = Tensor(name, dtype, shape, _quantization(table.Quantization(), name, dtype, shape))
     tensor.number = number

@@ -16,7 +16,7 @@ from opwest.objects.ethos_u.payload import NPUS
 INSTALL = commands.pip_install("opwest[vela]")
 _PACKAGES = (("ethosu.vela", "ethos-u-vela"),)
 _SECONDS = 1800
-_MOST_LINES = 30
+_MAX_LINES = 30
 
 
 def compiled(path: Path, work: Path, options: Options, progress: Progress) -> Path:
@@ -50,6 +50,6 @@ def compiled(path: Path, work: Path, options: Options, progress: Progress) -> Pa
     made = work / f"{path.stem}_vela.tflite"
     if done.returncode != 0 or not made.is_file():
         lines = [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
-        shown = "\n".join(f"  {line}" for line in lines[-_MOST_LINES:])
+        shown = "\n".join(f"  {line}" for line in lines[-_MAX_LINES:])
         raise fault(f"Vela ended with exit code {done.returncode}, its messages are:\n{shown}", str(path))
     return made

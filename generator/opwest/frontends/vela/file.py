@@ -166,8 +166,8 @@ _NUMBERS = ("weight_region", "scratch_region", "scratch_size", "scratch_fast_reg
 _TENSORS = ("shape", "elem_size", "region", "offset")
 _DTYPES_BY_SIZE = {1: "int8", 2: "int16", 4: "int32"}
 """The file has sizes of elements only."""
-_MOST_DIMENSIONS = 4
-_MOST_TENSORS = 1024
+_MAX_DIMENSIONS = 4
+_MAX_TENSORS = 1024
 _WEIGHTS, _ARENA, _FAST = range(3)
 """The regions of Vela."""
 _EXPECTED = "a file that Vela has written with --output-format raw"
@@ -254,7 +254,7 @@ class _File:
         shapes, sizes, regions, offsets = (self.numbers(f"{role}_{part}") for part in _TENSORS)
         count = sizes.size
         lengths = {regions.size, offsets.size, shapes.shape[0] if shapes.ndim else 0}
-        if not 1 <= count <= _MOST_TENSORS or lengths != {count}:
+        if not 1 <= count <= _MAX_TENSORS or lengths != {count}:
             counts = f"{shapes.shape}, {sizes.shape}, {regions.shape}, {offsets.shape}"
             raise fault(f"'{role}_shape' and the other arrays of {role}s have the shapes {counts}", str(self.path))
         found = []
@@ -265,7 +265,7 @@ class _File:
                 raise fault(text, str(self.path), f"region {_ARENA}, the scratch memory", hint)
             dtype = _DTYPES_BY_SIZE.get(int(sizes.reshape(-1)[i]))
             shape = tuple(int(n) for n in shapes[i].reshape(-1))
-            while len(shape) > _MOST_DIMENSIONS and shape[0] == 1:
+            while len(shape) > _MAX_DIMENSIONS and shape[0] == 1:
                 shape = shape[1:]
             if dtype is None or not all(shape):
                 text = f"{role} {i} has the shape {list(shape)} and {int(sizes.reshape(-1)[i])} bytes per element"

@@ -18,7 +18,7 @@ CASES = 6
 """Constants, the least and the greatest elements, a ramp, random ones twice: those of make_inputs()."""
 FEW = (1, 3, 5)
 """The cases of large graphs, and of an implementation whose program another one has: the least, a ramp, random ones."""
-MOST_PRODUCTS = 1 << 22
+MAX_PRODUCTS = 1 << 22
 """The products of layers in one run of a graph that is not large."""
 RELATIVE, ABSOLUTE = 1e-4, 1e-5
 """The tolerance of float32 results: relative, and relative to the greatest result of the tensor in all runs."""
@@ -58,7 +58,7 @@ class Reference:
 def reference_of(graph: Graph, states: Sequence[Tensor]) -> Reference:
     """Run a graph; the cases are a sequence of runs. `states` are the states to compare."""
     cases = make_inputs(graph, CASES, _SEED)
-    if products_of(graph) > MOST_PRODUCTS:
+    if products_of(graph) > MAX_PRODUCTS:
         cases = [cases[number] for number in FEW]
     has_floats = any(one.dtype == "float32" for node in graph.nodes for one in node.outputs)
     runs = runs_of(graph, cases, states)

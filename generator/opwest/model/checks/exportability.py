@@ -12,7 +12,7 @@ from opwest.objects.facts import Member, ObjectError
 from opwest.objects.linkability import state_of, verdict
 from opwest.objects.stack import StackUse, stack_usage
 
-_LONGEST_REASON = 60
+_MAX_REASON_LENGTH = 60
 
 
 def exportability(model: Model, objects: Sequence[Examined]) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ def _stack(one: Examined, member: Member, symbols: dict[str, str]) -> dict[str, 
 def _short(reason: str) -> str:
     """Return the first part of a reason; the error contains the rest."""
     text = reason.split("; ")[0]
-    return text if len(text) <= _LONGEST_REASON else text[: _LONGEST_REASON - 1].rstrip() + "…"
+    return text if len(text) <= _MAX_REASON_LENGTH else text[: _MAX_REASON_LENGTH - 1].rstrip() + "…"
 
 
 def _stack_text(stack: dict[str, StackUse]) -> str:

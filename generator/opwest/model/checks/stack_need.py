@@ -13,11 +13,11 @@ from opwest.base.diagnostics import Diagnostics
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.builds import ANY_TARGET, Examined, StackNeed, TargetBuild
 from opwest.model.types.model import Model, Operator
-from opwest.objects.calls import Function, Place, UndecodedError, functions
+from opwest.objects.calls import CallSite, Function, UndecodedError, functions
 from opwest.objects.facts import ObjectError
 from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
 
-_Node = tuple[int, Place]
+_Node = tuple[int, CallSite]
 _FRAME_WORDS, _FRAME_PER_ARGUMENT = 24, 8
 """Words of the frame of run: kept pointers, saved registers, arguments passed in memory. At least as large as with
 any compiler in the tests."""

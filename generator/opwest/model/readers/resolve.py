@@ -36,7 +36,7 @@ from opwest.model.types.model import Checks, Constant, MemoryPlanner, Model
 from opwest.model.types.sections import Application, ApplicationFile
 from opwest.objects.facts import HEADER_SUFFIXES, SOURCE_SUFFIXES
 
-_MOST = 65534
+_MAX_COUNT = 65534
 
 
 def check_counts(model: Model, faults: Diagnostics) -> None:
@@ -48,8 +48,8 @@ def check_counts(model: Model, faults: Diagnostics) -> None:
         "different values of scalars": len(values),
     }
     for what, count in counts.items():
-        if count > _MOST:
-            faults.error(f"model {model.name!r} has {count} {what}", model.location, expected=f"at most {_MOST}")
+        if count > _MAX_COUNT:
+            faults.error(f"model {model.name!r} has {count} {what}", model.location, expected=f"at most {_MAX_COUNT}")
 
 
 def declared_names(context: Context) -> tuple[Names, list[Constant]]:

@@ -18,19 +18,19 @@ from opwest.model.types.dtypes import TensorType
 from opwest.model.types.model import Constant, Interface, Operator, Pool, State, View
 from opwest.model.types.sections import Device
 
-MOST_STEPS = 65534
+MAX_STEPS = 65534
 """The metadata numbers steps with 16 bits; the last two numbers have another meaning."""
 
 
 def listed_steps(context: Context) -> list[tuple[Mapping, Location]]:
     """Return all steps with their locations in the order of the run; of too many, those of the first turns."""
-    turns = 1 if has_too_many_steps(context) else MOST_STEPS
-    return list(islice(_expanded(context, turns), MOST_STEPS))
+    turns = 1 if has_too_many_steps(context) else MAX_STEPS
+    return list(islice(_expanded(context, turns), MAX_STEPS))
 
 
 def has_too_many_steps(context: Context) -> bool:
     """Return whether there are more steps than the metadata can number."""
-    return _step_count(context) > MOST_STEPS
+    return _step_count(context) > MAX_STEPS
 
 
 def check_step_count(context: Context) -> None:
@@ -39,7 +39,7 @@ def check_step_count(context: Context) -> None:
         context.faults.error(
             f"'run.steps' has {_step_count(context)} steps with all repetitions",
             context.section("run").value_location("steps"),
-            expected=f"at most {MOST_STEPS}",
+            expected=f"at most {MAX_STEPS}",
         )
 
 
@@ -129,7 +129,7 @@ def _expanded(context: Context, turns: int) -> Iterator[tuple[Mapping, Location]
 
 
 def _turns(entry: Mapping) -> int:
-    return min(int(entry.get("repeat", 1)), MOST_STEPS + 1)
+    return min(int(entry.get("repeat", 1)), MAX_STEPS + 1)
 
 
 def _of_turn(entry: Mapping, over: Mapping, turn: int) -> Mapping:

@@ -48,7 +48,7 @@ sys_bitfield_test_bit sys_port_trace_k_poll_api_is_disabled sys_port_trace_k_thr
 sys_port_trace_k_work_poll_is_disabled sys_port_trace_pm_is_disabled xen_wc_sec_hi zsock_fcntl zsock_ioctl zsock_pollfd
 zsock_timeval""".split()
 
-MOST_CHARACTERS = 200
+MAX_CHARACTERS = 200
 """Of a name: files are called <model>_devicetree.h, and file systems permit 255 bytes."""
 _PREFIX = "m_"
 _LOWER_CASE = re.compile(r"[a-z][a-z0-9_]*\Z")
@@ -59,7 +59,7 @@ MACROS = frozenset(_MACROS)
 
 def fault_of_name(name: str) -> str | None:
     """Return why `name` cannot be used in C or C++, None if it can."""
-    if len(name) > MOST_CHARACTERS:
+    if len(name) > MAX_CHARACTERS:
         return f"has {len(name)} characters"
     if not _IDENTIFIER.match(name):
         return "is not a C identifier"
@@ -87,9 +87,9 @@ def check_name(kind: str, name: str, location: Location | None, faults: Diagnost
     fault = fault_of_name(name)
     if fault is None:
         return True
-    if len(name) > MOST_CHARACTERS:
+    if len(name) > MAX_CHARACTERS:
         shown = f"{name[:30]}..."
-        faults.error(f"{kind} name {shown!r} {fault}", location, expected=f"at most {MOST_CHARACTERS}")
+        faults.error(f"{kind} name {shown!r} {fault}", location, expected=f"at most {MAX_CHARACTERS}")
         return False
     suggestion = re.sub(r"\W", "_", name, flags=re.ASCII).lstrip("_") or "x"
     if suggestion[0].isdigit() or fault_of_name(suggestion) is not None:

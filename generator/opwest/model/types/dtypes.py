@@ -303,7 +303,7 @@ def dtype_of_c(name: str) -> DType | None:
     return next((dtype for dtype in DTYPES.values() if name in dtype.from_c), None)
 
 
-def meant_by(seen: str, named: str) -> str:
+def resolve_dtype(seen: str, named: str) -> str:
     """Return the element type of an argument whose C code has the type `seen`, given the named type.
 
     It is the named type if C lacks that type and `seen` holds its bits, else `seen`.

@@ -199,7 +199,7 @@ _DMA = ("DMA0_SRC_REGION", "DMA0_SRC", "DMA0_DST_REGION", "DMA0_DST", "DMA0_LEN"
 
 
 @dataclass(frozen=True)
-class Use:
+class MemoryAccess:
     """One access to a region: the bytes from `begin` up to `end`."""
 
     what: str
@@ -224,13 +224,13 @@ def needed(operation: str, mode: int, registers: Registers) -> tuple[str, ...]:
     return ()
 
 
-def uses(operation: str, mode: int, registers: Registers) -> Iterator[Use]:
+def uses(operation: str, mode: int, registers: Registers) -> Iterator[MemoryAccess]:
     """Yield the accesses of an operation whose needed registers are set."""
     if operation == "DMA_START":
         for what, name, writes in (("source", "SRC", False), ("destination", "DST", True)):
             region, begin = registers[f"DMA0_{name}_REGION"], registers[f"DMA0_{name}"]
             if not region & _INTERNAL:
-                yield Use(f"the {what} of the DMA", region & 7, begin, begin + registers["DMA0_LEN"], writes)
+                yield MemoryAccess(f"the {what} of the DMA", region & 7, begin, begin + registers["DMA0_LEN"], writes)
     elif operation in _BLOCK_OPERATIONS:
         yield from _block_uses(operation, mode, registers)
 
@@ -245,7 +245,7 @@ def _second_operand(registers: Registers) -> tuple[str, ...]:
     return tuple(f"IFM2_{name}" for name in _FEATURE_MAP)
 
 
-def _block_uses(operation: str, mode: int, registers: Registers) -> Iterator[Use]:
+def _block_uses(operation: str, mode: int, registers: Registers) -> Iterator[MemoryAccess]:
     width, height, depth = (registers[f"OFM_{one}_M1"] + 1 for one in ("WIDTH", "HEIGHT", "DEPTH"))
     element = 1 << (registers["OFM_PRECISION"] >> 1 & 3)
     yield from _feature_map("OFM", registers, width, height, depth, element, writes=True)
@@ -271,7 +271,7 @@ def _block_uses(operation: str, mode: int, registers: Registers) -> Iterator[Use
         for core in ("", "1") if registers.get("PARALLEL_MODE") else ("",):
             for kind, what in (("WEIGHT", "the weights"), ("SCALE", "the scales")):
                 begin = registers[f"{kind}{core}_BASE"]
-                yield Use(what, registers[f"{kind}_REGION"], begin, begin + registers[f"{kind}{core}_LENGTH"])
+                yield MemoryAccess(what, registers[f"{kind}_REGION"], begin, begin + registers[f"{kind}{core}_LENGTH"])
 
 
 def _input_bytes(registers: Registers, name: str) -> int:
@@ -293,7 +293,7 @@ def _before_kernel(registers: Registers, width: int, height: int) -> tuple[int, 
 
 def _feature_map(
     name: str, registers: Registers, width: int, height: int, depth: int, element: int, *, writes: bool = False
-) -> Iterator[Use]:
+) -> Iterator[MemoryAccess]:
     """Yield the extents of the tiles: tile 0 is at the left and above, 1 right of it, 2 below, 3 below 1."""
     is_bricks = registers[f"{name}_PRECISION"] >> 6 & 1
     stride_y = registers[f"{name}_STRIDE_Y"]
@@ -315,4 +315,4 @@ def _feature_map(
             row = min(depth, _BRICK) * element if is_bricks else (depth - bricks * _BRICK) * element
             begin = base + sum(min(step, 0) for step in steps)
             end = base + sum(max(step, 0) for step in steps) + row
-            yield Use(f"the {name}", registers[f"{name}_REGION"], begin, end, writes)
+            yield MemoryAccess(f"the {name}", registers[f"{name}_REGION"], begin, end, writes)

@@ -52,7 +52,7 @@ def npu_of_config(word: int) -> Npu | None:
 
 ALIGNMENT = 16
 """Bytes: the NPU reads command streams from, and has base pointers at, multiples of it."""
-MOST_FAULTS = 8
+MAX_FAULTS = 8
 """The most faults that are reported of one payload."""
 _NAME = b"COP1"
 _LATER = b"COP2"
@@ -132,7 +132,7 @@ class _Actions:
 
     def fault(self, message: str, expected: str | None = None, hint: str | None = None) -> None:
         """Add a fault, unless there are many."""
-        if len(self.faults) < MOST_FAULTS:
+        if len(self.faults) < MAX_FAULTS:
             self.faults.append(Fault(message, expected, hint))
 
     def _action(self, at: int) -> int:

@@ -8,8 +8,8 @@ from dataclasses import field
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
-from opwest.objects.ethos_u.commands import COMMANDS, HAS_DATA, Command, Use, fault_of, needed, uses
-from opwest.objects.ethos_u.payload import ALIGNMENT, FAMILY, MOST_FAULTS, NPUS, U85, Fault, Npu, is_npu, read_payload
+from opwest.objects.ethos_u.commands import COMMANDS, HAS_DATA, Command, MemoryAccess, fault_of, needed, uses
+from opwest.objects.ethos_u.payload import ALIGNMENT, FAMILY, MAX_FAULTS, NPUS, U85, Fault, Npu, is_npu, read_payload
 
 _STOP = "NPU_OP_STOP"
 _SET = "NPU_SET_"
@@ -25,7 +25,7 @@ class Walk:
 
     operations: dict[str, int] = field(default_factory=dict)
     """The number of operations by name, without NPU_OP_."""
-    uses: list[Use] = field(default_factory=list)
+    uses: list[MemoryAccess] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     """At most the first eight."""
 
@@ -40,7 +40,7 @@ def walk(stream: Sequence[int], product: int, start: int, regions: Sequence[int 
     registers: dict[str, int] = {}
     for fault in _commands(stream, product, start, regions, found, registers):
         found.faults.append(fault)
-        if len(found.faults) == MOST_FAULTS:
+        if len(found.faults) == MAX_FAULTS:
             break
     return found
 
@@ -119,7 +119,7 @@ def _operate(
         yield from _inside(use, regions, f"{_OPERATION}{name} {place}")
 
 
-def _inside(use: Use, regions: Sequence[int | None] | None, where: str) -> Iterator[Fault]:
+def _inside(use: MemoryAccess, regions: Sequence[int | None] | None, where: str) -> Iterator[Fault]:
     """Yield a fault for an access outside of its region."""
     access = f"{where} {'writes' if use.writes else 'reads'} {use.what}"
     extent = f"bytes {use.begin} to {use.end - 1} of region {use.region}"
@@ -139,7 +139,7 @@ class Examined:
     """The NPU that it was made for; None if a fault says why it is unknown."""
     operations: Mapping[str, int]
     """The number of operations of the NPU by name (CONV, DMA_START, ...); empty for Ethos-U85."""
-    uses: Sequence[Use]
+    uses: Sequence[MemoryAccess]
     """The accesses to regions; empty for Ethos-U85."""
     faults: Sequence[Fault]
 
@@ -172,7 +172,7 @@ def examine(
     return Examined(payload.npu, walked.operations, walked.uses, [*walked.faults, *_writes(walked.uses, constant)])
 
 
-def _writes(uses: Sequence[Use], constant: Set[int]) -> Iterator[Fault]:
+def _writes(uses: Sequence[MemoryAccess], constant: Set[int]) -> Iterator[Fault]:
     """Yield one fault for each constant region that is written."""
     for region in sorted(constant):
         use = next((use for use in uses if use.writes and use.region == region), None)

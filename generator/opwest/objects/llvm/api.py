@@ -23,7 +23,7 @@ from opwest.objects.llvm.facts import (
     LlvmTarget,
     contradictions,
 )
-from opwest.objects.llvm.magic import LARGEST_FILE, looks_like_ir, not_ir
+from opwest.objects.llvm.magic import MAX_FILE, looks_like_ir, not_ir
 
 __all__ = [
     "compile_ir",
@@ -138,8 +138,8 @@ def _read(path: Path) -> bytes:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
             raise LlvmError("cannot read the file: not a regular file", "a file of LLVM bitcode or textual IR")
-        if status.st_size > LARGEST_FILE:
-            raise LlvmError(f"the file has {status.st_size} bytes", f"at most {LARGEST_FILE} bytes")
+        if status.st_size > MAX_FILE:
+            raise LlvmError(f"the file has {status.st_size} bytes", f"at most {MAX_FILE} bytes")
         content = path.read_bytes()
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)

@@ -26,7 +26,7 @@ from opwest.base.processes import exceeded_time, signal_name
 from opwest.objects.llvm.facts import Limits, LlvmError, printable
 
 _LENGTHS = struct.Struct(">QQ")
-LARGEST_PART = 2 << 30
+MAX_PART = 2 << 30
 
 
 class BrokenStreamError(Exception):
@@ -58,7 +58,7 @@ def read_frame(stream: BinaryIO) -> Frame | None:
     if len(lengths) != _LENGTHS.size:
         raise BrokenStreamError
     header_size, blob_size = _LENGTHS.unpack(lengths)
-    if max(header_size, blob_size) > LARGEST_PART:
+    if max(header_size, blob_size) > MAX_PART:
         raise BrokenStreamError
     header, blob = stream.read(header_size), stream.read(blob_size)
     if len(header) != header_size or len(blob) != blob_size:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from opwest.objects.llvm.facts import LlvmError
 
-LARGEST_FILE = 1 << 30
+MAX_FILE = 1 << 30
 BITCODE = b"BC\xc0\xde"
 WRAPPER = b"\xde\xc0\x17\x0b"
 _LOOKED_AT = 1 << 16

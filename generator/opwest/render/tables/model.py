@@ -11,7 +11,7 @@ from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Argument, Direction, Interface, Model, Operator
 from opwest.model.types.sections import STRUCT_DEVICE, STRUCT_LAUNCH, Device, Program
 from opwest.plan.memory import MemoryPlan
-from opwest.plan.schedule import Hold
+from opwest.plan.schedule import Ownership
 from opwest.render.actions import Call, Copy, Measured, Wait, measured, uses
 from opwest.render.perfect_hash import perfect_hash
 from opwest.render.tables import layout
@@ -335,7 +335,7 @@ def _devices(model: Model, plan: MemoryPlan) -> list[Definition]:
     ]
 
 
-def _device(model: Model, device: Device, hold: Hold | None) -> Record:
+def _device(model: Model, device: Device, hold: Ownership | None) -> Record:
     return Record(
         layout.DEVICE,
         {

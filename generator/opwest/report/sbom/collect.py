@@ -50,7 +50,7 @@ def imported_model(folder: Path) -> tuple[str, str] | None:
 
 REFERENCE: Final = "DocumentRef-zephyr-build"
 _EXPECTED: Final = "build.spdx, as 'west spdx' writes it to build/spdx/"
-_LARGEST: Final = 1 << 28
+_MAX_BYTES: Final = 1 << 28
 _IMAGE: Final = (
     r"^FileName: \./zephyr[/\\]zephyr\.elf\nSPDXID: (SPDXRef-[A-Za-z0-9.-]+)$(?:\nFileChecksum: SHA1: ([0-9a-f]{40})$)?"
 )
@@ -68,8 +68,8 @@ class ZephyrBuild(NamedTuple):
 def read_build(path: Path) -> ZephyrBuild:
     """Return the document. Raises OpwestError if it is not one of `west spdx` with an image."""
     try:
-        if path.stat().st_size > _LARGEST:
-            raise _fault(path, f"more than {_LARGEST} bytes")
+        if path.stat().st_size > _MAX_BYTES:
+            raise _fault(path, f"more than {_MAX_BYTES} bytes")
         content = path.read_bytes()
     except OSError as error:
         raise _fault(path, error.strerror or str(error)) from None

@@ -109,7 +109,7 @@ class Document:
     """The LicenseRef- identifiers of the document."""
 
 
-_LARGEST: Final = 1 << 30
+_MAX_BYTES: Final = 1 << 30
 _SOURCES: Final = frozenset({".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".inc", ".s", ".ll"})
 _TEXTS: Final = frozenset(
     {".cmake", ".conf", ".json", ".ld", ".md", ".overlay", ".py", ".txt", ".yaml", ".yml", ".csv"}
@@ -173,8 +173,8 @@ class Elements:
 
 def _content(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _LARGEST:
-            raise _unreadable(path, f"more than {_LARGEST} bytes")
+        if path.stat().st_size > _MAX_BYTES:
+            raise _unreadable(path, f"more than {_MAX_BYTES} bytes")
         return path.read_bytes()
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from None

@@ -18,7 +18,7 @@ from opwest.compiler.kernels.cmsis_nn import sizes
 from opwest.compiler.kernels.cmsis_nn.sizes import HEADERS, ROUNDING, Buffer, cmsis_nn
 from opwest.compiler.semantics.fixed_point import Multiplier, Requantisation, Rounding
 
-LEAST_SHIFT = -30
+MIN_SHIFT = -30
 """CMSIS-NN's shift to the right by 31 overflows."""
 _SUFFIX = {"int8": "s8", "int16": "s16"}
 
@@ -29,7 +29,7 @@ def is_exact(finish: Any, dtype: str, weights: Any, bias: Any) -> bool:
     if not isinstance(finish, Requantisation) or finish.rounding is not rounding:
         return False
     shifts = np.asarray([m.shift for m in finish.multipliers], np.int64)
-    if shifts.min() < LEAST_SHIFT or (dtype == "int16" and shifts.max() > 0):
+    if shifts.min() < MIN_SHIFT or (dtype == "int16" and shifts.max() > 0):
         return False
     if shifts.max() <= 0:
         return True
@@ -233,7 +233,7 @@ def _dims(shape: Shape) -> str:
     return f"{{{', '.join(map(str, shape))}}}"
 
 
-MOST_LEFT = 14
+MAX_LEFT = 14
 """The greatest shift to the left of a product of two 9-bit numbers."""
 
 
@@ -249,13 +249,13 @@ def elementwise(operation: Elementwise, extensions: Sequence[str]) -> Call | Non
     if isinstance(function, AddQuantised) and not function.subtract:
         numbers = function.numbers
         multipliers = (*numbers.multipliers, numbers.result)
-        if any(not LEAST_SHIFT <= one.shift <= 0 for one in multipliers):
+        if any(not MIN_SHIFT <= one.shift <= 0 for one in multipliers):
             return None
         one, other = (f"{-z}, {_scale(m)}" for z, m in zip(numbers.zeros, numbers.multipliers, strict=True))
         called, places = f"arm_elementwise_add_s8(a, b, {one}, {other}, {numbers.left_shift},", numbers.result
     elif isinstance(function, Product):
         product = function.numbers
-        if not LEAST_SHIFT <= product.multiplier.shift <= MOST_LEFT:
+        if not MIN_SHIFT <= product.multiplier.shift <= MAX_LEFT:
             return None
         called, places = f"arm_elementwise_mul_s8(a, b, {-product.zeros[0]}, {-product.zeros[1]},", product.multiplier
     else:

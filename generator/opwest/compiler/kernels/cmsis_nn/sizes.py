@@ -19,7 +19,7 @@ from opwest.compiler.semantics.windows import Window
 
 _BLOCK = 124
 """CH_IN_BLOCK_MVE: the channels that the MVE code copies at once."""
-_MOST_TRANSPOSED = 1
+_MAX_TRANSPOSED = 1
 """CONVERT_DW_CONV_WITH_ONE_INPUT_CH_AND_OUTPUT_CH_ABOVE_THRESHOLD of GCC; 8 of other compilers."""
 _FAST = 512
 """USE_FAST_DW_CONV_S16_FUNCTION: greater windows are not copied."""
@@ -64,7 +64,7 @@ def depthwise(dtype: str, data: Shape, results: int, window: Window, extension: 
     is_plain = is_plain and data[0] == 1
     if extension == "mve":
         size = 4 * _BLOCK * places if is_plain else 0
-        if data[3] == 1 and results > _MOST_TRANSPOSED:
+        if data[3] == 1 and results > _MAX_TRANSPOSED:
             size = max(size, convolution(dtype, data, window, extension) + results * places)
         return size
     is_small = window.size == (3, 3) and max(window.before) <= 1

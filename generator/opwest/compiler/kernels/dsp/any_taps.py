@@ -11,11 +11,11 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Lines
 from opwest.compiler.kernels.dsp.intrinsics import SMLABT, SMLAD, ended
 from opwest.compiler.kernels.dsp.planes import Planes
-from opwest.compiler.kernels.dsp.tiles import Ending
+from opwest.compiler.kernels.dsp.tiles import Epilogue
 
-MOST_COLUMNS = 16
+MAX_COLUMNS = 16
 """The columns of a window whose products are not a loop."""
-MOST_UNROLLED = 25
+MAX_UNROLLED = 25
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class AnyTaps:
 
     planes: Planes
     results: int
-    ending: Ending
+    ending: Epilogue
 
     @property
     def name(self) -> str:
@@ -96,7 +96,7 @@ class AnyTaps:
         kh, kw = self.planes.window.size
         per_row = self.even + self.odd
         lines.add(f"int32_t {', '.join(f's{place} = first' for place in range(count))};", "")
-        if kh * kw <= MOST_UNROLLED:
+        if kh * kw <= MAX_UNROLLED:
             for row in range(kh):
                 self._row(lines, f"p + {row * pitch}", f"constants + {row * per_row}", count)
             return

@@ -11,11 +11,11 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.dsp.planes import CHANNELS, Planes, added
-from opwest.compiler.kernels.dsp.tiles import Ending, results
+from opwest.compiler.kernels.dsp.tiles import Epilogue, results
 
 COLUMNS = 4
 """The results at a time."""
-MOST_UNROLLED = 25
+MAX_UNROLLED = 25
 """The taps of windows whose rows are not a loop."""
 _PLANE, _CONSTANTS, _RESULT, _ROW, _COUNT, _DATA = "r0", "r1", "r2", "r3", "r12", "lr"
 _SUMS = ("r4", "r5", "r6", "r7")
@@ -36,7 +36,7 @@ class ColumnTaps:
     planes: Planes
     results: int
     """The channels of the result."""
-    ending: Ending
+    ending: Epilogue
 
     @property
     def stride(self) -> int:
@@ -141,7 +141,7 @@ class ColumnTaps:
     @property
     def _is_unrolled(self) -> bool:
         kh, kw = self.planes.window.size
-        return kh * kw <= MOST_UNROLLED
+        return kh * kw <= MAX_UNROLLED
 
     def _group(self, count: int) -> Iterator[str]:
         """Yield the results of neighbouring columns."""

@@ -15,7 +15,7 @@ from opwest.compiler.ir.operations import Convolution, ConvolutionSum
 from opwest.compiler.kernels.assembly import COPY, FILL
 from opwest.compiler.kernels.dsp.elements import UNROLLED, Loop, sum_of
 from opwest.compiler.kernels.dsp.layers import can_pack, numbers_of, stream_of
-from opwest.compiler.kernels.dsp.tiles import Tile, ending_of
+from opwest.compiler.kernels.dsp.tiles import Tile, epilogue_of
 from opwest.compiler.kernels.dsp.widening import widen, widen_window
 from opwest.compiler.kernels.windows import Rows
 
@@ -54,7 +54,7 @@ def _render(operation: Convolution, shared: bool, pixels: int, channels: int, *,
     length = kh * kw * inner
     steps = -(-length // 4) * 2
     tiles = [
-        Tile(pixels, size, stored, steps, is_wide, ending_of(numbers.scaling))
+        Tile(pixels, size, stored, steps, is_wide, epilogue_of(numbers.scaling))
         for size, stored in _groups(results, channels)
     ]
     streams, first = [], 0

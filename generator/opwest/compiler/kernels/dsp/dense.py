@@ -14,7 +14,7 @@ from opwest.compiler.ir.operations import Convolution
 from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.dsp.layers import can_pack, numbers_of, shifts_of, stream_of
 from opwest.compiler.kernels.dsp.streamed import SAVED, streamed
-from opwest.compiler.kernels.dsp.tiles import Ending, ending_of, stored_results
+from opwest.compiler.kernels.dsp.tiles import Epilogue, epilogue_of, stored_results
 from opwest.compiler.kernels.dsp.widening import widen_window
 
 CHANNELS = 4
@@ -39,7 +39,7 @@ class Products:
     """Whether weights are int16."""
     has_each: bool
     """Whether the stream has multiplier, addend and shift of each channel; otherwise `numbers` has those of all."""
-    ending: Ending
+    ending: Epilogue
 
     @property
     def name(self) -> str:
@@ -139,7 +139,7 @@ def _render(operation: Convolution, *, is_wide: bool) -> Call | None:
     for first, count in ((0, whole), (whole, results - whole)):
         if not count:
             continue
-        products = Products(CHANNELS if first < whole else count, length, is_wide, has_each, ending_of(scaling))
+        products = Products(CHANNELS if first < whole else count, length, is_wide, has_each, epilogue_of(scaling))
         some = slice(first, first + count)
         stream = stream_of(padded[some], numbers.sums[some], scaling.part(some), CHANNELS, is_wide, has_each)
         start = "stream" if offset == 0 else f"stream + {offset}"

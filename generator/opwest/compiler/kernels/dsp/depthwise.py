@@ -16,16 +16,16 @@ from opwest.compiler.emission.matrix import bound_of
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Depthwise
 from opwest.compiler.kernels.assembly import COPY
-from opwest.compiler.kernels.dsp.any_taps import MOST_COLUMNS, AnyTaps
+from opwest.compiler.kernels.dsp.any_taps import MAX_COLUMNS, AnyTaps
 from opwest.compiler.kernels.dsp.column_taps import ColumnTaps
 from opwest.compiler.kernels.dsp.layers import shifts_of, wide_numbers_of
 from opwest.compiler.kernels.dsp.planes import CHANNELS, Planes
 from opwest.compiler.kernels.dsp.taps import Taps
-from opwest.compiler.kernels.dsp.tiles import ending_of
+from opwest.compiler.kernels.dsp.tiles import epilogue_of
 from opwest.compiler.kernels.scaling import Scaling, scaling_of
 from opwest.compiler.semantics.windows import Window
 
-MOST_WORDS = 127
+MAX_WORDS = 127
 """The words of a row that offsets of loads reach."""
 _Form = Taps | AnyTaps | ColumnTaps
 
@@ -72,14 +72,14 @@ def _call(operation: Depthwise, shared: bool, numbers: _Numbers) -> Call | None:
         return None
     planes = turned(data.shape, window, item) or Planes(data.shape, window, item)
     shape, window = planes.data, planes.window
-    if window.stride[1] > 2 or planes.words > MOST_WORDS:
+    if window.stride[1] > 2 or planes.words > MAX_WORDS:
         return None
     results, scaling = len(numbers.weights), numbers.scaling
-    ending = ending_of(scaling, 8 * item)
+    ending = epilogue_of(scaling, 8 * item)
     columns = ColumnTaps(planes, results, ending)
     taps: _Form = columns
     if scaling.is_long or not columns.can_reach:
-        if window.size[1] > MOST_COLUMNS:
+        if window.size[1] > MAX_COLUMNS:
             return None
         taps = AnyTaps(planes, results, ending)
     elif (window.size, window.stride[1]) == ((3, 3), 1):
@@ -109,7 +109,7 @@ def turned(data: Shape, window: Window, item: int) -> Planes | None:
         (1, window.size[0]), (1, window.stride[0]), window.dilation, (0, window.before[0]), (1, window.result[0])
     )
     planes = Planes((data[0], 1, data[1], data[3]), turn, item)
-    return planes if planes.words <= MOST_WORDS else None
+    return planes if planes.words <= MAX_WORDS else None
 
 
 def filling(zero: int) -> int:

@@ -21,7 +21,7 @@ from opwest.compiler.ir.operations import Elementwise, Pool
 from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.dsp.intrinsics import GREATER_BYTES, LOAD_WORD, SUMS_OF_BYTES
 from opwest.compiler.kernels.dsp.layers import shifts_of
-from opwest.compiler.kernels.dsp.tiles import Ending, ending_of, results
+from opwest.compiler.kernels.dsp.tiles import Epilogue, epilogue_of, results
 from opwest.compiler.kernels.scaling import Scaling, scaling_of
 from opwest.compiler.semantics.fixed_point import Multiplier, Requantisation, Rounding, scaled
 
@@ -70,7 +70,7 @@ def sum_of(function: AddQuantised) -> Loop | None:
     ]
     most = sum(int(np.abs(one).max()) for one in values)
     scaling = scaling_of(Requantisation((given.result,), Rounding.TWICE, given.zero, given.low, given.high), [most])
-    if scaling is None or ending_of(scaling).is_mixed:
+    if scaling is None or epilogue_of(scaling).is_mixed:
         return None
     shifted = next((i for i, by in enumerate(given.multipliers) if by == HALF and signs[i] == 1), None)
     kinds: list[int | None] = [None, None]
@@ -80,7 +80,7 @@ def sum_of(function: AddQuantised) -> Loop | None:
         kinds[shifted] = given.left_shift
         doubled[1 - shifted] = doubled[1 - shifted] - (given.zeros[shifted] << given.left_shift)
     tables = [table.astype(np.int32) for table, kind in zip(doubled, kinds, strict=True) if kind is None]
-    loop = _Sums(kinds[0], kinds[1], ending_of(scaling))
+    loop = _Sums(kinds[0], kinds[1], epilogue_of(scaling))
     return Loop(loop.name, loop.definition(), np.concatenate([*tables, _ends(scaling)]))
 
 
@@ -90,9 +90,9 @@ def _product(operation: Elementwise, function: Product) -> Call | None:
         abs(limit - given.zeros[1]) for limit in (-128, 127)
     )
     scaling = scaling_of(Requantisation((given.multiplier,), Rounding.TWICE, given.zero, given.low, given.high), [most])
-    if scaling is None or ending_of(scaling).is_mixed:
+    if scaling is None or epilogue_of(scaling).is_mixed:
         return None
-    loop = _Products(ending_of(scaling))
+    loop = _Products(epilogue_of(scaling))
     zeros = np.asarray([-2 * given.zeros[0], -given.zeros[1]], np.int32)
     return _call(operation, "multiply", Loop(loop.name, loop.definition(), np.concatenate([zeros, _ends(scaling)])))
 
@@ -129,7 +129,7 @@ class _Loop(ABC):
     r0 a, r1 b, r2 constants, r3 result, r4 to r6 multiplier, addend and shift; r7 to r12 and lr are free.
     """
 
-    ending: Ending
+    ending: Epilogue
 
     @abstractmethod
     def _start(self) -> Iterator[str]:
@@ -173,7 +173,7 @@ class _Loop(ABC):
 class _Sums(_Loop):
     """Sums: an operand is shifted, or an index of a table."""
 
-    def __init__(self, first: int | None, second: int | None, ending: Ending) -> None:
+    def __init__(self, first: int | None, second: int | None, ending: Epilogue) -> None:
         self.shifts, self.ending = (first, second), ending
         kinds = "_".join("table" if one is None else f"shift{one}" for one in self.shifts)
         self.name = f"sum_{kinds}_{ending.name}"
@@ -209,7 +209,7 @@ class _Sums(_Loop):
 class _Products(_Loop):
     """Products: the constants are -2 * the first zero point and - the second one."""
 
-    def __init__(self, ending: Ending) -> None:
+    def __init__(self, ending: Epilogue) -> None:
         self.ending = ending
         self.name = f"product_{ending.name}"
 
@@ -228,7 +228,7 @@ class _Products(_Loop):
             yield f"mul {one}, {one}, {other}"
 
 
-MOST_ELEMENTS = 255
+MAX_ELEMENTS = 255
 """The elements of a window whose sums fit in 16 bits."""
 
 
@@ -241,7 +241,7 @@ def render_pool(operation: Pool) -> Call | None:
     if data.dtype != "int8" or depth < 4 or window.dilation != (1, 1) or operation.kind not in ("average", "maximum"):
         return None
     size = min(window.size[0], height) * min(window.size[1], width)
-    if is_average and size > MOST_ELEMENTS:
+    if is_average and size > MAX_ELEMENTS:
         return None
     lines = Lines()
     lines.add("int8_t *y = result;", "")

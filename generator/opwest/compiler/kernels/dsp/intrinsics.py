@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from opwest.compiler.kernels.dsp.tiles import Ending
+from opwest.compiler.kernels.dsp.tiles import Epilogue
 
 _HEAD = "static inline __attribute__((always_inline))"
 
@@ -77,7 +77,7 @@ GREATER_BYTES = f"""\
 """
 
 
-def ended(ending: Ending) -> tuple[str, str]:
+def ended(ending: Epilogue) -> tuple[str, str]:
     """Return the name and the definition of the function (sum, multiplier, addend, shift) for one result.
 
     With Rounding.TWICE the sum is doubled already. In the long form it has 64 bits.
@@ -105,11 +105,11 @@ def ended(ending: Ending) -> tuple[str, str]:
     return name, text
 
 
-def _clamp(value: str, ending: Ending) -> str:
+def _clamp(value: str, ending: Epilogue) -> str:
     return f"({ending.kind})({value} < {ending.low} ? {ending.low} : {value} > {ending.high} ? {ending.high} : {value})"
 
 
-def _long(ending: Ending) -> tuple[str, str]:
+def _long(ending: Epilogue) -> tuple[str, str]:
     name = f"end_{ending.name}"
     body = (
         "\tconst int64_t half = INT64_C(1) << (shift - 1);\n"

@@ -11,7 +11,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.convolution import folded, plain_weights
 from opwest.compiler.emission.matrix import bound_of
 from opwest.compiler.ir.operations import Convolution, Depthwise
-from opwest.compiler.kernels.dsp.tiles import Ending, ending_of
+from opwest.compiler.kernels.dsp.tiles import Epilogue, epilogue_of
 from opwest.compiler.kernels.scaling import Scaling, long_scaling_of, scaling_of
 
 
@@ -59,9 +59,9 @@ class WideNumbers:
     scaling: Scaling
 
     @property
-    def ending(self) -> Ending:
+    def ending(self) -> Epilogue:
         """The form of the layer's end."""
-        return ending_of(self.scaling, 16)
+        return epilogue_of(self.scaling, 16)
 
     @property
     def ends(self) -> Any:
@@ -84,7 +84,7 @@ def wide_numbers_of(operation: Convolution | Depthwise, weights: Any) -> WideNum
 
 ORDER = (0, 2, 1, 3)
 """The order of four neighbouring taps after SXTB16, which widens bytes 0 and 2, then 1 and 3."""
-MOST_PACKED = 1 << 23
+MAX_PACKED = 1 << 23
 """The magnitude of sums that tiles of int8 weights cannot have."""
 
 
@@ -93,7 +93,7 @@ def can_pack(weights: Any, bounds: Any) -> bool:
     first, second = (weights[offset::2].astype(np.int32) for offset in (0, 1))
     pairs = 256 * second + first[: len(second)]
     fits = not pairs.size or (pairs.min() >= -(1 << 15) and pairs.max() < 1 << 15)
-    return bool(fits and np.max(bounds) < MOST_PACKED)
+    return bool(fits and np.max(bounds) < MAX_PACKED)
 
 
 def stream_of(

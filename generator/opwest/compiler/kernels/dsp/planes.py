@@ -14,7 +14,7 @@ from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.semantics.windows import Window, row_of
 
 CHANNELS = 4
-MOST_SCRATCH = 4096
+MAX_SCRATCH = 4096
 """Bytes of rows, unless one row of results needs more."""
 
 
@@ -43,7 +43,7 @@ class Planes:
     def strip(self) -> int:
         """The rows of results that are computed together."""
         rows, stride, size = self.window.result[0], self.window.stride[0], self.window.size[0]
-        most = (MOST_SCRATCH // self.pitch - size) // stride + 1
+        most = (MAX_SCRATCH // self.pitch - size) // stride + 1
         strips = -(-rows // max(1, most))
         return -(-rows // strips)
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.dsp.planes import Planes, added
-from opwest.compiler.kernels.dsp.tiles import Ending, clamped
+from opwest.compiler.kernels.dsp.tiles import Epilogue, clamped
 
-MOST_UNROLLED = 3
+MAX_UNROLLED = 3
 """The most pairs of a row without a loop."""
 _PLANE, _RESULT, _A, _B, _FREE = "r0", "r1", "r11", "r12", "lr"
 _WEIGHTS = [f"r{number}" for number in range(2, 8)]
@@ -27,7 +27,7 @@ class Taps:
     planes: Planes
     results: int
     """The channels of the result."""
-    ending: Ending
+    ending: Epilogue
 
     @property
     def stride(self) -> int:
@@ -80,7 +80,7 @@ class Taps:
         for row, word in enumerate(_WORDS):
             yield f"ldr {word}, [{_PLANE}, #{row * pitch}]"
         body = list(self._pair() if self.stride == 1 else self._single())
-        if turns > MOST_UNROLLED:
+        if turns > MAX_UNROLLED:
             yield f"add {_FREE}, {_PLANE}, #{16 * turns}"
             yield f"str {_FREE}, [sp, #{_LAST}]"
             yield "2:"

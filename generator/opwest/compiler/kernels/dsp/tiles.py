@@ -26,7 +26,7 @@ _A, _B, _X, _Y = "r10", "r11", "r12", "lr"
 
 
 @dataclass(frozen=True)
-class Ending:
+class Epilogue:
     """The form of the end of a layer: what differs between functions."""
 
     is_doubled: bool
@@ -67,10 +67,10 @@ class Ending:
         return f"{form}_{self.low}_{self.high}".replace("-", "m")
 
 
-def ending_of(scaling: Scaling, bits: int = 8) -> Ending:
+def epilogue_of(scaling: Scaling, bits: int = 8) -> Epilogue:
     """Return the form of a layer's end."""
     is_mixed = scaling.is_signed and bool((scaling.shifts == 0).any())
-    return Ending(scaling.is_doubled, scaling.is_signed, is_mixed, scaling.low, scaling.high, bits, scaling.is_long)
+    return Epilogue(scaling.is_doubled, scaling.is_signed, is_mixed, scaling.low, scaling.high, bits, scaling.is_long)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Tile:
     """Pairs of taps."""
     is_wide: bool
     """Whether weights are int16."""
-    ending: Ending
+    ending: Epilogue
 
     @property
     def name(self) -> str:
@@ -174,7 +174,7 @@ class Tile:
         yield f"{store} {sums[0]}, [{_DATA}], #{self.ending.bits // 8}"
 
 
-def results(sums: list[str], ending: Ending, numbers: tuple[str, str, str]) -> Iterator[str]:
+def results(sums: list[str], ending: Epilogue, numbers: tuple[str, str, str]) -> Iterator[str]:
     """Yield the instructions from sums to clamped results; `numbers`: registers of multiplier, addend, shift."""
     multiplier, addend, shift = numbers
     rounded = "r" if ending.is_doubled else ""
@@ -196,7 +196,7 @@ def results(sums: list[str], ending: Ending, numbers: tuple[str, str, str]) -> I
     yield from clamped(sums, ending, multiplier)
 
 
-def stored_results(sums: Sequence[str], stored: int, ending: Ending, has_each: bool) -> Iterator[str]:
+def stored_results(sums: Sequence[str], stored: int, ending: Epilogue, has_each: bool) -> Iterator[str]:
     """Yield the results of the first sums of a group of one pixel, and the branch to the next group.
 
     Multiplier, addend and shift are in the stream for each channel, or those of all at the fourth argument.
@@ -217,7 +217,7 @@ def stored_results(sums: Sequence[str], stored: int, ending: Ending, has_each: b
     yield from NEXT_GROUP
 
 
-def clamped(sums: list[str], ending: Ending, free: str) -> Iterator[str]:
+def clamped(sums: list[str], ending: Epilogue, free: str) -> Iterator[str]:
     """Yield the clamps of results; `free` is a register for limits of 16 bits. Only the low bits are results."""
     low, high = ending.low, ending.high
     for one in sums:

@@ -14,7 +14,7 @@ from opwest.compiler.ir.operations import Convolution
 from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.dsp.layers import WideNumbers, stream_of, wide_numbers_of
 from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, streamed
-from opwest.compiler.kernels.dsp.tiles import Ending, stored_results
+from opwest.compiler.kernels.dsp.tiles import Epilogue, stored_results
 from opwest.compiler.kernels.dsp.wide_tiles import ends_of_sums, wide_stream
 
 CHANNELS = 4
@@ -38,7 +38,7 @@ class WideProducts:
     """The taps."""
     has_each: bool
     """Whether the stream has multiplier, addend and shift of each channel; otherwise `numbers` has those of all."""
-    ending: Ending
+    ending: Epilogue
     """In the long form sums of 64 bits are stored instead of results."""
 
     @property

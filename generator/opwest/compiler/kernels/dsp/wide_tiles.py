@@ -18,7 +18,7 @@ from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.dsp.intrinsics import ended
 from opwest.compiler.kernels.dsp.planes import added
 from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, streamed
-from opwest.compiler.kernels.dsp.tiles import UNROLLED, Ending
+from opwest.compiler.kernels.dsp.tiles import UNROLLED, Epilogue
 
 PIXELS = CHANNELS = 2
 _SUMS = [(f"r{low}", f"r{low + 1}") for low in range(2, 10, 2)]
@@ -78,7 +78,7 @@ def wide_stream(weights: Any, sums: Any, channels: int) -> Any:
     return np.concatenate([starts, words], axis=1).astype(np.uint32).view(np.int32).reshape(-1)
 
 
-def ends_of_sums(ending: Ending) -> tuple[str, tuple[str, ...]]:
+def ends_of_sums(ending: Epilogue) -> tuple[str, tuple[str, ...]]:
     """Return the name and the definitions of the C function (sums, ends, result, channels)."""
     one, text = ended(ending)
     name = f"ends_{ending.name}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from opwest.compiler.kernels.assembly import naked, repeated
 
-MOST_UNROLLED = 16
+MAX_UNROLLED = 16
 """The words of a run that are copied without a loop."""
 _TURN = 8
 
@@ -58,7 +58,7 @@ def spread(pixels: int, words: int) -> str:
 
 
 def _spread(step: int, words: int) -> Iterator[str]:
-    turns, rest = divmod(words, _TURN) if words > MOST_UNROLLED else (0, words)
+    turns, rest = divmod(words, _TURN) if words > MAX_UNROLLED else (0, words)
     two = ["ldr r12, [r1], #4", "ldr r4, [r1], #4", f"str r12, [r0], #{step}", f"str r4, [r0], #{step}"]
     yield "push {r4, r5}"
     yield "1:"

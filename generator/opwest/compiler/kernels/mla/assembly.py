@@ -34,7 +34,7 @@ def naked(name: str, parameters: Sequence[str], lines: Sequence[str], result: st
 
 
 @dataclass(frozen=True)
-class End:
+class Epilogue:
     """What a function in assembly does with a sum. Equal ends are the same code."""
 
     is_sum: bool = False
@@ -90,11 +90,11 @@ class End:
         return found
 
 
-def end_of(scaling: Scaling | None) -> End:
+def epilogue_of(scaling: Scaling | None) -> Epilogue:
     """Return the end with the numbers of a scaling; without them sums are stored."""
     if scaling is None:
-        return End(True)
-    return End(False, scaling.is_doubled, scaling.is_signed, scaling.low, scaling.high)
+        return Epilogue(True)
+    return Epilogue(False, scaling.is_doubled, scaling.is_signed, scaling.low, scaling.high)
 
 
 def numbers_of(scaling: Scaling | None, bias: Any, channels: int) -> Any:

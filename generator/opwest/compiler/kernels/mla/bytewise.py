@@ -14,10 +14,10 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, emits
 from opwest.compiler.emission.matrix import blocks
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
-from opwest.compiler.kernels.mla.assembly import COPY, NAKED, REGISTERS, End, load_words, naked, numbers_of
+from opwest.compiler.kernels.mla.assembly import COPY, NAKED, REGISTERS, Epilogue, load_words, naked, numbers_of
 from opwest.compiler.kernels.mla.convolution import Layer, add_tile, call_of, layer_of
 
-FARTHEST = 4095
+MAX_OFFSET = 4095
 """The greatest distance of two rows: an offset of a load."""
 UNROLLED = 8
 
@@ -29,7 +29,7 @@ class Tile:
     rows: int
     channels: int
     length: int
-    end: End
+    end: Epilogue
 
     @property
     def name(self) -> str:
@@ -114,7 +114,7 @@ def render(operation: Convolution) -> Call | None:
     layer = layer_of(operation)
     if layer is None:
         return None
-    rows = min(2, layer.rows) if layer.length <= FARTHEST else 1
+    rows = min(2, layer.rows) if layer.length <= MAX_OFFSET else 1
     numbers = numbers_of(layer.scaling, layer.bias, layer.channels)
     parts, words = [], []
     for first, turns, some in blocks(layer.channels, 4):

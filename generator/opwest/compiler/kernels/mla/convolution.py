@@ -12,11 +12,11 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.convolution import folded, plain_weights
-from opwest.compiler.emission.epilogue import Ending, ending
+from opwest.compiler.emission.epilogue import LayerEpilogue, ending
 from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.emission.matrix import bound_of
 from opwest.compiler.ir.operations import Clamp, Convolution, ConvolutionSum, Finish, Sums
-from opwest.compiler.kernels.mla.assembly import NAKED, End, end_of, numbers_of
+from opwest.compiler.kernels.mla.assembly import NAKED, Epilogue, epilogue_of, numbers_of
 from opwest.compiler.kernels.mla.elements import SumLoop, sum_loop
 from opwest.compiler.kernels.mla.pairs import Tile, pack, padding, stream, unrolling, way_of
 from opwest.compiler.kernels.mla.windows import Windows
@@ -50,7 +50,7 @@ def scaling_with_constants(finish: Finish, weights: Any, bias: Any, bounds: Any)
     return Scaling(found.multipliers, addends, found.shifts, found.is_doubled, found.is_signed, found.low, found.high)
 
 
-MOST_SCRATCH = 8192
+MAX_SCRATCH = 8192
 """Bytes of widened rows."""
 
 
@@ -63,8 +63,8 @@ class Layer:
     bias: Any
     scaling: Scaling | None
     """None: sums are stored, and C computes the results."""
-    end: End
-    ending: Ending | None
+    end: Epilogue
+    ending: LayerEpilogue | None
     windows: Windows
     rows: int
     is_plain: bool
@@ -117,7 +117,7 @@ def layer_of(operation: Convolution) -> Layer | None:
         return None
     place = operation.place if isinstance(operation, ConvolutionSum) else 0
     pitch = result.pitch or channels
-    end = end_of(scaling)
+    end = epilogue_of(scaling)
     return Layer(flat, bias, scaling, end, last, windows, rows, is_plain, result.dtype, total, place, pitch)
 
 
@@ -131,7 +131,7 @@ def render(operation: Convolution) -> Call | None:
     steps = -(-layer.length // 2)
     unrolled = unrolling(steps)
     steps = -(-steps // unrolled) * unrolled
-    rows = next((some for some in (3, 2, 1) if some <= layer.rows and some * steps * 4 <= MOST_SCRATCH), 0)
+    rows = next((some for some in (3, 2, 1) if some <= layer.rows and some * steps * 4 <= MAX_SCRATCH), 0)
     if not rows:
         return None
     divided = parts_of(layer.channels, rows)

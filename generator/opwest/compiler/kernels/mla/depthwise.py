@@ -14,19 +14,19 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.convolution import folded, plain_weights
-from opwest.compiler.emission.epilogue import Ending, ending
+from opwest.compiler.emission.epilogue import LayerEpilogue, ending
 from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
 from opwest.compiler.emission.matrix import bound_of
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Clamp, Depthwise, Sums
-from opwest.compiler.kernels.mla.assembly import COPY, NAKED, REGISTERS, End, end_of, naked, numbers_of
+from opwest.compiler.kernels.mla.assembly import COPY, NAKED, REGISTERS, Epilogue, epilogue_of, naked, numbers_of
 from opwest.compiler.kernels.mla.convolution import scaling_with_constants
 from opwest.compiler.semantics.windows import Window, row_of
 
-FARTHEST = 4095
+MAX_OFFSET = 4095
 """The greatest offset of a load or store."""
-MOST_COLUMNS = 5
-MOST_WEIGHTS = 4
+MAX_COLUMNS = 5
+MAX_WEIGHTS = 4
 """Weights of a row in registers."""
 
 
@@ -44,7 +44,7 @@ class Columns:
     depth: int
     results: int
     """The channels of the results; those of a call are results / depth apart."""
-    end: End
+    end: Epilogue
 
     @property
     def name(self) -> str:
@@ -60,14 +60,12 @@ class Columns:
 
     def best(self) -> int:
         """Return the columns of a tile with the fewest cycles; 0: an offset is out of reach."""
-        found = {
-            some: self._cost(some) for some in range(1, min(self.columns, MOST_COLUMNS) + 1) if self._reaches(some)
-        }
+        found = {some: self._cost(some) for some in range(1, min(self.columns, MAX_COLUMNS) + 1) if self._reaches(some)}
         return min(found, key=lambda some: (found[some], some), default=0)
 
     def _reaches(self, some: int) -> bool:
         last = ((some - 1) * self.stride[1] + (self.size[1] - 1) * self.dilation[1]) * self.depth
-        return max(last, (some - 1) * self.results * self.end.size) <= FARTHEST and self.record * 4 <= FARTHEST
+        return max(last, (some - 1) * self.results * self.end.size) <= MAX_OFFSET and self.record * 4 <= MAX_OFFSET
 
     def _cost(self, some: int) -> int:
         turns, rest = divmod(self.columns, some)
@@ -108,11 +106,11 @@ class Columns:
         base = 0
         for ky in range(kh):
             offset = ky * self.dilation[0] * self.row
-            if offset - base + reach > FARTHEST:
+            if offset - base + reach > MAX_OFFSET:
                 lines += add("r0", offset - base)
                 base = offset
-            for first in range(0, kw, MOST_WEIGHTS):
-                taps = range(first, min(first + MOST_WEIGHTS, kw))
+            for first in range(0, kw, MAX_WEIGHTS):
+                taps = range(first, min(first + MAX_WEIGHTS, kw))
                 weights = dict(zip(taps, free, strict=False))
                 pending = [f"ldrsb {one}, [r1, #{4 * self.end.numbers + ky * kw + kx}]" for kx, one in weights.items()]
                 places = sorted({p * stride + kx * dilation for p in range(some) for kx in taps})
@@ -169,7 +167,7 @@ def cycles(lines: list[str]) -> int:
 
 STRIP = 4096
 """The bytes of a strip, if that is more than one row of results needs."""
-MOST_PRODUCTS = 100
+MAX_PRODUCTS = 100
 """Larger windows would be too much code."""
 
 
@@ -181,7 +179,7 @@ class _Layer:
     window: Window
     zero: int
     columns: Columns
-    ending: Ending | None
+    ending: LayerEpilogue | None
 
     @property
     def reach(self) -> int:
@@ -223,7 +221,7 @@ def render(operation: Depthwise) -> Call | None:
     if data.dtype != "int8" or weights.dtype != np.int8 or result.dtype != "int8" or isinstance(end, (Clamp, Sums)):
         return None
     kh, kw, results = weights.shape
-    if kh * kw > MOST_PRODUCTS:
+    if kh * kw > MAX_PRODUCTS:
         return None
     flat = weights.reshape(kh * kw, results).T
     bias = folded(flat, operation.bias, operation.zero, data.dtype)
@@ -240,7 +238,7 @@ def render(operation: Depthwise) -> Call | None:
         width * depth,
         depth,
         results,
-        end_of(scaling),
+        epilogue_of(scaling),
     )
     if not columns.best():
         return None

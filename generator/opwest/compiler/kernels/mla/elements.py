@@ -12,7 +12,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
 from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import Elementwise, Pool
-from opwest.compiler.kernels.mla.assembly import NAKED, End, end_of, naked, numbers_of
+from opwest.compiler.kernels.mla.assembly import NAKED, Epilogue, epilogue_of, naked, numbers_of
 from opwest.compiler.kernels.scaling import Scaling, scaling_of
 from opwest.compiler.semantics.fixed_point import Multiplier, Requantisation, Rounding, scaled
 
@@ -142,7 +142,7 @@ def _average(sums: list[str]) -> list[str]:
 
 
 UNROLLED = 4
-LEAST = 16
+MIN_ELEMENTS = 16
 """Fewer elements are not worth a function and tables."""
 
 
@@ -151,7 +151,7 @@ def render_elements(operation: Elementwise) -> Call | None:
     """Return the call; None: other functions, dtypes or shapes."""
     values = [*operation.inputs, *operation.results]
     function = operation.function
-    if any(one.dtype != "int8" or one.shape != values[-1].shape for one in values) or values[-1].size < LEAST:
+    if any(one.dtype != "int8" or one.shape != values[-1].shape for one in values) or values[-1].size < MIN_ELEMENTS:
         return None
     if isinstance(function, AddQuantised):
         return _sum(operation, function)
@@ -198,7 +198,7 @@ def sum_loop(function: AddQuantised) -> SumLoop | None:
         return None
     # The product with the multiplier is that of twice the sum.
     wide = [(2 * one).astype(np.int32) for one in tables]
-    end = end_of(scaling)
+    end = epilogue_of(scaling)
     name = f"mla_sum_{end.name}"
     loads = ["ldrb {x}, [r0], #1", "ldrb {z}, [r1], #1", "ldr {x}, [r4, {x}, lsl #2]", "ldr {z}, [r5, {z}, lsl #2]"]
     text = _loop(name, [*loads, "add {x}, {x}, {z}"], end)
@@ -212,7 +212,7 @@ def _product(operation: Elementwise, function: Product) -> Call | None:
     scaling = _scaling(numbers.multiplier, numbers.zero, numbers.low, numbers.high, most[0] * most[1])
     if scaling is None:
         return None
-    end = end_of(scaling)
+    end = epilogue_of(scaling)
     name = f"mla_product_{end.name}"
     loads = ["ldrsb {x}, [r0], #1", "ldrsb {z}, [r1], #1", "sub {x}, {x}, r4", "add {x}, {x}, {x}", "sub {z}, {z}, r5"]
     text = _loop(name, [*loads, "mul {x}, {x}, {z}"], end)
@@ -234,7 +234,7 @@ def _numbers(scaling: Scaling) -> Any:
     return numbers_of(scaling, None, 1)[0, 1:]
 
 
-def _loop(name: str, value: list[str], end: End) -> str:
+def _loop(name: str, value: list[str], end: Epilogue) -> str:
     """Return a function of two operands, the result, a number of elements; then r4 and r5, and the numbers of the end.
 
     `value` is the code that computes twice an element in {x}.

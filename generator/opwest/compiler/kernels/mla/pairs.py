@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.kernels.mla.assembly import REGISTERS, End, load_words, naked
+from opwest.compiler.kernels.mla.assembly import REGISTERS, Epilogue, load_words, naked
 
-MOST_UNROLLED = 16
+MAX_UNROLLED = 16
 OFFSET = 129
 """What the known way adds to the first value of a pair."""
 
@@ -44,7 +44,7 @@ class Tile:
     """Steps (two products of each sum) that follow each other without a branch."""
     layout: int
     """The words between the steps of a row."""
-    end: End
+    end: Epilogue
     way: str = "rounded"
     """rounded, known, patched: known with patches."""
 
@@ -191,7 +191,7 @@ def _patches(paired: Any) -> Any:
 
 def unrolling(steps: int) -> int:
     """Return the steps between branches: their number is padded to a multiple."""
-    choices = range(min(4, steps), min(MOST_UNROLLED, steps) + 1)
+    choices = range(min(4, steps), min(MAX_UNROLLED, steps) + 1)
     # A step of a tile takes about 24 cycles, a branch 6.
     return min(choices, key=lambda some: (-(-steps // some) * (some * 24 + 6), some))
 

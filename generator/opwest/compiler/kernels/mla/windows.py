@@ -12,11 +12,11 @@ from opwest.compiler.kernels.mla.assembly import REGISTERS, naked
 from opwest.compiler.kernels.mla.pairs import OFFSET
 from opwest.compiler.semantics.windows import Window
 
-FARTHEST = 4095
+MAX_OFFSET = 4095
 """The greatest offset of a load."""
-MOST_SMALL = 64
+MAX_SMALL = 64
 """Elements of a window that is widened without loops."""
-MOST_INLINE = 48
+MAX_INLINE = 48
 """Bytes that are copied word by word instead of by memcpy()."""
 
 
@@ -58,7 +58,7 @@ class Windows:
     @property
     def is_small(self) -> bool:
         """Whether a function without loops widens windows inside of the image."""
-        return self.length <= MOST_SMALL and self.offsets[-1] <= FARTHEST
+        return self.length <= MAX_SMALL and self.offsets[-1] <= MAX_OFFSET
 
     @property
     def offsets(self) -> list[int]:
@@ -190,7 +190,7 @@ class Windows:
 
 def copied(to: str, source: str, count: int) -> list[str]:
     """Return statements that copy bytes."""
-    if count > MOST_INLINE:
+    if count > MAX_INLINE:
         return [f"memcpy({to}, {source}, {count});"]
     found, place = [], 0
     for size in (4, 2, 1):

@@ -286,7 +286,7 @@ def _general(lines: Lines, windows: Windows, write: _Write, held: int, kind: str
 
 
 LANES = 8
-LEAST_PLACES = 1
+MIN_PLACES = 1
 
 
 @emits(Convolution, "mve-long")
@@ -303,7 +303,7 @@ def render_long_sums(operation: Convolution) -> Call | None:
     bias = np.zeros(channels, np.int64) if bias is None else bias
     places = np.asarray([15 - one.shift for one in finish.multipliers], np.int32)
     flat = weights.reshape(channels, -1)
-    if places.min() < LEAST_PLACES or np.abs(bias).max() >= 1 << 46 or flat.shape[1] >= 1 << 20:
+    if places.min() < MIN_PLACES or np.abs(bias).max() >= 1 << 46 or flat.shape[1] >= 1 << 20:
         return None
     fixed = np.asarray([one.fixed for one in finish.multipliers], np.int64)
     reduced = np.where(fixed < 0x7FFF0000, (fixed + (1 << 15)) >> 16, 0x7FFF)

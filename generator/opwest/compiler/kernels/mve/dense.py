@@ -9,7 +9,7 @@ import numpy as np
 
 from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
 from opwest.compiler.ir.operations import Convolution
-from opwest.compiler.kernels.mve.epilogue import NAKED, Assembly, Ending, limits, narrow, scale
+from opwest.compiler.kernels.mve.epilogue import NAKED, Assembly, Epilogue, limits, narrow, scale
 from opwest.compiler.kernels.mve.pairs import ITEMS, is_single, layer_of, padded
 
 SUMS = ("r0", "r2", "r4", "r6", "r8", "r10", "r12", "lr")
@@ -41,7 +41,7 @@ def render(operation: Convolution) -> Call | None:
     return Call(function, (data, content, result), operation.label)
 
 
-def _packed(weights: Any, bias: Any, ending: Ending, item: int) -> Any:
+def _packed(weights: Any, bias: Any, ending: Epilogue, item: int) -> Any:
     """Return numbers, then for each 8 channels weights [step][channel][lane], and numbers of even and odd channels."""
     results, length = weights.shape
     wide = np.zeros((results, padded(length * item) // item), np.int8)
@@ -56,7 +56,7 @@ def _packed(weights: Any, bias: Any, ending: Ending, item: int) -> Any:
     return np.concatenate(parts).view(np.int32)
 
 
-def _function(length: int, results: int, ending: Ending, item: int) -> tuple[str, str]:
+def _function(length: int, results: int, ending: Epilogue, item: int) -> tuple[str, str]:
     """Return the name and the definition of void f(data, numbers, result)."""
     name = f"mve_dense_{length}x{results}_{ending.name}{'_16' if item == 2 else ''}"
     size = length * item
@@ -92,7 +92,7 @@ def _function(length: int, results: int, ending: Ending, item: int) -> tuple[str
     return name, code.function(name, parameters, f"A row of {length} elements times {results} channels.")
 
 
-def _block(code: Assembly, shape: tuple[int, int, bool], ending: Ending, item: int) -> None:
+def _block(code: Assembly, shape: tuple[int, int, bool], ending: Epilogue, item: int) -> None:
     """Append the results of some channels, in the even bytes of q0 or in all lanes."""
     size, channels, is_loop = shape
     whole, rest = divmod(size, 16)

@@ -137,7 +137,7 @@ class _Turn:
         return code.function(name, parameters, "Values of two arrays, 4 at a time.")
 
 
-MOST = 255
+MAX_ELEMENTS = 255
 """The elements of a window whose sum, plus half of their number, has 16 bits."""
 QUOTIENT = """\
 /* Half of 8 numbers below 2**15, times `inverse` / 2**32: the quotient by a count of at most 255. */
@@ -162,7 +162,7 @@ def render_pool(operation: Pool) -> Call | None:
     is_average = operation.kind == "average"
     if data.dtype != "int8" or operation.kind not in ("average", "maximum"):
         return None
-    if (is_average and window.size[0] * window.size[1] > MOST) or window.dilation != (1, 1):
+    if (is_average and window.size[0] * window.size[1] > MAX_ELEMENTS) or window.dilation != (1, 1):
         return None
     images, height, width, depth = data.shape
     lines, lanes = Lines(), 8 if is_average else 16

@@ -94,7 +94,7 @@ class Assembly:
 
 
 @dataclass(frozen=True, eq=False)
-class Ending:
+class Epilogue:
     """The numbers of each channel, int32 [channels], and what the instructions depend on."""
 
     multipliers: Any
@@ -136,7 +136,7 @@ NUMBERS = ("zero", "low", "high", "fill")
 """The int32 numbers before the packed weights."""
 
 
-def ending_of(finish: Finish, channels: int, bounds: Any, dtype: str = "int8") -> Ending | None:
+def epilogue_of(finish: Finish, channels: int, bounds: Any, dtype: str = "int8") -> Epilogue | None:
     """Return the end of a layer whose sums have magnitudes up to `bounds` [channels]; None: another form of end."""
     if not isinstance(finish, Requantisation) or finish.rounding is Rounding.FLOAT:
         return None
@@ -163,10 +163,10 @@ def ending_of(finish: Finish, channels: int, bounds: Any, dtype: str = "int8") -
         fix = "masked" if rights.max() == 0 else "sign"
     clamp = (finish.low, finish.high) != RANGES[dtype]
     left = bool(lefts.max() > 0)
-    return Ending(fixed, lefts, rights, is_doubled, fix, left, clamp, finish.zero, finish.low, finish.high)
+    return Epilogue(fixed, lefts, rights, is_doubled, fix, left, clamp, finish.zero, finish.low, finish.high)
 
 
-def scale(code: Assembly, ending: Ending, vectors: list[str], stream: str, free: tuple[str, str]) -> None:
+def scale(code: Assembly, ending: Epilogue, vectors: list[str], stream: str, free: tuple[str, str]) -> None:
     """Append instructions from sums to rounded int32 values: one group of numbers for all vectors; `free` is changed.
 
     `stream` is the register that points to the numbers and moves past them.
@@ -186,7 +186,7 @@ def scale(code: Assembly, ending: Ending, vectors: list[str], stream: str, free:
     code.add(*(f"vrshl.s32 {q}, {q}, {other}" for q in vectors))
 
 
-def narrow(code: Assembly, ending: Ending, vector: str, zero: str, item: int) -> None:
+def narrow(code: Assembly, ending: Epilogue, vector: str, zero: str, item: int) -> None:
     """Append instructions from int16 values in all lanes to results: int8 ones in the even bytes. q4, q5: limits."""
     if item == 1:
         code.add(f"vqadd.s16 {vector}, {vector}, {zero}", f"vqmovnb.s16 {vector}, {vector}")
@@ -195,7 +195,7 @@ def narrow(code: Assembly, ending: Ending, vector: str, zero: str, item: int) ->
         code.add(f"vmax.{kind} {vector}, {vector}, q4", f"vmin.{kind} {vector}, {vector}, q5")
 
 
-def limits(code: Assembly, ending: Ending, numbers: str, item: int) -> None:
+def limits(code: Assembly, ending: Epilogue, numbers: str, item: int) -> None:
     """Append the loads of the limits of results to q4 and q5; r4 and r6 are changed."""
     if ending.has_clamp:
         code.add(f"ldr r4, [{numbers}, #4]", f"ldr r6, [{numbers}, #8]")

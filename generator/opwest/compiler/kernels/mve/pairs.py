@@ -13,7 +13,7 @@ import numpy as np
 from opwest.compiler.emission.convolution import folded, plain_weights
 from opwest.compiler.emission.matrix import bound_of
 from opwest.compiler.ir.operations import Convolution
-from opwest.compiler.kernels.mve.epilogue import Assembly, Ending, ending_of, limits, narrow, scale
+from opwest.compiler.kernels.mve.epilogue import Assembly, Epilogue, epilogue_of, limits, narrow, scale
 
 ITEMS = {"int8": 1, "int16": 2}
 """The bytes of elements."""
@@ -28,7 +28,7 @@ def is_single(operation: Convolution) -> bool:
     return image == (kh, kw) and not window.is_padded(image)
 
 
-def layer_of(operation: Convolution) -> tuple[Any, Any, Ending] | None:
+def layer_of(operation: Convolution) -> tuple[Any, Any, Epilogue] | None:
     """Return weights [o,kh,kw,c], biases and the end of a layer without groups; None for others.
 
     Sums have 32 bits: those of int16 data have to fit.
@@ -41,7 +41,7 @@ def layer_of(operation: Convolution) -> tuple[Any, Any, Ending] | None:
     bias = folded(weights, operation.bias, operation.zero, dtype)
     bias = np.zeros(len(weights), np.int64) if bias is None else bias
     bounds = bounds_of(weights, bias, dtype)
-    ending = None if bounds is None else ending_of(operation.finish, len(weights), bounds, dtype)
+    ending = None if bounds is None else epilogue_of(operation.finish, len(weights), bounds, dtype)
     return None if ending is None else (weights, bias, ending)
 
 
@@ -65,7 +65,7 @@ def padded(length: int) -> int:
     return -(-length // 16) * 16
 
 
-def packed(weights: Any, bias: Any, ending: Ending, fill: int, item: int) -> Any:
+def packed(weights: Any, bias: Any, ending: Epilogue, fill: int, item: int) -> Any:
     """Return numbers, then for each 4 channels weights [step][channel][lane] and the numbers of the channels, as int32.
 
     The last group has the last 4 channels, so that some of them are computed twice.
@@ -88,7 +88,7 @@ def groups(channels: int) -> list[list[int]]:
     return [list(range(start, start + 4)) for start in starts]
 
 
-def function_of(length: int, channels: int, ending: Ending, item: int, pitch: int = 0) -> tuple[str, str]:
+def function_of(length: int, channels: int, ending: Epilogue, item: int, pitch: int = 0) -> tuple[str, str]:
     """Return the name and the definition of void f(rows, numbers, result, count): `count` rows of `length` products.
 
     `item` is the bytes of an element: sums of int16 data have 32 bits as well. `pitch`: the elements from one row of
@@ -156,7 +156,7 @@ def function_of(length: int, channels: int, ending: Ending, item: int, pitch: in
     return name, code.function(name, parameters, comment)
 
 
-def _last_channels(code: Assembly, channels: int, ending: Ending, shape: tuple[int, int], is_loop: bool) -> None:
+def _last_channels(code: Assembly, channels: int, ending: Epilogue, shape: tuple[int, int], is_loop: bool) -> None:
     """Append the way back to the last 4 channels, unless they are done: the end of the weights tells."""
     row, item = shape
     size = len(groups(channels)) * (4 * row // item + 36 + 4 * ending.has_left)

@@ -20,7 +20,7 @@ from opwest.compiler.emission.function import Call, Function, Lines, Parameter, 
 from opwest.compiler.emission.matrix import bound_of
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Depthwise
-from opwest.compiler.kernels.mve.epilogue import COPY, FILL, NAKED, NUMBERS, Assembly, Ending, ending_of
+from opwest.compiler.kernels.mve.epilogue import COPY, FILL, NAKED, NUMBERS, Assembly, Epilogue, epilogue_of
 from opwest.compiler.semantics.windows import Window
 
 SIDE = 4
@@ -80,7 +80,7 @@ class Tiles:
         """Return the rows in scratch memory for some rows of results."""
         return (-(-height // self.down) - 1) * self.window.stride[0] * self.down + SIDE
 
-    def record(self, ending: Ending) -> int:
+    def record(self, ending: Epilogue) -> int:
         """Return the int32 numbers of a block of channels."""
         return 4 + self.channels * (8 if ending.has_left else 7)
 
@@ -160,7 +160,7 @@ def _address(offset: int) -> list[str]:
     return [f"add r3, r1, #{offset}"] if offset <= 4095 else [f"movw r3, #{offset}", "add r3, r1"]
 
 
-def channels_function(tiles: Tiles, ending: Ending) -> tuple[str, str]:
+def channels_function(tiles: Tiles, ending: Epilogue) -> tuple[str, str]:
     """Return the name and the definition of void f(windows, numbers, result, rows): results of a block of channels."""
     depth, columns, channels = tiles.data[3], tiles.window.result[1], tiles.channels
     width = 2 if tiles.is_square else 4
@@ -218,7 +218,7 @@ def channels_function(tiles: Tiles, ending: Ending) -> tuple[str, str]:
     return name, code.function(name, parameters, "Results of some channels, 4 at a time.")
 
 
-def _turn(code: Assembly, tiles: Tiles, ending: Ending) -> None:
+def _turn(code: Assembly, tiles: Tiles, ending: Epilogue) -> None:
     """Append the 4 results of a turn; the predicate tells which are stored."""
     gather = f"[q4, #{4 * tiles.channels}]!"
     if tiles.is_square:
@@ -256,7 +256,7 @@ def render(operation: Depthwise) -> Call | None:
         return None
     flat = weights.reshape(kh * kw, channels).T
     bias = folded(flat, operation.bias, operation.zero, "int8")
-    ending = ending_of(operation.finish, channels, bound_of(flat, bias, "int8"))
+    ending = epilogue_of(operation.finish, channels, bound_of(flat, bias, "int8"))
     if ending is None or not ending.is_doubled or ending.fix == "masked":
         return None
     tiles = Tiles(window, data.shape)
@@ -286,7 +286,7 @@ def _strip(tiles: Tiles) -> int:
     return height
 
 
-def _packed(weights: Any, bias: Any, ending: Ending, fill: int) -> Any:
+def _packed(weights: Any, bias: Any, ending: Epilogue, fill: int) -> Any:
     """Return for each block of channels: numbers, then weights as 4 rows of 4, bias, multiplier, shifts of each."""
     kh, kw, channels = weights.shape
     wide = np.zeros((channels, SIDE, SIDE), np.int8)

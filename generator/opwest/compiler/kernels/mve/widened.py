@@ -14,7 +14,7 @@ import numpy as np
 from opwest.compiler.emission.convolution import plain_weights
 from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.ir.operations import Depthwise
-from opwest.compiler.kernels.mve.epilogue import Ending, ending_of
+from opwest.compiler.kernels.mve.epilogue import Epilogue, epilogue_of
 from opwest.compiler.kernels.mve.pairs import ITEMS, bounds_of
 
 LANES = 8
@@ -32,7 +32,7 @@ def render(operation: Depthwise) -> Call | None:
     flat = weights.reshape(kh * kw, results).T
     sums = np.abs(flat.astype(np.int64)).sum(axis=1) * (255 if data.dtype == "int8" else 0) + np.abs(bias)
     bounds = sums if data.dtype == "int8" else bounds_of(flat, bias, data.dtype)
-    ending = None if bounds is None else ending_of(operation.finish, results, bounds, data.dtype)
+    ending = None if bounds is None else epilogue_of(operation.finish, results, bounds, data.dtype)
     if ending is None:
         return None
     lines = Lines()
@@ -53,7 +53,7 @@ def render(operation: Depthwise) -> Call | None:
     return Call(function, (data, *arrays, result), operation.label)
 
 
-def scaled(ending: Ending) -> str:
+def scaled(ending: Epilogue) -> str:
     """Return the C function from 4 sums to rounded values; its numbers are 8 words apart."""
     lines = Lines()
     if ending.has_left:
@@ -69,11 +69,11 @@ def scaled(ending: Ending) -> str:
     return f"/* Sums times multipliers, shifted. */\n{head}\n{{\n{lines}}}\n"
 
 
-def _kind(ending: Ending) -> str:
+def _kind(ending: Epilogue) -> str:
     return ending.name.removesuffix("_clamp")
 
 
-def _packed(bias: Any, ending: Ending, zero: int) -> Any:
+def _packed(bias: Any, ending: Epilogue, zero: int) -> Any:
     """Return numbers, then for each 8 channels vectors of even and of odd ones: biases, shifts, multipliers, shifts."""
     lefts = [ending.lefts] if ending.has_left else []
     table = np.stack([bias, *lefts, ending.multipliers, ending.rights]).astype(np.int32)
@@ -82,7 +82,7 @@ def _packed(bias: Any, ending: Ending, zero: int) -> Any:
     return np.concatenate([ending.numbers(zero), parts.reshape(-1)])
 
 
-def _body(lines: Lines, operation: Depthwise, ending: Ending) -> None:
+def _body(lines: Lines, operation: Depthwise, ending: Epilogue) -> None:
     """Append the loops over results."""
     data, window = operation.inputs[0], operation.window
     images, height, width, depth = data.shape
@@ -115,7 +115,7 @@ def _body(lines: Lines, operation: Depthwise, ending: Ending) -> None:
             _group(lines, (images, height, width, depth, results), operation, ending)
 
 
-def _group(lines: Lines, shape: tuple[int, ...], operation: Depthwise, ending: Ending) -> None:
+def _group(lines: Lines, shape: tuple[int, ...], operation: Depthwise, ending: Epilogue) -> None:
     """Append 8 channels of a result."""
     images, height, width, depth, results = shape
     kind = c_type(operation.inputs[0].dtype)

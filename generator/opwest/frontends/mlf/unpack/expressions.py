@@ -17,7 +17,7 @@ Expression = Any
 """int | Loop | None | tuple[str, *Expression]"""
 Interval = tuple[int, int]
 
-_LARGEST = 1 << 40
+_MAX_VALUE = 1 << 40
 """Larger bounds are unknown: no index of a model reaches them, and products stay small numbers."""
 
 
@@ -55,7 +55,7 @@ def _interval(expression: tuple[Any, ...], seen: dict[int, Interval | None]) -> 
     if len(known) != len(bounds):
         return _masked(name, operands, bounds)
     found = _combined(name, known)
-    return found if found is not None and -_LARGEST < found[0] <= found[1] < _LARGEST else None
+    return found if found is not None and -_MAX_VALUE < found[0] <= found[1] < _MAX_VALUE else None
 
 
 def _masked(name: str, operands: list[Expression], bounds: list[Interval | None]) -> Interval | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-DEEPEST = 200
+MAX_DEPTH = 200
 """The maximum nesting of statements and expressions."""
 _SHOWN = 60
 CONTEXT = "cmsis_nn_context"
@@ -86,7 +86,7 @@ def tree_of(function: Function, source: str) -> Tree:
     except ObjectError as error:
         raise NotUnpackedError(f"'{function.name}': {error.message}") from None
     found = [n for n in root.named_children if n.type == "function_definition"]
-    if len(found) != 1 or root.has_error or _depth(found[0]) > DEEPEST:
+    if len(found) != 1 or root.has_error or _depth(found[0]) > MAX_DEPTH:
         raise NotUnpackedError(f"'{function.name}' cannot be parsed")
     return Tree(function, text, found[0])
 
@@ -101,7 +101,7 @@ def words_of(function: Function, source: str) -> Iterator[str]:
 def _depth(root: Node) -> int:
     """Return the nesting of a tree, without recursion."""
     most, level = 0, [root]
-    while level and most <= 3 * DEEPEST:
+    while level and most <= 3 * MAX_DEPTH:
         most += 1
         level = [child for node in level for child in node.named_children]
     # A parenthesized binary expression has two levels, an index another one.

@@ -33,7 +33,7 @@ _HOOK = re.compile(r"TVMDevice\w*?(Activate|Open|Close|Deactivate)\Z")
 
 
 @dataclass(frozen=True)
-class Place:
+class Location:
     """A value that main passes.
 
     input, output, device: `name` is the parameter of main. pool: a whole workspace or structure of constants.
@@ -52,7 +52,7 @@ class Call:
     """A call of an operator."""
 
     function: str
-    args: tuple[Place, ...]
+    args: tuple[Location, ...]
 
 
 @dataclass
@@ -71,7 +71,7 @@ def has_bytes(type_: str) -> bool:
     return type_ == "void" or (dtype is not None and dtype.size == 1)
 
 
-def read_main(tree: Tree, parameters: Mapping[str, Place], arrays: Iterable[str], operators: Iterable[str]) -> Main:
+def read_main(tree: Tree, parameters: Mapping[str, Location], arrays: Iterable[str], operators: Iterable[str]) -> Main:
     """Return the calls of main. `operators` have C code. Raises NotUnpackedError for anything else than calls."""
     reader = _Reader(tree, dict(parameters), frozenset(arrays), frozenset(operators))
     reader.block(tree.body)
@@ -81,9 +81,9 @@ def read_main(tree: Tree, parameters: Mapping[str, Place], arrays: Iterable[str]
 
 
 class _Reader:
-    def __init__(self, tree: Tree, env: dict[str, Place], arrays: frozenset[str], operators: frozenset[str]) -> None:
+    def __init__(self, tree: Tree, env: dict[str, Location], arrays: frozenset[str], operators: frozenset[str]) -> None:
         self.tree = tree
-        self.env: dict[str, Place | None] = {**env}
+        self.env: dict[str, Location | None] = {**env}
         self.arrays = arrays
         self.operators = operators
         self.main = Main()
@@ -157,7 +157,7 @@ class _Reader:
         if place.kind == "pool" and not has_bytes(self.tree.word(field(node, "type"))):
             raise self.unknown(node)
         if place.kind in ("workspace", "constants"):
-            place = Place(place.kind, self.unique(name), place.offset, place.pool)
+            place = Location(place.kind, self.unique(name), place.offset, place.pool)
         self.env[name] = place
 
     def unique(self, name: str) -> str:
@@ -169,7 +169,7 @@ class _Reader:
         self.names.add(free)
         return free
 
-    def allocation(self, node: Node, name: str) -> Place:
+    def allocation(self, node: Node, name: str) -> Location:
         """Return the memory of `TVMBackendAllocWorkspace(type, id, size, code, bits)`."""
         args = real_children(field(node, "arguments"))
         if self.tree.word(field(node, "function")) != "TVMBackendAllocWorkspace" or len(args) != 5:
@@ -177,7 +177,7 @@ class _Reader:
         size = integer(self.tree, args[2])
         if size is None or not 0 < size <= ELEMENTS:
             raise NotUnpackedError(f"main allocates `{self.tree.quoted(args[2])}` bytes")
-        return Place("allocated", self.unique(name), size)
+        return Location("allocated", self.unique(name), size)
 
     def check(self, node: Node) -> None:
         """Read `if (call != 0) return -1;` or `if (pointer == NULL) return -1;`."""
@@ -223,7 +223,7 @@ class _Reader:
                 raise NotUnpackedError(f"main passes '{place.name}' after it is freed")
         self.main.calls.append(Call(name, places))
 
-    def place(self, node: Node) -> Place:
+    def place(self, node: Node) -> Location:
         """Return the memory that an expression denotes."""
         node = plain(node)
         if node.type == "cast_expression" and pointed_type(self.tree, field(node, "type")) is not None:
@@ -234,7 +234,7 @@ class _Reader:
             if found is not None:
                 return found
             if name in self.arrays and name not in self.env:
-                return Place("array", name)
+                return Location("array", name)
         if node.type == "pointer_expression" and operator_of(node) == "&":
             inner = plain(field(node, "argument"))
             if inner.type == "subscript_expression":
@@ -244,10 +244,10 @@ class _Reader:
                 return self.element(inner, self.place(array))
         raise self.unknown(node)
 
-    def element(self, node: Node, pool: Place) -> Place:
+    def element(self, node: Node, pool: Location) -> Location:
         """Return the memory at `&pool[offset]`."""
         offset = integer(self.tree, field(node, "index"))
         if pool.kind != "pool" or offset is None or offset < 0:
             raise self.unknown(node)
         kind: PlaceKind = "constants" if pool.pool == "constants" else "workspace"
-        return Place(kind, f"{kind}_{offset}", offset, pool.name)
+        return Location(kind, f"{kind}_{offset}", offset, pool.name)

@@ -17,7 +17,7 @@ from opwest.frontends.mlf.draft import Tensor as Port
 from opwest.frontends.mlf.inner import ALIGN, Workspaces
 from opwest.frontends.mlf.unpack.accesses import Role, read_operator
 from opwest.frontends.mlf.unpack.functions import NotUnpackedError, Trees, words_of
-from opwest.frontends.mlf.unpack.main_body import Call, Main, Place, has_bytes, read_main
+from opwest.frontends.mlf.unpack.main_body import Call, Location, Main, has_bytes, read_main
 from opwest.frontends.mlf.unpack.memory import Base, Budget, extent_of
 from opwest.frontends.mlf.unpack.scratch import (
     Group,
@@ -36,7 +36,7 @@ from opwest.frontends.mlf.unpack.sources import Source, changed_sources, meaning
 from opwest.frontends.mlf.unpack.tensors import (
     Calls,
     Tensor,
-    Use,
+    TensorUse,
     bound_by_plan,
     check_first_writes,
     give_directions,
@@ -81,8 +81,8 @@ class Naming:
         self.allocated = allocated
         self.shared = {(share.step, share.taker): share.taken for share in shares}
         self.taken = set(request.taken)
-        self.tensor_of: dict[Use, Tensor] = {use: t for t in tensors for use in t.uses}
-        self.names: dict[Use, str] = {}
+        self.tensor_of: dict[TensorUse, Tensor] = {use: t for t in tensors for use in t.uses}
+        self.names: dict[TensorUse, str] = {}
         self.passed = [t for t in tensors if t.kind == "constant"]
         for tensor in tensors:
             name = tensor.name
@@ -137,7 +137,7 @@ class Naming:
                 continue
             name = free_name(identifier(parameter.name, "p"), names)
             if role == "tensor":
-                use = Use(step, number)
+                use = TensorUse(step, number)
                 args.append(self._argument(name, use))
                 listed.append(self.names[use])
             elif role == "workspace":
@@ -163,13 +163,13 @@ class Naming:
             )
         self.steps.append(Step(self._known[key], tuple(listed), device))
 
-    def _argument(self, name: str, use: Use) -> Argument:
+    def _argument(self, name: str, use: TensorUse) -> Argument:
         tensor = self.tensor_of[use]
         assert tensor.size is not None
         shape = tensor.shape or (tensor.size // DTYPES[tensor.dtype].size,)
         return Argument(name, tensor.dtype, shape, tensor.directions[use], in_place=self._in_place(use, tensor))
 
-    def _in_place(self, use: Use, tensor: Tensor) -> str | None:
+    def _in_place(self, use: TensorUse, tensor: Tensor) -> str | None:
         """Return the argument whose memory TVM's plan gives to a result."""
         taken = self.shared.get((use.step, tensor.name))
         if taken is None or tensor.kind != "own":
@@ -192,7 +192,7 @@ class Request:
     """The sources by name."""
     headers: Mapping[str, str]
     """The archive's headers that they include."""
-    parameters: Mapping[str, Place]
+    parameters: Mapping[str, Location]
     """The meaning of main's parameters. Their names are the keys of the other members."""
     ports: Mapping[str, Port]
     devices: Mapping[str, str]
@@ -369,7 +369,7 @@ class _Unpacking:
         give_types(found, self.calls)
         return found
 
-    def content(self, place: Place) -> tuple[str, str, bytes]:
+    def content(self, place: Location) -> tuple[str, str, bytes]:
         """Return the name, the element type and the bytes of a constant that main passes."""
         if place.kind == "constants":
             return member_content(self.request.pools[place.pool], place.offset)

@@ -14,13 +14,13 @@ from typing import Literal
 from opwest.base.frozen_dataclass import dataclass
 from opwest.frontends.mlf.unpack.accesses import Operator, Role
 from opwest.frontends.mlf.unpack.functions import NotUnpackedError
-from opwest.frontends.mlf.unpack.main_body import Call, Place
+from opwest.frontends.mlf.unpack.main_body import Call, Location
 from opwest.frontends.mlf.unpack.memory import Base, Budget, Extent, extent_of, surely_written
-from opwest.model.types.dtypes import DTYPES, meant_by
+from opwest.model.types.dtypes import DTYPES, resolve_dtype
 
 
 @dataclass(frozen=True)
-class Use:
+class TensorUse:
     """Parameter `parameter` of the call `step`."""
 
     step: int
@@ -36,7 +36,7 @@ class Tensor:
 
     name: str
     kind: Literal["input", "output", "constant", "own"]
-    uses: list[Use]
+    uses: list[TensorUse]
     limit: int
     """The largest possible size, bytes."""
     offset: int | None = None
@@ -44,7 +44,7 @@ class Tensor:
     dtype: str = ""
     shape: tuple[int, ...] = ()
     """The shape of an input, an output or a constant."""
-    directions: dict[Use, str] = field(default_factory=dict)
+    directions: dict[TensorUse, str] = field(default_factory=dict)
     content: bytes = b""
     """The bytes of a constant."""
 
@@ -77,21 +77,21 @@ class Calls:
         self._extents: dict[tuple[str, int], Extent] = {}
         self._written: dict[tuple[str, int], int] = {}
 
-    def extent(self, use: Use) -> Extent:
+    def extent(self, use: TensorUse) -> Extent:
         """Return the bytes that a call accesses through a parameter."""
         key = (self.calls[use.step].function, use.parameter)
         if key not in self._extents:
             self._extents[key] = extent_of(self.operators[key[0]].bases[key[1]], self.budget)
         return self._extents[key]
 
-    def written(self, use: Use) -> int:
+    def written(self, use: TensorUse) -> int:
         """Return the bytes from the start that a call certainly writes."""
         key = (self.calls[use.step].function, use.parameter)
         if key not in self._written:
             self._written[key] = surely_written(self.operators[key[0]].bases[key[1]], self.budget)
         return self._written[key]
 
-    def ctype(self, use: Use) -> str | None:
+    def ctype(self, use: TensorUse) -> str | None:
         """Return the element type of a parameter in C; None for void."""
         return self.operators[self.calls[use.step].function].tree.function.parameters[use.parameter].dtype
 
@@ -104,25 +104,25 @@ class Calls:
                     numbers[place] |= self.extent(use).escapes
         return bool(numbers[0] & numbers[1])
 
-    def last_tensor(self, use: Use, roles: Mapping[str, Sequence[Role]]) -> bool:
+    def last_tensor(self, use: TensorUse, roles: Mapping[str, Sequence[Role]]) -> bool:
         """Return whether a parameter is the last tensor of its operator."""
         listed = roles[self.calls[use.step].function]
         return use.parameter == max(n for n, role in enumerate(listed) if role == "tensor")
 
 
-def memory_of(calls: Sequence[Call]) -> dict[Place, list[Use]]:
+def memory_of(calls: Sequence[Call]) -> dict[Location, list[TensorUse]]:
     """Return what main passes as tensors, with the uses in order."""
-    found: dict[Place, list[Use]] = {}
+    found: dict[Location, list[TensorUse]] = {}
     for step, call in enumerate(calls):
         for parameter, place in enumerate(call.args):
             if place.kind not in ("pool", "device"):
-                found.setdefault(place, []).append(Use(step, parameter))
+                found.setdefault(place, []).append(TensorUse(step, parameter))
     return found
 
 
-def split(place: Place, uses: Sequence[Use], calls: Calls, limit: int) -> list[Tensor]:
+def split(place: Location, uses: Sequence[TensorUse], calls: Calls, limit: int) -> list[Tensor]:
     """Return the tensors that a variable contains, one after the other."""
-    parts: list[list[Use]] = [[]]
+    parts: list[list[TensorUse]] = [[]]
     needed = 0
     for use in reversed(uses):
         extent = calls.extent(use)
@@ -162,7 +162,9 @@ def give_directions(tensors: Iterable[Tensor], calls: Calls, roles: Mapping[str,
             raise NotUnpackedError(f"no step reads '{tensor.name}': another variable can refer to its memory")
 
 
-def _direction(use: Use, calls: Calls, roles: Mapping[str, Sequence[Role]], size: int, *, fresh: bool) -> str | None:
+def _direction(
+    use: TensorUse, calls: Calls, roles: Mapping[str, Sequence[Role]], size: int, *, fresh: bool
+) -> str | None:
     """Return the direction of a use; None if it cannot be the first one of its tensor of at most `size` bytes."""
     extent = calls.extent(use)
     if extent.escapes:  # unknown code: by TVM's convention, the last tensor is the result
@@ -183,7 +185,7 @@ def give_types(tensors: Iterable[Tensor], calls: Calls) -> None:
     for tensor in tensors:
         types = {t for use in tensor.uses if (t := calls.ctype(use)) is not None}
         if tensor.dtype:  # an input, an output or a constant
-            types = {meant_by(t, tensor.dtype) for t in types} | {tensor.dtype}
+            types = {resolve_dtype(t, tensor.dtype) for t in types} | {tensor.dtype}
         if len(types) > 1:
             raise NotUnpackedError(f"'{tensor.name}' has the element types {', '.join(sorted(types))}")
         tensor.dtype = types.pop() if types else "uint8"
