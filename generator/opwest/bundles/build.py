@@ -208,7 +208,7 @@ def make_bundle(request: BundleRequest, faults: Diagnostics) -> Made:
             f"{model.name}_bundle.h": render_bundle_header(render, model),
             f"{model.name}.h": (folder / "include" / f"{model.name}.h").read_bytes(),
         }
-    cases = sum(min(one.count, request.cases) for one in model.suite.vectors)
+    cases = sum(min(vector.count, request.cases) for vector in model.suite.vectors)
     return Made(pack(content), content, model, headers, cases, len(steps), request.slot)
 
 

@@ -62,7 +62,8 @@ def as_json(path: str, bundle: Bundle) -> dict[str, Any]:
         "sbom_offset": bundle.sbom_offset,
         "sbom": content.sbom.splitlines(),
         "signatures": [
-            {"algorithm": "Ed25519", "key": one.key.hex(), "value": one.value.hex()} for one in bundle.signatures
+            {"algorithm": "Ed25519", "key": signature.key.hex(), "value": signature.value.hex()}
+            for signature in bundle.signatures
         ],
     }
 

@@ -147,7 +147,9 @@ def with_signatures(signed: bytes, signatures: Sequence[Signature]) -> bytes:
     """Return a whole bundle; without signatures, only the signed part."""
     if not signatures:
         return signed
-    rows = [_SIGNATURE.pack(one.key, ED25519, len(one.value), 0, one.value) for one in signatures]
+    rows = [
+        _SIGNATURE.pack(signature.key, ED25519, len(signature.value), 0, signature.value) for signature in signatures
+    ]
     return signed + _BLOCK.pack(SIGNATURES_MAGIC, len(rows), 0) + b"".join(rows)
 
 

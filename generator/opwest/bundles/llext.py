@@ -96,7 +96,7 @@ def compact(elf: Elf, exported: RawSymbol, name: str, *, writable: str) -> bytes
     loaded = [index for index, one in enumerate(elf.sections) if one.flags & SHF_ALLOC and one.size]
     places = {old: new for new, old in enumerate(loaded, start=1)}
     table = elf.symbol_table()
-    raw = {one.number: one for one in elf.raw_symbols(table)} if table is not None else {}
+    raw = {symbol.number: symbol for symbol in elf.raw_symbols(table)} if table is not None else {}
     symbols = _Symbols(len(loaded))
     contents = {old: bytearray(elf.data(elf.sections[old])) for old in loaded}
     relocations: dict[int, list[tuple[int, int, int]]] = {old: [] for old in loaded}

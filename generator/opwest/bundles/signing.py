@@ -145,11 +145,11 @@ def valid_keys(bundle: Bundle, keys: Sequence[Ed25519PublicKey]) -> list[int]:
     found = []
     for index, key in enumerate(keys):
         name = key_id(raw_key(key))
-        for one in bundle.signatures:
-            if one.key != name:
+        for signature in bundle.signatures:
+            if signature.key != name:
                 continue
             try:
-                key.verify(one.value, bundle.signed)
+                key.verify(signature.value, bundle.signed)
             except InvalidSignature:
                 continue
             found.append(index)

@@ -52,7 +52,7 @@ def step_results(manifest: Path, model: Model, faults: Diagnostics) -> list[Step
             found = host_results(project, record, row, _first_case(model))
         except OpwestError as error:
             note = "--steps requires a model that runs on this machine: sources, or objects for it"
-            kept = [one for one in error.diagnostics if one.severity == "error"]
+            kept = [diagnostic for diagnostic in error.diagnostics if diagnostic.severity == "error"]
             raise OpwestError([*kept, Diagnostic("note", note)]) from error
     return _rows(model, row, found, faults)
 

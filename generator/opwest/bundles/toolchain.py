@@ -81,7 +81,7 @@ class Libraries:
 
     def find(self, symbol: str) -> Member | None:
         """Return the member that the linker takes for a symbol."""
-        return next((found for one in self._libraries if (found := one.member(symbol)) is not None), None)
+        return next((found for library in self._libraries if (found := library.member(symbol)) is not None), None)
 
     def without_errno(self, needed: Iterable[str], own: Iterable[str]) -> dict[str, str]:
         """Return replacements of functions that write errno: the function that they call, by name.

@@ -97,7 +97,7 @@ def _verify(options: argparse.Namespace, faults: Diagnostics) -> Result:
             "no valid signature by one of the keys",
             at,
             expected=f"a signature by {' or '.join(key_id(raw_key(key)).hex() for key in keys)}",
-            hint=f"the bundle has signatures by {', '.join(one.key.hex() for one in found.signatures)}",
+            hint=f"the bundle has signatures by {', '.join(signature.key.hex() for signature in found.signatures)}",
         )
     faults.raise_if_errors()
     content = found.content

@@ -76,7 +76,7 @@ def _machine(machine: Machine) -> list[str]:
     head = f"opwest {__version__} on {machine.system.name}, {machine.system.processor}"
     python = [f"Python {machine.python}, {sys.executable}"]
     for extra in (None, *dict.fromkeys(one.extra for one in offered(machine) if one.extra)):
-        found = [one for one in machine.packages if one.requirement.extra == extra]
+        found = [package for package in machine.packages if package.requirement.extra == extra]
         python += _wrapped(f"  {extra or 'opwest':<{_LABEL}}  ", ", ".join(map(_package, found)))
     programs = ["programs"]
     programs += _wrapped(f"  {'git':<{_LABEL}}  ", _program(machine.program("git")))
@@ -174,7 +174,7 @@ def _workspace_python(zephyr: Zephyr) -> str:
         return "not found"
     if python.version is None:
         return f"{python.path}: {python.fault}"
-    lacking = [_package(one) for one in python.packages if not one.suffices]
+    lacking = [_package(package) for package in python.packages if not package.suffices]
     return f"{python.version}, {python.path}; " + (", ".join(lacking) or "all packages of opwest")
 
 
@@ -196,7 +196,9 @@ def _json(machine: Machine, shown: Iterable[State]) -> dict[str, Any]:
         "python": {
             "version": machine.python,
             "executable": sys.executable,
-            "packages": [{**_package_json(one), "extra": one.requirement.extra} for one in machine.packages],
+            "packages": [
+                {**_package_json(package), "extra": package.requirement.extra} for package in machine.packages
+            ],
         },
         "programs": {
             name: {"path": one.path, "version": one.version if one.works else None, "fault": one.fault}
@@ -250,6 +252,6 @@ def _zephyr_json(zephyr: Zephyr) -> dict[str, Any]:
             "path": python.path,
             "version": python.version,
             "fault": python.fault,
-            "packages": [_package_json(one) for one in python.packages],
+            "packages": [_package_json(package) for package in python.packages],
         },
     }

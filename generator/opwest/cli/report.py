@@ -40,7 +40,7 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if str(options.output) != "-":
         write_report(options.output, content)
     # After the report is written: it shows the reasons.
-    shown["exceeded"] = [one.as_json() for one in check_limits(limits, before, current, options.compare, faults)]
+    shown["exceeded"] = [limit.as_json() for limit in check_limits(limits, before, current, options.compare, faults)]
     if str(options.output) == "-":
         return Result(content.removesuffix("\n"), {**shown, "report": content}, is_content=True)
     return Result(_text(current, changes, options.output), shown)
@@ -113,8 +113,8 @@ def _text(current: data.Report, changes: tuple[Change, ...] | None, output: Path
             for pool in model.pools
         ]
     if changes is not None:
-        worse = sum(one.verdict == "worse" for one in changes)
-        better = sum(one.verdict == "better" for one in changes)
+        worse = sum(change.verdict == "worse" for change in changes)
+        better = sum(change.verdict == "better" for change in changes)
         lines.append(f"  {words.counted(len(changes), 'difference')}: {better} better, {worse} worse")
     return "\n".join(lines)
 

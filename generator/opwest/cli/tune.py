@@ -54,13 +54,13 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if options.wait_states is not None:
         result["constants"] = [
             {
-                "layer": one.layer,
-                "variant": one.variant,
-                "loads": one.reads,
-                "saved_cycles": one.gain(options.wait_states),
-                "bytes": one.ram,
+                "layer": offer.layer,
+                "variant": offer.variant,
+                "loads": offer.reads,
+                "saved_cycles": offer.gain(options.wait_states),
+                "bytes": offer.ram,
             }
-            for one in done.offers
+            for offer in done.offers
         ]
     return Result("\n".join(words), result)
 
@@ -121,7 +121,7 @@ def table_text(core: str, layers: Sequence[Layer], where: str) -> str:
 def _next(done: Tuned) -> str:
     """Return the next command."""
     model, file = _shown(done.record.model), _shown(done.file)
-    new = [one for one in done.libraries if one not in done.record.options.libraries]
+    new = [library for library in done.libraries if library not in done.record.options.libraries]
     words = "".join(f" --with {one}" for one in new)
     command = f"opwest import {quoted(model)} -o NEW{words} --tuning {quoted(file)}"
     return f"next: {command}, with the other options of this import"

@@ -187,7 +187,7 @@ def workspace_packages(machine: Machine) -> Iterator[Lack]:
         return
     if not python_suffices(found.version, machine.declared.python):
         yield Lack(f"Python {machine.declared.python} or newer (west runs with {found.version})")
-    lacking = [one for one in found.packages if not one.suffices and not _is_single(one)]
+    lacking = [package for package in found.packages if not package.suffices and not _is_single(package)]
     if lacking:
         texts = " ".join(commands.quoted(one.requirement.text) for one in lacking)
         where = commands.program(found.path)
@@ -371,7 +371,7 @@ def _arm_machines() -> tuple[str, ...]:
         from opwest.objects.targets import measured_cores
     except ImportError:
         return ()
-    rows = (one.qemu for one in measured_cores().values() if one.machine == "arm" and one.qemu is not None)
+    rows = (core.qemu for core in measured_cores().values() if core.machine == "arm" and core.qemu is not None)
     return tuple(dict.fromkeys(row["machine"] for row in rows))
 
 

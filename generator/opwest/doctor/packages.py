@@ -122,11 +122,13 @@ class Declared:
     @property
     def extras(self) -> tuple[str, ...]:
         """The names of all extras."""
-        return tuple(dict.fromkeys(one.extra for one in self.requirements if one.extra is not None))
+        return tuple(
+            dict.fromkeys(requirement.extra for requirement in self.requirements if requirement.extra is not None)
+        )
 
     def of(self, extra: str | None) -> tuple[Requirement, ...]:
         """Return the packages of an extra; those that opwest always requires for None."""
-        return tuple(one for one in self.requirements if one.extra == extra)
+        return tuple(requirement for requirement in self.requirements if requirement.extra == extra)
 
 
 def declared() -> Declared:
@@ -162,7 +164,7 @@ def _others(found: Iterable[Requirement | None]) -> tuple[Requirement, ...]:
 
 def examined(requirements: Iterable[Requirement]) -> tuple[Package, ...]:
     """Return the requirements with the versions that are installed for this Python."""
-    return tuple(Package(one, installed(one.name)) for one in requirements)
+    return tuple(Package(requirement, installed(requirement.name)) for requirement in requirements)
 
 
 def installed(name: str) -> str | None:

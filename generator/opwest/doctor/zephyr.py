@@ -263,7 +263,7 @@ def python_of(west: str) -> str | None:
 
 def python_command(python: str, requirements: Iterable[Requirement]) -> Command:
     """Return the command that prints the versions of a Python and of packages as JSON."""
-    return Command((python, "-I", "-c", _SCRIPT), " ".join(one.name for one in requirements))
+    return Command((python, "-I", "-c", _SCRIPT), " ".join(requirement.name for requirement in requirements))
 
 
 def workspace_python(path: str, answer: Answer, requirements: Iterable[Requirement]) -> WorkspacePython:
@@ -272,7 +272,7 @@ def workspace_python(path: str, answer: Answer, requirements: Iterable[Requireme
         return WorkspacePython(path, None, (), answer.fault or "not found")
     try:
         found = json.loads(answer.output.splitlines()[0])
-        packages = tuple(Package(one, found["packages"][one.name]) for one in requirements)
+        packages = tuple(Package(requirement, found["packages"][requirement.name]) for requirement in requirements)
         return WorkspacePython(path, str(found["python"]), packages)
     except (ValueError, LookupError, TypeError):
         return WorkspacePython(path, None, (), "unexpected output")

@@ -119,7 +119,7 @@ def _linked(files: Sequence[Given], found: Selection) -> list[Given]:
     linked: list[Given] = []
     owners: dict[str, str] = {}
     for kind in (ObjectFile, CSource, IrModule):
-        for given in (one for one in files if isinstance(one.item, kind)):
+        for given in (file for file in files if isinstance(file.item, kind)):
             first = next((name for name in given.functions if name in owners), None)
             if "main" in given.functions and not (isinstance(given.item, ObjectFile) and given.item.kind == "archive"):
                 found.unlisted[given.name] = "a program: it defines main(); C sources can be listed in 'application'"
@@ -130,7 +130,7 @@ def _linked(files: Sequence[Given], found: Selection) -> list[Given]:
         for given in linked:
             for name in given.functions:
                 owners.setdefault(name, given.name)
-    return [one for one in files if one in linked]
+    return [file for file in files if file in linked]
 
 
 def _sort_by_target(linked: Sequence[Given], targets: Sequence[str], found: Selection, faults: Diagnostics) -> None:
@@ -210,8 +210,8 @@ def _add_module(given: Given, targets: Sequence[str], compiled: bool, found: Sel
     entry.files.append(given.name)
     entry.units += given.units
     entry.state += given.item.state
-    for one in hidden_effects(sorted(given.item.undefined), ("host", DEFAULT_LIBC)):
-        entry.add_effects(one.name, one.effects)
+    for effect in hidden_effects(sorted(given.item.undefined), ("host", DEFAULT_LIBC)):
+        entry.add_effects(effect.name, effect.effects)
 
 
 def _choose_operators(

@@ -179,11 +179,11 @@ def _named(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
     """Return the parameters with unique names valid in C and C++."""
     taken: set[str] = set()
     found = []
-    for index, one in enumerate(parameters):
-        choices = [one.name, f"arg{index}", *(f"arg{index}_{n}" for n in range(2, len(parameters) + 2))]
+    for index, parameter in enumerate(parameters):
+        choices = [parameter.name, f"arg{index}", *(f"arg{index}_{n}" for n in range(2, len(parameters) + 2))]
         name = next(n for n in choices if n not in taken and fault_of_name(n) is None)
         taken.add(name)
-        found.append(replace(one, name=name))
+        found.append(replace(parameter, name=name))
     return tuple(found)
 
 

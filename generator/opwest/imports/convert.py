@@ -133,7 +133,7 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
         files,
         len({step.symbol for step in emitted.steps}),
         len(emitted.steps),
-        sum(one.nbytes for one in constants.values()),
+        sum(constant.nbytes for constant in constants.values()),
         remarks,
         arrays,
         choices,

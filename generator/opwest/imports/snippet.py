@@ -167,7 +167,7 @@ class _Copies:
             if key in entry:
                 found[key] = [self._copied(one, at, folders) for one, at in _items(entry, key)]
         if folders:
-            found["include_dirs"] = [f"{self._folder}/{one}" for one in folders]
+            found["include_dirs"] = [f"{self._folder}/{folder}" for folder in folders]
         return found
 
     def device(self, device: Located) -> dict[str, Any]:
@@ -206,7 +206,7 @@ class _Copies:
                 self._faults.error(f"{name!r} is too large", where, expected=f"at most {_MAX_FILE_BYTES} bytes")
             self.files[f"{self._folder}/{path}"] = content
             if path.endswith(_SOURCES):
-                self._add_headers(PurePosixPath(path), content, [one for one in folders if one is not None])
+                self._add_headers(PurePosixPath(path), content, [folder for folder in folders if folder is not None])
         return f"{self._folder}/{path}"
 
     def _add_headers(self, source: PurePosixPath, content: bytes, folders: Sequence[str]) -> None:

@@ -31,7 +31,7 @@ def reference(graph: Graph, content: bytes, inputs: Cases, sequence: bool = Fals
         raise UnavailableError(f"the reference kernel of {name} for {wrong[0]} is wrong")
     found = _run(graph, content, inputs, state="keep" if sequence else "reset")
     outputs = [_outputs(graph, case) for case in found.outputs]
-    wanted = [(one.dtype, one.shape) for one in graph.outputs]
+    wanted = [(output.dtype, output.shape) for output in graph.outputs]
     if any([(str(a.dtype), a.shape) for a in case] != wanted for case in outputs):
         raise UnavailableError(f"the results of {name} have other dtypes or shapes")
     return f"{name}, reference kernels" if is_tflite else f"{name} without optimisations", outputs
@@ -68,12 +68,12 @@ def all_tensors(graph: Graph, content: bytes, inputs: Cases) -> list[dict[Tensor
     Raises UnavailableError, TerminatedError.
     """
     if content[4:8] != MAGIC:
-        outputs = [_outputs(graph, one) for one in _run(graph, content, inputs).outputs]
-        return [dict(zip(graph.outputs, one, strict=True)) for one in outputs]
+        outputs = [_outputs(graph, output) for output in _run(graph, content, inputs).outputs]
+        return [dict(zip(graph.outputs, output, strict=True)) for output in outputs]
     name_of("tflite")
     if any(map(_is_unsafe, graph.nodes)):
         raise UnavailableError("LiteRT has no SVDF with an int8 state")
-    tensors = {one: one.number for node in graph.nodes for one in node.outputs if one.number is not None}
+    tensors = {output: output.number for node in graph.nodes for output in node.outputs if output.number is not None}
     has_state = any(one is not None and one.is_state for node in graph.nodes for one in node.inputs)
     found = _run(graph, content, inputs, state="new" if has_state else "keep", tensors=sorted({*tensors.values()}))
     made = []
@@ -212,7 +212,7 @@ def results(graph: Graph, content: bytes, inputs: Cases, changed: bool = False) 
 
 def _has_quantised(graph: Graph, content: bytes) -> bool:
     """Return whether a model of ONNX has int8 results, which can differ from the runtime by one step per operator."""
-    return content[4:8] != MAGIC and any(one.dtype == "int8" for node in graph.nodes for one in node.outputs)
+    return content[4:8] != MAGIC and any(output.dtype == "int8" for node in graph.nodes for output in node.outputs)
 
 
 def _agreed(graph: Graph, found: Results, own: Cases) -> Results:

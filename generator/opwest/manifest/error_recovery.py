@@ -164,7 +164,7 @@ class _Maker:
 
 def _option(options: list[Any], given: Any, reading: int) -> Any:
     likely = likely_option(given, options)
-    ordered = options if likely is None else [likely, *(one for one in options if one != likely)]
+    ordered = options if likely is None else [likely, *(option for option in options if option != likely)]
     return ordered[(0, -1, len(ordered) // 2)[reading % READINGS]]
 
 

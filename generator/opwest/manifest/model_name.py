@@ -15,8 +15,8 @@ def main(path: str) -> int:
     """Print the name, or the errors in the manifest, and return the exit code."""
     faults = Diagnostics()
     manifest = load_manifest(Path(path), faults)
-    for one in faults:
-        print(one, file=sys.stderr)
+    for fault in faults:
+        print(fault, file=sys.stderr)
     if not isinstance(manifest, Mapping):
         return 1
     print(manifest["model"])

@@ -45,9 +45,9 @@ def _select_mappings(rule: Any, schema: dict[str, Any]) -> None:
     if not isinstance(rule, dict):
         return
     options = rule.get("anyOf", [])
-    kinds = [one for one in options if "$ref" in one and _target(one, schema).get("type") == "object"]
+    kinds = [option for option in options if "$ref" in option and _target(option, schema).get("type") == "object"]
     if kinds:
-        others = [one for one in options if one not in kinds]
+        others = [option for option in options if option not in kinds]
         first, *more = kinds
         found = first
         if others:

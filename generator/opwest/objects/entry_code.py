@@ -62,7 +62,7 @@ def call_registers(member: Member, parameters: Sequence[str], result: str) -> Ca
     """
     machine = member.abi.machine
     if machine == "x86-64":
-        whole = [one for one in parameters if not is_float(one)]
+        whole = [parameter for parameter in parameters if not is_float(parameter)]
         used = tuple(_X86_64)[: len(whole)]
         return CallRegisters(machine, _X86_64, used, frozenset(used[:2]))
     if machine == "i386":
@@ -92,19 +92,19 @@ def _base(parameters: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     used: list[str] = []
     floats: list[str] = []
     at = 0
-    for one in parameters:
-        count = 2 if _is_double_word(one) else 1
+    for parameter in parameters:
+        count = 2 if _is_double_word(parameter) else 1
         at += at % count  # pairs begin at an even register
         taken = [f"r{n}" for n in range(at, at + count) if at + count <= 4]
         used += taken
-        floats += taken if is_float(one) else []
+        floats += taken if is_float(parameter) else []
         at += count
     return tuple(used), tuple(floats)
 
 
 def _with_float_registers(parameters: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the registers of AAPCS32, 6.1.2 (variant with registers of the FPU), and those of floats."""
-    whole, _ = _base([one for one in parameters if not is_float(one)])
+    whole, _ = _base([parameter for parameter in parameters if not is_float(parameter)])
     free = list(range(16))
     floats: list[str] = []
     for one in filter(is_float, parameters):
@@ -203,7 +203,7 @@ class EntryCode:
             return
         self._decoder = decoder_of(self._elf)
         self._names = self._elf.strings_of(table)
-        self._by_number = {one.number: one for one in self._elf.raw_symbols(table)}
+        self._by_number = {symbol.number: symbol for symbol in self._elf.raw_symbols(table)}
         self._relocations = Relocations(self._elf)
         for one in self._by_number.values():
             if one.section > 0 and one.info & 15 in (STT_FUNC, STT_NOTYPE) and one.info >> 4:  # not local

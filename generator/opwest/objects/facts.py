@@ -122,8 +122,8 @@ class Sizes:
     def sum(sizes: list[Sizes]) -> Sizes:
         """Return the sizes of several members together."""
         total = Sizes()
-        for one in sizes:
-            total += one
+        for size in sizes:
+            total += size
         return total
 
 

@@ -63,9 +63,9 @@ def hidden_instructions(item: Member | CSource) -> tuple[HiddenInstruction, ...]
 def instruction_effects(item: Member | CSource, permitted: Collection[str] = frozenset()) -> list[HiddenEffect]:
     """Return the effects of instructions that are not permitted."""
     return [
-        instruction_effect(one.text, one.function, one.effect)
-        for one in hidden_instructions(item)
-        if one.effect not in permitted
+        instruction_effect(instruction.text, instruction.function, instruction.effect)
+        for instruction in hidden_instructions(item)
+        if instruction.effect not in permitted
     ]
 
 

@@ -209,8 +209,8 @@ def effects(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
         named, libcs = item.library_calls, (link.libc,) if link.libc else ("host", DEFAULT_LIBC)
     called = [name for name in named if name not in link.defined or name in link.externals]
     return [
-        Reason("effect", one.text, EFFECT_EXPECTED, one.hint, one.remedy, one.name, one.effects)
-        for one in (*hidden_effects(called, libcs, link.permits), *instruction_effects(item, link.permits))
+        Reason("effect", effect.text, EFFECT_EXPECTED, effect.hint, effect.remedy, effect.name, effect.effects)
+        for effect in (*hidden_effects(called, libcs, link.permits), *instruction_effects(item, link.permits))
     ]
 
 

@@ -212,5 +212,7 @@ def code_size(content: bytes) -> int:
     """Return the bytes of code and constants, as the column `text` of size(1). Raises ObjectError."""
     sections = parse_elf(content).sections
     return sum(
-        one.size for one in sections if one.flags & SHF_ALLOC and not one.flags & SHF_WRITE and one.kind != SHT_NOBITS
+        section.size
+        for section in sections
+        if section.flags & SHF_ALLOC and not section.flags & SHF_WRITE and section.kind != SHT_NOBITS
     )

@@ -59,13 +59,17 @@ def processors() -> dict[str, Processor]:
 @cache
 def named_targets() -> dict[str, dict[str, Any]]:
     """Return the named targets of all processors, in the form of `targets` in a manifest."""
-    return {name: target for one in processors().values() for name, target in one.targets.items()}
+    return {name: target for processor in processors().values() for name, target in processor.targets.items()}
 
 
 @cache
 def measured_cores() -> dict[str, Processor]:
     """Return the processors that QEMU measures, by the name of the core in files of measurements."""
-    return {one.core: one for one in processors().values() if one.qemu is not None and one.core is not None}
+    return {
+        processor.core: processor
+        for processor in processors().values()
+        if processor.qemu is not None and processor.core is not None
+    }
 
 
 def _processor(name: str, entry: dict[str, Any]) -> Processor:

@@ -90,7 +90,7 @@ def of_variant(found: Sequence[Examination], name: str | None, faults: Diagnosti
             hint=nearest(name, [variant for variant, _ in variants]) or "no manifest has 'variants'",
         )
         faults.raise_if_errors()
-    return [named.get(one.model.name, one) for one in bases]
+    return [named.get(base.model.name, base) for base in bases]
 
 
 class Project(NamedTuple):

@@ -118,7 +118,7 @@ def bundle_files(
 
 def _tensor_row(model: Model, number: int, row: dict[str, Any]) -> dict[str, Any]:
     """Return the row of an input or output; `index` counts those of its role, `number` all."""
-    found = next((one for one in model.suite.tolerances if one.output == row["name"]), None)
+    found = next((tolerance for tolerance in model.suite.tolerances if tolerance.output == row["name"]), None)
     absolute, relative = (found.absolute, found.relative) if found and row["role"] == "output" else (0.0, 0.0)
     return {
         **row,

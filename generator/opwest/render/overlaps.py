@@ -73,11 +73,11 @@ def run_overlaps(model: Model, plan: MemoryPlan) -> list[Subject]:
         return []
     own = (*pool_memory(model, plan), WORKSPACE)
     tensors = tensor_memory(model)
-    inputs = [one for one in tensors if one.role == "input"]
-    outputs = [one for one in tensors if one.role == "output"]
+    inputs = [tensor for tensor in tensors if tensor.role == "input"]
+    outputs = [tensor for tensor in tensors if tensor.role == "output"]
     return [
         *(Subject(one, own) for one in inputs),
-        *(Subject(one, (*inputs, *outputs[: one.index], *own)) for one in outputs),
+        *(Subject(output, (*inputs, *outputs[: output.index], *own)) for output in outputs),
     ]
 
 
@@ -96,6 +96,6 @@ def is_inline(subjects: list[Subject]) -> bool:
 
 def table(tensors: list[Memory], pools: list[Memory]) -> list[int]:
     """Return the numbers of opwest_buffers_overlap() after the size of the workspace."""
-    inputs = sum(one.role == "input" for one in tensors)
+    inputs = sum(tensor.role == "input" for tensor in tensors)
     sizes = [one.size or 0 for one in (*tensors, *pools)]
     return [inputs, len(tensors) - inputs, len(pools), *sizes]

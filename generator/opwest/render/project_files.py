@@ -240,7 +240,8 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
 def _tolerances(model: Model) -> dict[str, Any]:
     """Return the tolerances of outputs; nothing without any."""
     rows = [
-        {"output": one.output, "absolute": one.absolute, "relative": one.relative} for one in model.suite.tolerances
+        {"output": tolerance.output, "absolute": tolerance.absolute, "relative": tolerance.relative}
+        for tolerance in model.suite.tolerances
     ]
     return {"tolerances": rows} if rows else {}
 

@@ -60,7 +60,7 @@ def suite_application(
 def suite_files(render: Renderer, model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
     """Return the suite and its vectors, by path inside the model's directory; of a variant, only the suite."""
     common = {"model": model.name, "manifest": manifest_name(model)}
-    vectors = [_vector_rows(model, index, one) for index, one in enumerate(model.suite.vectors)]
+    vectors = [_vector_rows(model, index, vector) for index, vector in enumerate(model.suite.vectors)]
     arrays = [array for rows in vectors for array in rows["arrays"]]
     files = {f"{model.name}_suite.c": _suite(render, model, plan, common, vectors)}
     if arrays and model.variant is None:

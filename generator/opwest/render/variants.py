@@ -55,7 +55,7 @@ def kconfig_rows(base: Model, variants: Sequence[Model]) -> list[dict[str, Any]]
         rows.append({"symbol": f"{symbol}_BASE", "conditions": [" && ".join(f"!{row['symbol']}" for row in rows)]})
     for row, model in zip(rows, [*variants, base], strict=bool(rows)):
         options = _options(model) - everywhere
-        row["selects"] = [one for one in _selects(model) if one not in common]
+        row["selects"] = [select for select in _selects(model) if select not in common]
         row["implies"] = sorted(option.removeprefix("CONFIG_") for option in options)
     return rows
 

@@ -92,15 +92,17 @@ def _ram(model: data.Model, _: data.Model) -> dict[str, Any]:
 
 
 def _flash(model: data.Model, _: data.Model) -> dict[str, Any]:
-    found: dict[str, Any] = {"constants, bytes": sum(one.bytes for one in model.constants)}
+    found: dict[str, Any] = {"constants, bytes": sum(constant.bytes for constant in model.constants)}
     for image in model.images:
-        found[f"the model in {image.source} ({image.machine}), bytes"] = sum(one.bytes for one in image.items)
+        found[f"the model in {image.source} ({image.machine}), bytes"] = sum(item.bytes for item in image.items)
         if image.flash is not None:
             found[f"{image.source} ({image.machine}), flash bytes"] = image.flash
-        found |= {f"{one.name} in {image.source}, bytes": one.bytes for one in image.items if one.kind != "constant"}
+        found |= {
+            f"{item.name} in {image.source}, bytes": item.bytes for item in image.items if item.kind != "constant"
+        }
     found |= _totals(model.objects, "code", "code")
-    found |= {f"constant {one.name}, bytes": one.bytes for one in model.constants}
-    return found | {f"program {one.name}, bytes": one.bytes for one in model.programs}
+    found |= {f"constant {constant.name}, bytes": constant.bytes for constant in model.constants}
+    return found | {f"program {program.name}, bytes": program.bytes for program in model.programs}
 
 
 def _totals(objects: Sequence[data.Object], kind: str, what: str) -> dict[str, int]:
@@ -121,14 +123,14 @@ def _schedule(model: data.Model, _: data.Model) -> dict[str, Any]:
         "waits": len(model.waits),
         **({} if model.latency_cycles is None else {"latency bound, cycles": model.latency_cycles}),
         "order of the steps": order if len(order) <= 200 else f"{order[:200]}…",
-        **{f"calls of {one.name}": len(one.steps) for one in model.operators},
+        **{f"calls of {operator.name}": len(operator.steps) for operator in model.operators},
     }
 
 
 def _measured(model: data.Model, other: data.Model) -> dict[str, Any]:
     """Return the differences of measurements in both reports, and the names of those in only one."""
     found: dict[str, Any] = {}
-    profiled, run = {one.where for one in other.profiles}, {one.board for one in other.results}
+    profiled, run = {one.where for one in other.profiles}, {result.board for result in other.results}
     for profile in model.profiles:
         if profile.where not in profiled:
             found[f"profile of {profile.where}"] = f"{profile.run.mean:,.0f} {profile.unit}"
@@ -155,9 +157,9 @@ def _operators(model: data.Model, other: data.Model) -> dict[str, Any]:
     """Return code and stack for the targets of both: an added or removed one is reported once, as code in flash."""
     both = {one.target for one in model.objects} & {one.target for one in other.objects}
     found: dict[str, Any] = {}
-    for one in model.operators:
-        found |= {f"{one.name}, code for {t}, bytes": size for t, size in one.code.items() if t in both}
-        found |= {f"{one.name}, stack on {t}, bytes": size for t, size in one.stack.items() if t in both}
+    for operator in model.operators:
+        found |= {f"{operator.name}, code for {t}, bytes": size for t, size in operator.code.items() if t in both}
+        found |= {f"{operator.name}, stack on {t}, bytes": size for t, size in operator.stack.items() if t in both}
     return found
 
 
@@ -171,7 +173,7 @@ def _buffers(model: data.Model, _: data.Model) -> dict[str, Any]:
         f"{t.role} {t.name}": f"{words.tensor(t.dtype, t.shape)}, {'in the workspace' if t.placed else 'of the caller'}"
         for t in model.tensors
     }
-    return found | {f"buffer {one.name}, bytes": one.reserved for one in model.buffers}
+    return found | {f"buffer {buffer.name}, bytes": buffer.reserved for buffer in model.buffers}
 
 
 def _inputs(model: data.Model, _: data.Model) -> dict[str, Any]:

@@ -163,7 +163,7 @@ ROLES: Final = {
 def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIERS) -> dict[str, Any]:
     """Return the figure of one pool."""
     found = memory_map.lay_out(model, pool)
-    covered = {one.takes_over for one in model.buffers}
+    covered = {buffer.takes_over for buffer in model.buffers}
     roles = {one.role for one, _ in found.buffers} | {role for role, _ in found.others}
     peak = found.peak
     return {

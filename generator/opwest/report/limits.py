@@ -66,17 +66,19 @@ def _by_target(model: data.Model, kind: str) -> Values:
 
 
 def _image(model: data.Model, size: Callable[[data.Image], int | None]) -> Values:
-    sizes = ((f"in {one.source}", size(one)) for one in model.images)
+    sizes = ((f"in {image.source}", size(image)) for image in model.images)
     return {where: value for where, value in sizes if value is not None}
 
 
 def _time(model: data.Model) -> Values:
-    return _largest((f"on {one.where} in {one.unit}", one.run.mean) for one in model.profiles)
+    return _largest((f"on {profile.where} in {profile.unit}", profile.run.mean) for profile in model.profiles)
 
 
 def _latency(model: data.Model) -> Values:
     return _largest(
-        (f"on {one.board or 'this machine'}", float(median(one.latency_ns))) for one in model.results if one.latency_ns
+        (f"on {result.board or 'this machine'}", float(median(result.latency_ns)))
+        for result in model.results
+        if result.latency_ns
     )
 
 
@@ -99,12 +101,14 @@ class _Figure:
 _FIRMWARE = "give the image of each report with --firmware"
 _FIGURES = {
     "arena": _Figure("bytes", lambda model: {"": sum(pool.planned for pool in model.pools)}),
-    "constants": _Figure("bytes", lambda model: {"": sum(one.bytes for one in model.constants)}),
+    "constants": _Figure("bytes", lambda model: {"": sum(constant.bytes for constant in model.constants)}),
     "code": _Figure(
         "bytes", lambda model: _by_target(model, "code"), "only linked objects have it; use footprint with --firmware"
     ),
     "state": _Figure("bytes", lambda model: _by_target(model, "state"), "only linked objects have it"),
-    "footprint": _Figure("bytes", lambda model: _image(model, lambda i: sum(one.bytes for one in i.items)), _FIRMWARE),
+    "footprint": _Figure(
+        "bytes", lambda model: _image(model, lambda i: sum(item.bytes for item in i.items)), _FIRMWARE
+    ),
     "flash": _Figure("bytes", lambda model: _image(model, lambda i: i.flash), _FIRMWARE),
     "ram": _Figure("bytes", lambda model: _image(model, lambda i: i.ram), _FIRMWARE),
     "time": _Figure(

@@ -12,7 +12,7 @@ from opwest.report import data, words
 
 def live_bytes(buffers: Sequence[data.Buffer], steps: int) -> list[int]:
     """Return the bytes of a pool that are in use in every step."""
-    edges = sorted({edge for one in buffers for edge in (one.offset, one.offset + one.reserved)})
+    edges = sorted({edge for buffer in buffers for edge in (buffer.offset, buffer.offset + buffer.reserved)})
     place = {edge: index for index, edge in enumerate(edges)}
     starts: list[list[data.Buffer]] = [[] for _ in range(steps + 1)]
     ends: list[list[data.Buffer]] = [[] for _ in range(steps + 1)]
@@ -113,7 +113,7 @@ class MemoryMap:
 def lay_out(model: data.Model, pool: data.Pool) -> MemoryMap:
     """Return the map of a pool of a model."""
     steps, size = max(len(model.steps), 1), max(pool.planned, 1)
-    held = [one for one in model.buffers if one.pool == pool.name]
+    held = [buffer for buffer in model.buffers if buffer.pool == pool.name]
     by_area = sorted(held, key=lambda b: (-b.reserved * (b.last - b.first + 1), b.first, b.name))
     shown = sorted(by_area[:MAX_BUFFERS], key=lambda b: (b.first, b.offset, b.name))
     return MemoryMap(

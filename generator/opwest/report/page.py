@@ -183,27 +183,27 @@ def _model(model: data.Model) -> dict[str, Any]:
         "buffers": _limited(
             [
                 {
-                    "name": one.name,
-                    "role": one.role,
-                    "type": words.tensor(one.dtype, one.shape),
-                    "pool": one.pool,
-                    "offset": words.number(one.offset),
-                    "bytes": words.number(one.reserved),
-                    "first": one.first,
-                    "last": one.last,
+                    "name": buffer.name,
+                    "role": buffer.role,
+                    "type": words.tensor(buffer.dtype, buffer.shape),
+                    "pool": buffer.pool,
+                    "offset": words.number(buffer.offset),
+                    "bytes": words.number(buffer.reserved),
+                    "first": buffer.first,
+                    "last": buffer.last,
                 }
-                for one in sorted(model.buffers, key=lambda b: (-b.reserved, b.first, b.name))
+                for buffer in sorted(model.buffers, key=lambda b: (-b.reserved, b.first, b.name))
             ]
         ),
-        "tensors": _limited([_tensor(one) for one in model.tensors]),
+        "tensors": _limited([_tensor(tensor) for tensor in model.tensors]),
         "graph": graph_row(model),
         "float_code": _float_code(model),
         "several_pools": len(model.pools) > 1,
         "timelines": timeline_rows(model),
         "steps": _limited(_step_rows(model)),
         "devices": [
-            {"name": one.name, "origin": one.origin, "programs": ", ".join(words.programs_of(model, one))}
-            for one in model.devices
+            {"name": device.name, "origin": device.origin, "programs": ", ".join(words.programs_of(model, device))}
+            for device in model.devices
         ],
         "flash": [{**row, "maps": treemap_row(row["items"])} for row in flash],
         "linked": bool(model.images),
@@ -232,12 +232,12 @@ def _cards(model: data.Model) -> list[dict[str, str]]:
         cards.append(_card(f"pool {pool.name}", words.size(pool.planned), of, note, meter))
     if not model.pools:
         cards.append(_card("workspace", "0 bytes", "", "no buffers"))
-    constants = sum(one.bytes for one in model.constants)
+    constants = sum(constant.bytes for constant in model.constants)
     cards.append(
         _card("constants", words.size(constants), "", f"{words.counted(len(model.constants), 'array')} in flash")
     )
     for image in model.images[:2]:
-        total = sum(one.bytes for one in image.items if one.kind == "code")
+        total = sum(item.bytes for item in image.items if item.kind == "code")
         cards.append(_card("operators", words.size(total), "", f"code in {image.source}"))
     for target in () if model.images else sizes.targets(model)[:2]:
         code = sum(one.code or 0 for one in model.objects if one.target == target)
@@ -424,23 +424,23 @@ def _stale(report: data.Report) -> dict[str, Any] | None:
     if not report.stale:
         return None
     files = [one for one in report.stale if one.state != "opwest"]
-    return {"files": _limited([{"name": one.file, "model": one.model, "state": one.state} for one in files])}
+    return {"files": _limited([{"name": file.file, "model": file.model, "state": file.state} for file in files])}
 
 
 def _changes(changes: Sequence[Change], against: str) -> dict[str, Any]:
     signs = {"better": "▼", "worse": "▲", "different": ""}
     rows = [
         {
-            "model": one.model,
-            "group": one.group,
-            "name": one.name,
-            "before": one.before or "–",
-            "after": one.after or "–",
-            "difference": one.difference,
-            "verdict": one.verdict,
-            "sign": signs[one.verdict],
+            "model": change.model,
+            "group": change.group,
+            "name": change.name,
+            "before": change.before or "–",
+            "after": change.after or "–",
+            "difference": change.difference,
+            "verdict": change.verdict,
+            "sign": signs[change.verdict],
         }
-        for one in changes
+        for change in changes
     ]
     first = [row for row in rows if row["verdict"] != "different"]
     others = [row for row in rows if row["verdict"] == "different"] if len(rows) > _FEW_CHANGES else []

@@ -38,18 +38,25 @@ def image_items(image: data.Image) -> list[dict[str, Any]]:
         "program": "program of a device",
         "other": "other code and data of the model",
     }
-    return _largest([_item(one.name, one.kind, one.bytes, words_of.get(one.kind, one.kind)) for one in image.items])
+    return _largest(
+        [_item(item.name, item.kind, item.bytes, words_of.get(item.kind, item.kind)) for item in image.items]
+    )
 
 
 def flash_items(model: data.Model, target: str | None) -> list[dict[str, Any]]:
     """Return the known flash items, the largest first: name, kind, bytes and description."""
     items = [
-        _item(one.name, "constant", one.bytes, f"constant {words.tensor(one.dtype, one.shape)}{_users(one.operators)}")
-        for one in model.constants
+        _item(
+            constant.name,
+            "constant",
+            constant.bytes,
+            f"constant {words.tensor(constant.dtype, constant.shape)}{_users(constant.operators)}",
+        )
+        for constant in model.constants
     ]
-    items += [_item(one.name, "program", one.bytes, "program of a device") for one in model.programs]
+    items += [_item(program.name, "program", program.bytes, "program of a device") for program in model.programs]
     if target is not None:
-        own = {one.symbol: one for one in model.operators if target in one.code}
+        own = {operator.symbol: operator for operator in model.operators if target in operator.code}
         items += [_item(one.name, "code", one.code[target], f"code for {target}") for one in own.values()]
         held = [one for one in model.objects if one.target == target]
         called = sum(one.code or 0 for one in held) - sum(one.code[target] for one in own.values())
@@ -79,7 +86,7 @@ def _users(operators: tuple[str, ...]) -> str:
 
 def flash_rows(model: data.Model) -> list[dict[str, Any]]:
     """Return the flash of a model: in images, for targets, or the part known before compilation."""
-    found = [_flash_row(f"{one.source} ({one.machine})", image_items(one), one.flash) for one in model.images]
+    found = [_flash_row(f"{image.source} ({image.machine})", image_items(image), image.flash) for image in model.images]
     known = targets(model)
     if known or not found:
         found += [_flash_row(target, flash_items(model, target)) for target in known or (None,)]
@@ -113,21 +120,25 @@ def ram_rows(model: data.Model) -> list[dict[str, Any]]:
     rows = []
     for pool in model.pools:
         note = f"of {words.size(pool.limit)}" if pool.limit is not None else "no limit"
-        kept = sum(one.bytes for one in model.buffers if one.pool == pool.name and one.role == "state")
+        kept = sum(buffer.bytes for buffer in model.buffers if buffer.pool == pool.name and buffer.role == "state")
         note += f"; {words.size(kept)} of them state, kept between runs" if kept else ""
         rows.append(_ram_row(f"pool {pool.name}", pool.planned, note, pool.limit))
     for target in targets(model):
         state = sum(one.state or 0 for one in model.objects if one.target == target)
         if state:
             rows.append(_ram_row("state of the objects", state, f"for {target}"))
-        frames = {one.name: one.stack[target] for one in model.operators if target in one.stack}
+        frames = {operator.name: operator.stack[target] for operator in model.operators if target in operator.stack}
         if frames:
             largest = max(frames, key=lambda name: (frames[name], name))
             known = (
                 "" if len(frames) == len(model.operators) else f"; {len(frames)} of {len(model.operators)} are known"
             )
             rows.append(_ram_row("largest stack frame", frames[largest], f"of {largest}, for {target}{known}"))
-    rows += [_ram_row("whole image", one.ram, f"of {one.source}, including Zephyr") for one in model.images if one.ram]
+    rows += [
+        _ram_row("whole image", image.ram, f"of {image.source}, including Zephyr")
+        for image in model.images
+        if image.ram
+    ]
     return rows
 
 
@@ -226,13 +237,13 @@ def _float_code(elf: Elf) -> tuple[data.ImageItem, ...]:
 def _whole(elf: Elf) -> tuple[int | None, int | None]:
     """Return the flash and RAM size of the whole image in bytes, as printed by the linker."""
     try:
-        headers = [one.header for one in ELFFile(BytesIO(elf.content)).iter_segments("PT_LOAD")]
+        headers = [segment.header for segment in ELFFile(BytesIO(elf.content)).iter_segments("PT_LOAD")]
     except Exception:  # pyelftools raises various exceptions for damaged files
         headers = []
     if not headers:  # not linked
         return None, None
-    moved = [one for one in headers if one.p_vaddr != one.p_paddr or one.p_memsz != one.p_filesz]
-    flash, ram = sum(one.p_filesz for one in headers), sum(one.p_memsz for one in moved)
+    moved = [header for header in headers if header.p_vaddr != header.p_paddr or header.p_memsz != header.p_filesz]
+    flash, ram = sum(header.p_filesz for header in headers), sum(one.p_memsz for one in moved)
     if flash > len(elf.content) or ram > _MAX_RAM:
         raise ObjectError(f"segments of {flash} bytes in a file of {len(elf.content)} bytes, and {ram} bytes in memory")
     return flash, ram
@@ -283,8 +294,8 @@ def _named(model: data.Model, models: Sequence[str], symbols: dict[str, int]) ->
     for operator in model.operators:  # operators may share a function
         known = operators.get(operator.symbol)
         operators[operator.symbol] = f"{known}, {operator.name}" if known else operator.name
-    constants = {names.constant(one.name): one.name for one in model.constants}
-    programs = {one.symbol: one.name for one in model.programs}
+    constants = {names.constant(constant.name): constant.name for constant in model.constants}
+    programs = {program.symbol: program.name for program in model.programs}
     renamed = names.operator("")
     longer = tuple(f"{other}_" for other in models if other.startswith(f"{model.name}_"))
     for symbol, count in symbols.items():

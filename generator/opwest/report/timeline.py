@@ -45,7 +45,9 @@ def edges_of(model: data.Model) -> list[Edge]:
     differ.
     """
     last = len(model.steps) + 1
-    roles = {one.name: one.role for one in model.buffers} | {one.name: one.role for one in model.tensors}
+    roles = {buffer.name: buffer.role for buffer in model.buffers} | {
+        tensor.name: tensor.role for tensor in model.tensors
+    }
     writers: dict[str, list[int]] = {name: [0] for name, role in roles.items() if role in ("input", "state")}
     readers: dict[str, list[int]] = {name: [last] for name, role in roles.items() if role in ("output", "state")}
     for step in model.steps:
@@ -73,8 +75,8 @@ def graph_row(model: data.Model) -> dict[str, Any] | None:
     edges = edges_of(model)
     lanes = max((edge.lane for edge in edges), default=-1) + 1
     text = _NODE + (lanes + 1) * _LANE + 6
-    by_role = {role: [one.name for one in model.tensors if one.role == role] for role in ("input", "output")}
-    states = [one.name for one in model.buffers if one.role == "state"]
+    by_role = {role: [tensor.name for tensor in model.tensors if tensor.role == role] for role in ("input", "output")}
+    states = [buffer.name for buffer in model.buffers if buffer.role == "state"]
     kept = " and state" if states else ""
     rows = [
         _row(0, f"inputs{kept}", ", ".join([*by_role["input"], *states]), None),

@@ -96,8 +96,8 @@ class OperatorCheck:
             message = self._program.message(source, found.states)
             self._faults.append(Diagnostic("error", message, at, self._program.EXPECTED, self._program.HINT))
         compiled = read_member(obj.name, obj.read_bytes())
-        for one in (*hidden_effects(found.undefined, ("host",), permits), *instruction_effects(compiled, permits)):
-            self._faults.append(Diagnostic("error", f"{source} {one.text}", at, EFFECT_EXPECTED, one.hint))
+        for effect in (*hidden_effects(found.undefined, ("host",), permits), *instruction_effects(compiled, permits)):
+            self._faults.append(Diagnostic("error", f"{source} {effect.text}", at, EFFECT_EXPECTED, effect.hint))
 
     def raise_if_found(self) -> None:
         """Raise OpwestError with every error."""

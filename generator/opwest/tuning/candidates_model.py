@@ -183,7 +183,7 @@ class _Maker:
             self._own(fill(value, seed), (value,))
         wanted: list[Value] = []
         for variant in ("portable", *piece.variants):
-            results = {one: _fresh(one) for one in program.outputs}
+            results = {output: _fresh(output) for output in program.outputs}
             wanted = wanted or list(results.values())
             step, source = self._candidate(program, variant, {**values, **results})
             first = self.compared
@@ -198,7 +198,9 @@ class _Maker:
         name = f"candidate_{len(self.runs)}"
         emitted = emit_program(program, "A candidate.", variant, prefix=f"{name}_")
         (step,) = emitted.steps
-        arguments = tuple(values[one] if one in values else self._constant(one) for one in step.arguments)
+        arguments = tuple(
+            values[argument] if argument in values else self._constant(argument) for argument in step.arguments
+        )
         self.steps.append(Step(step.function, step.symbol, arguments, step.label, step.variant, step.scalars))
         if emitted.source:
             self.sources[f"{name}.c"] = emitted.source

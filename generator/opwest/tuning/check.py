@@ -130,17 +130,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory() as work:
             results = [check(name, options.core, options.layers, Path(work), root) for name in options.variants]
     except OpwestError as error:
-        print("\n".join(f"error: {one.message}" for one in error.diagnostics), file=sys.stderr)
+        print("\n".join(f"error: {diagnostic.message}" for diagnostic in error.diagnostics), file=sys.stderr)
         return 1
     except EmulatorError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    for one in results:
-        ratio = f"{one.portable / one.cycles:.2f} times fewer modelled cycles than portable" if one.cycles else ""
-        print(f"{one.variant} on {options.core}: {one.layers} layers, {len(one.wrong)} wrong; {ratio}")
-        for layer in one.wrong[:3]:
+    for result in results:
+        ratio = (
+            f"{result.portable / result.cycles:.2f} times fewer modelled cycles than portable" if result.cycles else ""
+        )
+        print(f"{result.variant} on {options.core}: {result.layers} layers, {len(result.wrong)} wrong; {ratio}")
+        for layer in result.wrong[:3]:
             print(f"  wrong: {layer[:300]}")
-    return int(any(one.wrong or not one.layers for one in results))
+    return int(any(result.wrong or not result.layers for result in results))
 
 
 if __name__ == "__main__":

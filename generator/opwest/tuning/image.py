@@ -51,16 +51,16 @@ class Image:
         self._lines = ['#include "image.h"', ""]
         self._size = 0
         self._expected: dict[int, list[int]] = {}
-        for number, one in enumerate(candidates):
-            self.files[f"operators_{number}.c"] = one.emitted.source.encode()
-            self._candidate(number, one)
+        for number, candidate in enumerate(candidates):
+            self.files[f"operators_{number}.c"] = candidate.emitted.source.encode()
+            self._candidate(number, candidate)
         count = len(candidates)
         self._lines += [
             "const struct candidate candidates[] = {",
             *(
-                f"\t{{run_{i}, inputs_{i}, outputs_{i}, {int(one.outputs is None and one.like is None)}, "
-                f"{len(one.inputs)}, {len(one.program.outputs)}}},"
-                for i, one in enumerate(candidates)
+                f"\t{{run_{i}, inputs_{i}, outputs_{i}, {int(candidate.outputs is None and candidate.like is None)}, "
+                f"{len(candidate.inputs)}, {len(candidate.program.outputs)}}},"
+                for i, candidate in enumerate(candidates)
             ),
             "};",
             f"const uint32_t candidate_count = {count};",

@@ -51,5 +51,9 @@ def core_of_board(board: str, workspace: Workspace | None) -> str | None:
     symbols = processor_symbols(board, workspace) or frozenset()
     if "64BIT" in symbols:
         return None
-    found = {one.core for one in processors().values() if one.symbol in symbols and one.core is not None}
+    found = {
+        processor.core
+        for processor in processors().values()
+        if processor.symbol in symbols and processor.core is not None
+    }
     return found.pop() if len(found) == 1 else None

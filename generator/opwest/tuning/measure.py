@@ -221,7 +221,7 @@ def compiled(root: Path, operations: Iterable[Operation], core: str, work: Path)
     """
     work.mkdir(parents=True, exist_ok=True)
     machine = machines()[core]
-    called = {name: None for one in operations for name in functions_of(one, class_of(core))}
+    called = {name: None for operation in operations for name in functions_of(operation, class_of(core))}
     calls = work / "calls.txt"
     calls.write_text("\n".join(called), encoding="utf-8")
     words = [*machine.compiler, *_FLAGS, "-I", str(root / "Include")]
@@ -273,7 +273,7 @@ class _Offer:
     def size(self) -> int:
         values = [*self.program.inputs, *self.program.outputs]
         weights = getattr(self.operation, "weights", np.zeros(0))
-        return sum(one.size * np.dtype(one.dtype).itemsize for one in values) + 3 * weights.nbytes
+        return sum(value.size * np.dtype(value.dtype).itemsize for value in values) + 3 * weights.nbytes
 
 
 def distinct(programs: Iterable[Program]) -> list[Operation]:
@@ -344,10 +344,10 @@ def alone(operation: Operation) -> Program:
         return dataclasses.replace(value, name="part", root=whole, offset=0)
 
     inputs = tuple(one if one.role == "constant" else fresh(one, "input") for one in operation.inputs)
-    results = tuple(part(one) if one.pitch else fresh(one, "output") for one in operation.results)
+    results = tuple(part(result) if result.pitch else fresh(result, "output") for result in operation.results)
     program = Program()
     program.inputs = [one for one in inputs if one.role == "input"]
-    program.outputs = [one.base for one in results]
+    program.outputs = [result.base for result in results]
     program.operations = [dataclasses.replace(operation, inputs=inputs, results=results)]
     return program
 

@@ -90,10 +90,10 @@ def measure_on_board(operations: Sequence[Operation], progress: Progress, core: 
             pending[:0] = pieces
             continue
         source = run.source
-        for one in _results(batch, model, run):
-            before = found.get((one.operation, one.variant))
-            if before is None or one.cycles < before.cycles:
-                found[one.operation, one.variant] = one
+        for result in _results(batch, model, run):
+            before = found.get((result.operation, result.variant))
+            if before is None or result.cycles < before.cycles:
+                found[result.operation, result.variant] = result
     # The variants of a layer are compared with each other: all of one source.
     results = [one for one in found.values() if one.operation not in left_out]
     if not results:
@@ -211,16 +211,20 @@ class BoardRunner:
             served = served_model(link, choose_model(MODEL, self._options.directory, record), None)
             done = run_model(link, served, Runs({}, RUNS), progress=self._progress, profile=True)
         assert done.profile is not None
-        cycles = {one.step: one.min for one in done.profile.measures if one.kind == "step" and one.step is not None}
+        cycles = {
+            measure.step: measure.min
+            for measure in done.profile.measures
+            if measure.kind == "step" and measure.step is not None
+        }
         if len(cycles) != model.steps:
             message = f"the image on '{link.device}' measured {len(cycles)} steps, expected {model.steps}"
             raise LinkError(message, "check the connection for lost characters")
-        differences = [int(one) for one in done.outputs[DIFFERENCES]]
+        differences = [int(output) for output in done.outputs[DIFFERENCES]]
         return BoardRun(cycles, differences, dict(self._code(build, model)), self._source(build, done.profile))
 
     def _code(self, build: Build, model: CandidatesModel) -> Iterator[tuple[str, int]]:
         """Yield the C files of candidates with the bytes of their objects."""
-        names = {one.source for one in model.runs}
+        names = {run.source for run in model.runs}
         for path in build.folder.rglob("candidate_*.c.obj"):
             name = path.name.removesuffix(".obj")
             if name in names:  # others are from an earlier image

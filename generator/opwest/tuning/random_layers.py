@@ -59,7 +59,7 @@ def window(
         assert count > 0
         result.append(count)
     places: Any = (size, stride, dilation, before, result)
-    return Window(*(tuple(one) for one in places))
+    return Window(*(tuple(place) for place in places))
 
 
 def requantisation(
@@ -230,7 +230,7 @@ def pool(random: Random, shape: Any = None, size: Any = None, dtype: str = "int8
     """An average or the maximum of windows of data [n,h,w,c]."""
     shape = shape or (
         int(random.choice([1, 1, 2])),
-        *(int(one) for one in random.integers(2, 10, 2)),
+        *(int(integer) for integer in random.integers(2, 10, 2)),
         int(random.choice([1, 3, 8, 15, 16, 17, 24, 33])),
     )
     size = size or tuple(int(random.integers(1, min(6, limit) + 1)) for limit in shape[1:3])

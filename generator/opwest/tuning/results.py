@@ -97,7 +97,11 @@ def table_of(measured: Measurements, core: str, *, has_estimates: bool) -> Table
     """Return the table of a core."""
     results = measured.results
     layers: dict[str, dict[str, tuple[int, int]]] = {}
-    for one in results:
-        layers.setdefault(key_of(one.operation), {})[one.variant] = (one.cycles, one.code)
-    estimates = fitted([(one.operation, one.variant, one.cycles, one.code) for one in results]) if has_estimates else {}
+    for result in results:
+        layers.setdefault(key_of(result.operation), {})[result.variant] = (result.cycles, result.code)
+    estimates = (
+        fitted([(result.operation, result.variant, result.cycles, result.code) for result in results])
+        if has_estimates
+        else {}
+    )
     return Table(core, layers, estimates, measured.source, functions=measured.functions)

@@ -153,7 +153,7 @@ def tune(
     libraries = tuple(dict.fromkeys([*options.libraries, *(() if root is None else (LIBRARY,))]))
     prepared = prepare(record.model, options, progress)
     programs = [program_of(graph, options, str(record.model)) for graph in prepared.graphs]
-    processor = next((one for one in processor_classes() if one.name == class_of(core)), None)
+    processor = next((class_ for class_ in processor_classes() if class_.name == class_of(core)), None)
     classes = {} if processor is None or processor.core == core else {processor.name: core}
     given = read_tables(map(Path, options.tuning))
     before = Tables(given.cores, {**given.classes, **classes})

@@ -43,9 +43,14 @@ def isa_symbols(target: str, boards: Iterable[Path], base: Path) -> frozenset[st
 def _of_source(file: Path, base: Path) -> frozenset[str]:
     text = "\n".join(_with_includes(file, base, set()))
     bases = _values(_BASE, text)
-    names = {f"RISCV_ISA_{one.upper()}" for one in _common_extensions(bases)}
+    names = {f"RISCV_ISA_{extension.upper()}" for extension in _common_extensions(bases)}
     return frozenset(
-        names | {f"RISCV_ISA_EXT_{one.upper()}" for one in _common_extensions(_values(_EXTENSIONS, text)) if one != "i"}
+        names
+        | {
+            f"RISCV_ISA_EXT_{extension.upper()}"
+            for extension in _common_extensions(_values(_EXTENSIONS, text))
+            if extension != "i"
+        }
     )
 
 

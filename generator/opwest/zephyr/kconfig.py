@@ -120,7 +120,7 @@ class _Reader:
 
     def conditions(self) -> list[Expression]:
         """Return the conditions of the enclosing blocks."""
-        return [one for _, conditions in self._blocks for one in conditions]
+        return [condition for _, conditions in self._blocks for condition in conditions]
 
     def read(self, text: str) -> None:
         """Add the definitions of a text."""
@@ -302,8 +302,8 @@ class KconfigValues:
             definitions = self._symbols.get(name)
             if name in found or definitions is None:
                 continue
-            visible = [one for one in definitions if _visible(one, values)]
-            choice = next((one.choice for one in definitions if one.choice is not None), None)
+            visible = [definition for definition in definitions if _visible(definition, values)]
+            choice = next((definition.choice for definition in definitions if definition.choice is not None), None)
             if choice is not None:
                 if visible and chosen.get(choice) == name:
                     found.add(name)
@@ -331,13 +331,13 @@ class KconfigValues:
 
     def _chosen(self, name: str, values: frozenset[str], assigned: Mapping[str, bool]) -> str | None:
         """Return the member of a choice: the assigned one, the first default, or the first visible one."""
-        visible = [one for one in self._choices[name] if _visible(one, values)]
+        visible = [choice for choice in self._choices[name] if _visible(choice, values)]
         if not any(holds(prompt, values) for one in visible for prompt in one.prompts):
             return None
         members = [
             member
             for member in self._members.get(name, ())
-            if any(_visible(one, values) and one.choice == name for one in self._symbols[member])
+            if any(_visible(symbol, values) and symbol.choice == name for symbol in self._symbols[member])
         ]
         given = [member for member in members if assigned.get(member)]
         if given:

@@ -132,5 +132,5 @@ def riscv_isa(symbols: frozenset[str]) -> str:
     double = "CPU_HAS_FPU_DOUBLE_PRECISION" in symbols
     floats = ("fd" if double else "f") if "CPU_HAS_FPU" in symbols else ""
     letters = ["m", "a", "c"]
-    m, a, c = (one if f"RISCV_ISA_EXT_{one.upper()}" in symbols else "" for one in letters)
+    m, a, c = (letter if f"RISCV_ISA_EXT_{letter.upper()}" in symbols else "" for letter in letters)
     return f"{base}{m}{a}{floats}{c}"

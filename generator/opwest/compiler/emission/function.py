@@ -116,12 +116,12 @@ class Function:
 
     def text(self, symbol: str, specifiers: str = "") -> str:
         """Return the definition. `specifiers`: text before it, such as `static`."""
-        aliased = {name for one in self.parameters for name in one.in_place}
+        aliased = {name for parameter in self.parameters for name in parameter.in_place}
         listed = []
-        for one in self.parameters:
-            constant = "const " if one.direction == "in" else ""
-            restrict = "" if one.in_place or one.name in aliased else "restrict "
-            listed.append(f"{constant}{c_type(one.dtype)} *{restrict}{one.name}")
+        for parameter in self.parameters:
+            constant = "const " if parameter.direction == "in" else ""
+            restrict = "" if parameter.in_place or parameter.name in aliased else "restrict "
+            listed.append(f"{constant}{c_type(parameter.dtype)} *{restrict}{parameter.name}")
         kind = "int32_t" if self.has_status else "void"
         text = f"{_folded(f'{specifiers}{kind} {symbol}(', listed)}\n{{\n{self.body}}}\n"
         return text + (f"\nint32_t {check_of(symbol)}(void)\n{{\n{self.check}}}\n" if self.check else "")
@@ -185,7 +185,7 @@ class Variant:
 
     def call(self, operation: Operation, shared: bool = False) -> Call | None:
         """Return the call; None if the variant does not apply."""
-        if not self.has_pitch and any(one.pitch for one in operation.results):
+        if not self.has_pitch and any(result.pitch for result in operation.results):
             return None
         # The search for variants requests each call many times.
         calls = _CALLS.setdefault(operation, {})
@@ -222,14 +222,14 @@ def render(operation: UserCall) -> Call:
     user = operation.operator
     parameters = tuple(
         Parameter(
-            one.name,
-            one.dtype,
-            one.direction,
-            tuple(one.keys.get("in_place", ())),
-            prod(one.shape or ()) if one.direction == "scratch" else 0,
+            argument.name,
+            argument.dtype,
+            argument.direction,
+            tuple(argument.keys.get("in_place", ())),
+            prod(argument.shape or ()) if argument.direction == "scratch" else 0,
         )
-        for one in user.arguments
-        if not one.is_scalar
+        for argument in user.arguments
+        if not argument.is_scalar
     )
     values = tuple(value for _, value in operation.tensors)
     return Call(Function(user.name, parameters, "", user=user), values, operation.label, operation.scalars)

@@ -60,7 +60,7 @@ def svdf(operation: Filter) -> Call:
         Parameter("state", state.dtype, "inout"),
         Parameter("feature", str(operation.feature.dtype)),
         Parameter("time", str(operation.time.dtype)),
-        *(Parameter("bias", str(one.dtype)) for one in bias),
+        *(Parameter("bias", str(bia.dtype)) for bia in bias),
         Parameter("result", result.dtype, "out"),
         *([] if hybrid is None else [Parameter("quantised", "int8", "scratch", (), length)]),
     )

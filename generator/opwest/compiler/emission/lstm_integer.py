@@ -298,7 +298,7 @@ class _Writer:
         """Append the product of a cell with the weight of a gate."""
         if self.operation.peepholes is None:
             return
-        factors = [one for one in self.numbers.peepholes if one is not None]
+        factors = [peephole for peephole in self.numbers.peepholes if peephole is not None]
         place = gate if gate < self.size.cell else gate - 1
         to = at.format(g=gate)
         product = self.times(f"peepholes[{place} * {self.size.cells} + i] * c[i]", factors[place])

@@ -197,11 +197,11 @@ def _bytes(count: int, of: str) -> str:
 def _offset(lines: Lines, lookups: Sequence[Lookup], index: str, first: str) -> None:
     """Append the checks of a tuple of indices, and `offset`: the element that it selects."""
     terms = []
-    for place, one in enumerate(lookups):
+    for place, lookup in enumerate(lookups):
         text = f"{index}[{first}{f' + {place}' if place else ''}]"
-        with lines.block(f"if ({text} < 0 || {text} >= {one.limit})"):
+        with lines.block(f"if ({text} < 0 || {text} >= {lookup.limit})"):
             lines.add("return -EINVAL;")
-        terms.append(f"(int32_t){text}" + (f" * {one.stride}" if one.stride != 1 else ""))
+        terms.append(f"(int32_t){text}" + (f" * {lookup.stride}" if lookup.stride != 1 else ""))
     lines.add(f"const int32_t offset = {' + '.join(terms)};", "")
 
 

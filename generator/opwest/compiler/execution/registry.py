@@ -22,9 +22,9 @@ def executes(*types: type[Operation]) -> Callable[[Function], Function]:
     """Register a function for operations. Its results are converted to the dtypes and the shapes of the values."""
 
     def register(function: Function) -> Function:
-        for one in types:
-            assert one not in FUNCTIONS, one
-            FUNCTIONS[one] = function
+        for type_ in types:
+            assert type_ not in FUNCTIONS, type_
+            FUNCTIONS[type_] = function
         return function
 
     return register

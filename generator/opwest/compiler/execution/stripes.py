@@ -33,9 +33,9 @@ class _Run:
     def __init__(self, operation: Striped, arrays: Arrays) -> None:
         self._operation, self._arrays = operation, arrays
         self._next = [0] * len(operation.layers)
-        self._first = [-one.top for one in operation.buffers]
+        self._first = [-buffer.top for buffer in operation.buffers]
         self._filled = [0] * len(operation.buffers)
-        self._memory = [np.full((one.rows, one.pitch), PAINT, np.uint8) for one in operation.buffers]
+        self._memory = [np.full((buffer.rows, buffer.pitch), PAINT, np.uint8) for buffer in operation.buffers]
         for one, memory in zip(operation.buffers, self._memory, strict=True):
             memory[: one.top] = np.uint8(one.fill & 255)
         [result] = operation.results

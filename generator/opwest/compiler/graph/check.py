@@ -39,7 +39,7 @@ def check_graph(graph: Graph, place: str, faults: Diagnostics, fold: Callable[[N
                 report(faults, place, node, Unsupported(text))
         known.update(node.outputs)
         try:
-            shapes = [one.shape for one in node.outputs]
+            shapes = [output.shape for output in node.outputs]
             set_results(node)
             if graph.has_shapes and node.kind != KIND:
                 _compare_shapes(node, shapes)

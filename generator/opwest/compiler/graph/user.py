@@ -94,41 +94,43 @@ def bind(node: Node) -> Bound:
     use: Use = node.options["use"]
     arguments = use.operator.arguments
     inputs = [one for one in node.inputs if one is not None]
-    _check_count(use.operator, "input", [one for one in arguments if one.is_read], inputs)
-    _check_count(use.operator, "result", [one for one in arguments if one.direction == "out"], node.outputs)
+    _check_count(use.operator, "input", [argument for argument in arguments if argument.is_read], inputs)
+    _check_count(
+        use.operator, "result", [argument for argument in arguments if argument.direction == "out"], node.outputs
+    )
     reads: list[tuple[Argument, Tensor | Any]] = []
     writes: list[tuple[Argument, Tensor, Shape]] = []
     scalars: list[int | float | bool] = []
     given, results = iter(inputs), iter(node.outputs)
-    for one in arguments:
-        if one.is_scalar:
-            scalars.append(_number(one, use))
-        elif one.is_option:
-            reads.append((one, _array(one, use)))
-        elif one.is_read:
+    for argument in arguments:
+        if argument.is_scalar:
+            scalars.append(_number(argument, use))
+        elif argument.is_option:
+            reads.append((argument, _array(argument, use)))
+        elif argument.is_read:
             tensor = next(given)
-            _check_tensor(one, tensor, "input", tensor.shape)
-            if one.direction == "inout" and not tensor.is_state:
-                text = f"argument '{one.name}' is inout, input '{tensor.name}' is no variable"
-                raise Unsupported(text, "direction: in", location=one.location)
-            reads.append((one, tensor))
-        elif one.direction == "out":
+            _check_tensor(argument, tensor, "input", tensor.shape)
+            if argument.direction == "inout" and not tensor.is_state:
+                text = f"argument '{argument.name}' is inout, input '{tensor.name}' is no variable"
+                raise Unsupported(text, "direction: in", location=argument.location)
+            reads.append((argument, tensor))
+        elif argument.direction == "out":
             result = next(results)
             # Files can lack the shape of a result: it is then empty, or has a size of 0.
-            shape = result.shape if result.shape and all(result.shape) else one.shape
+            shape = result.shape if result.shape and all(result.shape) else argument.shape
             if shape is None:
                 text = f"the file does not contain the shape of the result '{result.name}'"
-                expected = f"shape: [...] in the argument '{one.name}'"
-                raise Unsupported(text, expected, location=one.location)
-            _check_tensor(one, result, "result", shape)
-            writes.append((one, result, shape))
+                expected = f"shape: [...] in the argument '{argument.name}'"
+                raise Unsupported(text, expected, location=argument.location)
+            _check_tensor(argument, result, "result", shape)
+            writes.append((argument, result, shape))
     return Bound(tuple(reads), tuple(writes), tuple(scalars))
 
 
 def _check_count(operator: UserOperator, role: str, arguments: Sequence[Argument], tensors: Sequence[Tensor]) -> None:
     if len(arguments) == len(tensors):
         return
-    shown = ", ".join(f"'{one.name}' {one.dtype} {list(one.shape)}" for one in tensors[:_SMALL])
+    shown = ", ".join(f"'{tensor.name}' {tensor.dtype} {list(tensor.shape)}" for tensor in tensors[:_SMALL])
     what = "no arguments" if not tensors else f"{len(tensors)} argument{'s' if len(tensors) > 1 else ''}"
     text = f"expected {what} of '{operator.name}' for the {role}s of the node, found {len(arguments)}"
     more = ", ..." if len(tensors) > _SMALL else ""
@@ -150,7 +152,7 @@ def _check_tensor(argument: Argument, tensor: Tensor, role: str, shape: Shape) -
 
 def _value(argument: Argument, name: str, use: Use) -> Any:
     if name not in use.values:
-        names = ", ".join(f"'{one}'" for one in sorted(use.values)[:30])
+        names = ", ".join(f"'{value}'" for value in sorted(use.values)[:30])
         text = f"argument '{argument.name}': the node has no option '{name}'"
         raise Unsupported(text, f"one of {names}" if names else "an operator with options", location=argument.location)
     return use.values[name]

@@ -232,15 +232,17 @@ def _copy(operation: Copy) -> None:
 def _move(operation: Move) -> None:
     [result] = operation.results
     mask = np.zeros(extent_of(result), bool)
-    for one in operation.regions:
-        sources, places = places_of(one)
+    for region in operation.regions:
+        sources, places = places_of(region)
         _require(places.min() >= 0 and places.max() < len(mask), "a region outside of the result", operation)
-        if one.source == RESULT:
+        if region.source == RESULT:
             inside = sources.min() >= 0 and sources.max() < len(mask)
             _require(inside and mask[sources].all(), "a region reads elements of the result too early", operation)
-        elif one.source is not None:
-            _require(0 <= one.source < len(operation.inputs), "a region of an operand that does not exist", operation)
-            data = operation.inputs[one.source]
+        elif region.source is not None:
+            _require(
+                0 <= region.source < len(operation.inputs), "a region of an operand that does not exist", operation
+            )
+            data = operation.inputs[region.source]
             inside = sources.min() >= 0 and sources.max() < data.size
             _require(inside, f"a region outside of '{data.name}'", operation)
             same = data.dtype == result.dtype and not data.pitch
@@ -285,7 +287,9 @@ def _reduce(operation: Reduce) -> None:
 def _rows(operation: QuantiseRows) -> None:
     count = operation.inputs[0].shape[0]
     same = operation.results[0].size == operation.inputs[0].size
-    _require(same and all(one.size == count for one in operation.results[1:]), "other rows than the data", operation)
+    _require(
+        same and all(result.size == count for result in operation.results[1:]), "other rows than the data", operation
+    )
 
 
 def _hybrid(operation: HybridConvolution) -> None:
@@ -302,8 +306,8 @@ def _hybrid_product(operation: HybridProduct) -> None:
 
 def _striped(operation: Striped) -> None:
     buffers = sorted(operation.buffers, key=lambda one: one.offset)
-    places = (*(one.offset for one in buffers), operation.work)
-    _require(all(one % ALIGN == 0 for one in places), f"memory of rows is not aligned to {ALIGN} bytes", operation)
+    places = (*(buffer.offset for buffer in buffers), operation.work)
+    _require(all(place % ALIGN == 0 for place in places), f"memory of rows is not aligned to {ALIGN} bytes", operation)
     for one, other in pairwise(buffers):
         _require(one.offset + one.rows * one.pitch <= other.offset, "two buffers of rows overlap", operation)
     if buffers:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 def naked(result: str, name: str, parameters: Sequence[str], lines: Iterable[str]) -> str:
     """Return a static function. Its parameters are in r0 to r3, further ones on the stack (AAPCS32)."""
-    unused = ",\n\t".join(f"{one} __attribute__((unused))" for one in parameters)
+    unused = ",\n\t".join(f"{parameter} __attribute__((unused))" for parameter in parameters)
     body = "".join(f'\t\t"{line}\\n"\n' for line in lines)
     head = f"static __attribute__((naked, noinline)) {result} {name}(\n\t{unused})"
     return f"{head}\n{{\n\t__asm__ volatile(\n{body.rstrip()});\n}}\n"

@@ -93,7 +93,7 @@ class Builder:
             value = value.root
         if value is None or value.role != "intermediate" or value.root is not None or value.dtype != of.dtype:
             return False
-        kept = [*(self._values.get(one) for one in self._outputs), *(one.next for one in self.program.states)]
+        kept = [*(self._values.get(output) for output in self._outputs), *(state.next for state in self.program.states)]
         if value in kept:
             return False
         if of.root is not None:

@@ -109,7 +109,7 @@ class _Resolver:
         if known and node.kind in OPERATORS:
             set_results(node)
             self.fold(node)
-        if not all(one.is_constant for one in node.outputs):
+        if not all(output.is_constant for output in node.outputs):
             self.nodes.append(node)
 
     def variable(self, handle: Tensor | None, like: Tensor) -> _Variable:
@@ -158,10 +158,10 @@ class _Resolver:
         self.depth += 1
         for node in graph.nodes:
             given = tuple(None if one is None else copy(one) for one in node.inputs)
-            results = tuple(copy(one) for one in node.outputs)
+            results = tuple(copy(output) for output in node.outputs)
             self.add(Node(node.kind, given, results, node.options, f"{node.label}{suffix}", source=node.source))
         self.depth -= 1
-        found = [self.read(copy(one)) for one in graph.outputs]
+        found = [self.read(copy(output)) for output in graph.outputs]
         return [one for one in found if one is not None]
 
     def branch(self, node: Node, inputs: Sequence[Tensor | None]) -> None:
@@ -208,9 +208,13 @@ class _Resolver:
     def finish(self) -> Graph:
         """Return the graph."""
         found = self.graph
-        outputs = [self.read(one) for one in found.outputs]
-        updates = {one.state: self.value_of(one) for one in self.variables.values() if one.value is not one.state}
-        present = tuple(one for one in outputs if one is not None)
+        outputs = [self.read(output) for output in found.outputs]
+        updates = {
+            variable.state: self.value_of(variable)
+            for variable in self.variables.values()
+            if variable.value is not variable.state
+        }
+        present = tuple(output for output in outputs if output is not None)
         return dataclasses.replace(found, outputs=present, nodes=tuple(self.nodes), updates=updates)
 
     def value_of(self, variable: _Variable) -> Tensor:

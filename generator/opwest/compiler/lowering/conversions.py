@@ -17,7 +17,7 @@ from opwest.compiler.semantics.movement import QUANTISED
 def with_float_io(graph: Graph) -> Graph:
     """Return a graph whose quantised inputs and outputs are float32, without a scale; the same one without such."""
     before = tuple(_quantise(one) if _is_quantised(one) else None for one in graph.inputs)
-    after = tuple(_dequantise(one) if _is_quantised(one) else None for one in graph.outputs)
+    after = tuple(_dequantise(output) if _is_quantised(output) else None for output in graph.outputs)
     if not any((*before, *after)):
         return graph
     return dataclasses.replace(

@@ -117,7 +117,7 @@ def finish_of(node: Node, data: Tensor, weights: Tensor, build: Builder) -> tupl
 
 
 def _inputs(build: Builder, *tensors: Tensor | None) -> tuple[Value, ...]:
-    return tuple(build.value(one) for one in tensors if one is not None)
+    return tuple(build.value(tensor) for tensor in tensors if tensor is not None)
 
 
 @lowers("BATCH_MATMUL")

@@ -45,6 +45,6 @@ PASSES: tuple[Pass, ...] = (remove_unused_channels, fuse_sums)
 
 def with_passes(program: Program, passes: Sequence[Pass] = PASSES) -> Program:
     """Return the program after some passes."""
-    for one in passes:
-        program = one(program)
+    for pass_ in passes:
+        program = pass_(program)
     return program

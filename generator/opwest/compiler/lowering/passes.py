@@ -71,7 +71,7 @@ def without_constant_channels(layer: Layer) -> Layer:
     if not isinstance(finish, Requantisation) or finish.rounding is Rounding.FLOAT or layer.weight_zero:
         return layer
     results = layer.results[0].shape[-1]
-    if len(finish.multipliers) != results or max(one.shift for one in finish.multipliers) > 0:
+    if len(finish.multipliers) != results or max(multiplier.shift for multiplier in finish.multipliers) > 0:
         return layer
     is_depthwise = isinstance(layer, Depthwise)
     weights = layer.weights.astype(np.int64)
@@ -206,7 +206,7 @@ def _kept(program: Program) -> dict[Value, Any]:
         for value in operation.inputs:
             readers.setdefault(value.base, []).append(operation)
     fixed = {one.base for one in (*program.inputs, *program.outputs, *program.states)}
-    fixed |= {one.next.base for one in program.states if one.next is not None}
+    fixed |= {state.next.base for state in program.states if state.next is not None}
     needed: dict[Value, Any] = {}
     for operation in reversed(program.operations):
         result = operation.results[0]

@@ -103,7 +103,7 @@ def position(node: Node, build: Builder) -> None:
 @lowers("TOPK_V2")
 def greatest(node: Node, build: Builder) -> None:
     """As it is."""
-    data, results = build.value(node.input(0)), tuple(build.value(one) for one in node.outputs)
+    data, results = build.value(node.input(0)), tuple(build.value(output) for output in node.outputs)
     build.add(Greatest(node.label, (data,), results, reduction.greatest_count(node)))
 
 
@@ -139,7 +139,7 @@ def lookup(node: Node, build: Builder) -> None:
 @lowers("ONNX_DYNAMIC_QUANTIZE")
 def dynamic(node: Node, build: Builder) -> None:
     """As it is."""
-    results = tuple(build.value(one) for one in node.outputs)
+    results = tuple(build.value(output) for output in node.outputs)
     build.add(DynamicQuantize(node.label, (build.value(node.input(0)),), results))
 
 

@@ -96,7 +96,7 @@ class Net:
         live = set(self._outputs)
         kept: list[Node] = []
         for node in reversed(self._nodes):
-            if has_effects(node) or any(one in live and not one.is_constant for one in node.outputs):
+            if has_effects(node) or any(output in live and not output.is_constant for output in node.outputs):
                 kept.append(node)
                 live.update(one for one in node.inputs if one is not None)
         return dataclasses.replace(self.graph, nodes=tuple(reversed(kept)))
@@ -104,7 +104,7 @@ class Net:
 
 def has_effects(node: Node) -> bool:
     """Whether a node can do more than computing its results: it writes a state."""
-    if all(one.is_constant for one in node.outputs):
+    if all(output.is_constant for output in node.outputs):
         return not node.outputs
     return any(one is not None and one.is_state for one in node.inputs)
 
@@ -251,9 +251,9 @@ class Folding:
             return
         tensors = [one for one in node.inputs if one is not None]
         is_known = node.kind in FROM_SHAPES or all(one.is_constant for one in tensors)
-        if not is_known or any(one.is_state for one in node.outputs):
+        if not is_known or any(output.is_state for output in node.outputs):
             return
-        size = sum(one.size * np.dtype(one.dtype).itemsize for one in node.outputs)
+        size = sum(output.size * np.dtype(output.dtype).itemsize for output in node.outputs)
         if size > self._left:
             return
         try:

@@ -62,8 +62,8 @@ def join(node: Node, build: Builder) -> None:
     # Converters write constants without elements as operands.
     tensors = [one for one in (node.input(i) for i in range(len(node.inputs))) if one.size or not one.is_constant]
     inner = prod(shape[axis + 1 :])
-    lengths = [1 if node.kind == "PACK" or not one.shape else one.shape[axis] for one in tensors]
-    tables = [slices.rescaling(one, node.output) for one in tensors]
+    lengths = [1 if node.kind == "PACK" or not tensor.shape else tensor.shape[axis] for tensor in tensors]
+    tables = [slices.rescaling(tensor, node.output) for tensor in tensors]
     firsts = [sum(lengths[:i]) for i in range(len(lengths))]
     result = build.value(node.output)
     is_placed = [
@@ -76,7 +76,7 @@ def join(node: Node, build: Builder) -> None:
     outer = prod(shape[:axis])
     flat = (outer, shape[axis] * inner)
     if not any(is_placed):
-        inputs = list(dict.fromkeys(build.value(one) for one in tensors))
+        inputs = list(dict.fromkeys(build.value(tensor) for tensor in tensors))
         regions = [
             box(
                 inputs.index(build.value(one)),
@@ -126,7 +126,7 @@ def gather_nd(node: Node, build: Builder) -> None:
     inner, count = prod(data.shape[depth:]), indices.size // depth
     operands = (build.value(data), build.value(indices)), (build.value(node.output),)
     if indices.is_constant:
-        weights = np.asarray([one.stride for one in lookups])
+        weights = np.asarray([lookup.stride for lookup in lookups])
         offsets = tuple(int(n) for n in indices.content.reshape(-1, depth).astype(np.int64) @ weights)
         moved = region(0, (count, inner), (offsets, 1), (inner, 1))
         build.add(Move(node.label, operands[0][:1], operands[1], (moved,)))

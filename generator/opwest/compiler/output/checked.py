@@ -21,7 +21,7 @@ def checked(
     the user provided; its errors are then errors of the input. `hint`: the advice of an internal error, before the
     request for a report.
     """
-    return [_checked(folder / one, place, users, hint) for one in manifests]
+    return [_checked(folder / manifest, place, users, hint) for manifest in manifests]
 
 
 def _checked(manifest: Path, place: str, users: str, hint: str) -> list[Examination]:
@@ -31,8 +31,8 @@ def _checked(manifest: Path, place: str, users: str, hint: str) -> list[Examinat
         faults.raise_if_errors()
     except OpwestError as error:
         if users:
-            raise OpwestError([_about(one, place, users) for one in error.diagnostics]) from None
-        first = next(one for one in error.diagnostics if one.severity == "error")
+            raise OpwestError([_about(diagnostic, place, users) for diagnostic in error.diagnostics]) from None
+        first = next(diagnostic for diagnostic in error.diagnostics if diagnostic.severity == "error")
         at = first.location
         line = "" if at is None or not at.line else f", line {at.line}"
         raise fault(

@@ -46,7 +46,7 @@ def library_variant(library: str, processor: str) -> str:
 def candidates(operation: Operation, processor: str, libraries: Sequence[str] = ()) -> dict[str, Call]:
     """Return the variants that apply on a class of processors, by name: portable, those of the class, of libraries."""
     found: dict[str, Call] = {}
-    called = {library_variant(one, processor) for one in libraries if processor in LIBRARY_VARIANTS}
+    called = {library_variant(library, processor) for library in libraries if processor in LIBRARY_VARIANTS}
     some = sorted(VARIANTS[type(operation)], key=lambda one: (one.name not in EVERYWHERE, _rank(one.name, processor)))
     for one in some:
         applies = one.name in EVERYWHERE or one.name in called or _rank(one.name, processor) <= len(PROCESSORS)
@@ -115,16 +115,18 @@ def _check(plugin: EntryPoint, before: dict[type, list[Variant]], faults: Diagno
         if not (isinstance(kind, type) and issubclass(kind, Operation)):
             faults.error(f"{_shown(plugin)}: {kind!r} is no operation", hint="@emits(Convolution, NAME)")
             continue
-        for place, one in enumerate(variants):
-            if one in known:
+        for place, variant in enumerate(variants):
+            if variant in known:
                 continue
-            prefix, _, rest = one.name.partition("-")
+            prefix, _, rest = variant.name.partition("-")
             if prefix not in PROCESSORS or not rest:
                 expected = f"a class of processors, a hyphen and the technique: {', '.join(PROCESSORS)}-..."
-                faults.error(f"{_shown(plugin)}: invalid name of a variant: '{one.name}'", expected=expected)
-            elif any(other.name == one.name for other in known):
-                faults.error(f"{_shown(plugin)}: a variant '{one.name}' of {kind.__name__} exists", hint="another name")
-            variants[place] = Variant(one.name, _guarded(one, plugin), one.has_pitch)
+                faults.error(f"{_shown(plugin)}: invalid name of a variant: '{variant.name}'", expected=expected)
+            elif any(other.name == variant.name for other in known):
+                faults.error(
+                    f"{_shown(plugin)}: a variant '{variant.name}' of {kind.__name__} exists", hint="another name"
+                )
+            variants[place] = Variant(variant.name, _guarded(variant, plugin), variant.has_pitch)
 
 
 def _guarded(variant: Variant, plugin: EntryPoint) -> Any:
@@ -207,7 +209,7 @@ def emit_program(
 
 def _names(call: Call) -> Iterator[str]:
     """Yield the name of the parameter of each argument."""
-    yield from (one.name for one in call.function.parameters if one.direction != "scratch")
+    yield from (parameter.name for parameter in call.function.parameters if parameter.direction != "scratch")
 
 
 def _value(argument: Any, name: str, constants: dict[tuple[str, tuple[int, ...], bytes], Value]) -> Value:
@@ -229,7 +231,7 @@ def source_of(symbols: dict[Function, str], heading: str) -> str:
     headers = sorted({"stdint.h", *(h for function in symbols for h in function.headers)})
     parts = [
         f"/* SPDX-License-Identifier: Apache-2.0 */\n/*{_comment(heading)}\n */\n",
-        "".join(f"#include <{one}>\n" for one in headers),
+        "".join(f"#include <{header}>\n" for header in headers),
         *helpers_of(name for function in symbols for name in function.helpers),
         *dict.fromkeys(text for function in symbols for text in function.definitions),
         *(function.text(symbol) for function, symbol in symbols.items()),

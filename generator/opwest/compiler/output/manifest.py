@@ -33,13 +33,13 @@ def name_values(program: Program, emitted: Emitted, own: Sequence[Value] = ()) -
     count = 0
     for number, step in enumerate(emitted.steps):
         for value in step.arguments:
-            for one in with_roots(value):
-                if one in names:
+            for root in with_roots(value):
+                if root in names:
                     continue
-                if one.role == "constant":
-                    names[one] = free_name(f"{step.function.base}_{number}_{one.name}", taken)
+                if root.role == "constant":
+                    names[root] = free_name(f"{step.function.base}_{number}_{root.name}", taken)
                 else:
-                    names[one] = free_name(f"t{count}", taken)
+                    names[root] = free_name(f"t{count}", taken)
                     count += 1
     return names
 
@@ -142,22 +142,22 @@ def _variants(of: Described) -> Iterator[str]:
     if of.variants:
         yield "# The operators for some processors; hosts and all other processors use those above."
         yield "variants:"
-    for one in of.variants:
-        assert one.processor is not None
-        operators = _operators(one.emitted.steps)
+    for variant in of.variants:
+        assert variant.processor is not None
+        operators = _operators(variant.emitted.steps)
         inner = [
-            f"targets: {writer.flow_list(one.processor.targets)}",
+            f"targets: {writer.flow_list(variant.processor.targets)}",
             "objects:",
-            *_objects(one),
+            *_objects(variant),
             "operators:",
             *(line for key, name in operators.items() for line in _operator(name, key)),
-            *_replacing("constants:", _constants(one, of.placement), _constants(base, of.placement)),
-            *(_externals(one) if one.emitted.external else ()),
+            *_replacing("constants:", _constants(variant, of.placement), _constants(base, of.placement)),
+            *(_externals(variant) if variant.emitted.external else ()),
             "run:",
-            *_replacing("  tensors:", _tensors(of, one), _tensors(of, base)),
-            *_steps(one, operators),
+            *_replacing("  tensors:", _tensors(of, variant), _tensors(of, base)),
+            *_steps(variant, operators),
         ]
-        yield f"  {one.processor.name}:"
+        yield f"  {variant.processor.name}:"
         yield from (f"    {line}" if line else line for line in inner)
 
 
@@ -171,14 +171,14 @@ def _replacing(key: str, own: Iterable[str], base: Iterable[str]) -> list[str]:
 
 def _users(of: Implementation) -> list[UserOperator]:
     """Return the operators of the user, in the order of the steps."""
-    return list(dict.fromkeys(one.function.user for one in of.emitted.steps if one.function.user is not None))
+    return list(dict.fromkeys(step.function.user for step in of.emitted.steps if step.function.user is not None))
 
 
 def _objects(of: Implementation) -> Iterator[str]:
     if of.emitted.source:
         yield from writer.object_entry([ObjectFile(of.path(name)).name for name in of.sources])
     for user in _users(of):
-        yield from (f"  - {writer.value(one)}" for one in user.sections["objects"])
+        yield from (f"  - {writer.value(section)}" for section in user.sections["objects"])
 
 
 def _named(of: Described) -> Iterator[list[str]]:
@@ -241,8 +241,8 @@ def _key(step: Step) -> _Operator:
     return _Operator(
         step.symbol,
         step.function.parameters,
-        tuple(declared(one).shape for one in step.arguments),
-        tuple(declared(one).pitch for one in step.arguments),
+        tuple(declared(argument).shape for argument in step.arguments),
+        tuple(declared(argument).pitch for argument in step.arguments),
         step.function.has_status,
         check_of(step.symbol) if step.function.check else None,
         step.function.user,
@@ -268,17 +268,17 @@ def _operator(name: str, key: _Operator) -> Iterator[str]:
         return _user_operator(name, key.user, key.shapes)
     shapes, pitches = iter(key.shapes), iter(key.pitches)
     arguments = []
-    for one in key.parameters:
-        shape, pitch = ((one.elements,), 0) if one.direction == "scratch" else (next(shapes), next(pitches))
+    for parameter in key.parameters:
+        shape, pitch = ((parameter.elements,), 0) if parameter.direction == "scratch" else (next(shapes), next(pitches))
         arguments.append(
             writer.argument(
-                one.name,
-                one.dtype,
+                parameter.name,
+                parameter.dtype,
                 writer.shape_of(shape),
                 scalar=False,
-                direction=one.direction,
-                in_place=one.in_place,
-                align=one.align,
+                direction=parameter.direction,
+                in_place=parameter.in_place,
+                align=parameter.align,
                 pitch=pitch,
             )
         )
@@ -291,9 +291,9 @@ def _user_operator(name: str, user: UserOperator, given: Sequence[tuple[int, ...
     """Return an operator of the user, with the shapes of the model."""
     shapes = iter(given)
     lines = []
-    for one in user.arguments[: len(user.arguments) - user.returns_value]:
-        keys = dict(one.keys)
-        if not one.is_scalar and one.direction != "scratch":
+    for argument in user.arguments[: len(user.arguments) - user.returns_value]:
+        keys = dict(argument.keys)
+        if not argument.is_scalar and argument.direction != "scratch":
             keys["shape"] = list(next(shapes))
         lines.append([f"      - {writer.value(keys)}"])
     own = [line for key, value in user.keys.items() for line in writer.key(key, writer.value(value))]
@@ -320,12 +320,12 @@ def _interfaces(of: Described) -> Iterator[str]:
     inputs = {names[one]: _interface(one, names, None, external) for one in program.inputs}
     yield from writer.interface("inputs", inputs)
     labelled = {
-        names[one]: _interface(one, names, _fitting(of.labels.get(number), one), external)
-        for number, one in enumerate(program.outputs)
+        names[output]: _interface(output, names, _fitting(of.labels.get(number), output), external)
+        for number, output in enumerate(program.outputs)
     }
     yield from writer.interface("outputs", labelled)
     if program.states:
-        yield from writer.interface("state", {names[one]: _state(one, names) for one in program.states})
+        yield from writer.interface("state", {names[state]: _state(state, names) for state in program.states})
 
 
 def _tensors(described: Described, of: Implementation) -> Iterator[str]:
@@ -355,12 +355,12 @@ def _steps(of: Implementation, operators: Mapping[_Operator, str]) -> Iterator[s
 
 def _passed(step: Step, names: Mapping[Value, str]) -> list[str | int | float | bool]:
     """Return the arguments of a step: names of tensors, and numbers for scalars."""
-    tensors = iter([names[declared(one)] for one in step.arguments])
+    tensors = iter([names[declared(argument)] for argument in step.arguments])
     user = step.function.user
     if user is None:
         return list(tensors)
     numbers = iter(step.scalars)
-    passed = [one for one in user.arguments if one.direction != "scratch"]
+    passed = [argument for argument in user.arguments if argument.direction != "scratch"]
     return [next(numbers) if one.is_scalar else next(tensors) for one in passed]
 
 
@@ -412,7 +412,7 @@ def _tests(of: Described) -> Iterator[str]:
     yield from writer.comment(vectors.remark)
     yield "tests:"
     yield "  vectors: vectors.npz"
-    tolerant = [(one, vectors.tolerances[i]) for i, one in enumerate(of.program.outputs) if vectors.tolerances[i]]
+    tolerant = [(output, vectors.tolerances[i]) for i, output in enumerate(of.program.outputs) if vectors.tolerances[i]]
     if tolerant:
         yield "  tolerance:"
         for value, values in tolerant:

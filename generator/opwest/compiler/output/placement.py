@@ -40,7 +40,7 @@ class Placement:
         found = {}
         for step in emitted.steps:
             for pool in (self.pools[one] for one in layers_of(step.label) if one in self.pools):
-                found.update({one: pool for one in step.arguments if one.role == "constant"})
+                found.update({argument: pool for argument in step.arguments if argument.role == "constant"})
         return found
 
 
@@ -86,9 +86,9 @@ def placement(layers: Sequence[str], regions: Sequence[str]) -> Placement:
 def check_layers(placed: Placement, program: Program, emitted: Sequence[Emitted]) -> None:
     """Refuse layers that the program does not have, or without constants. Raises OpwestError with all faults."""
     faults = Diagnostics()
-    known = list(dict.fromkeys(layer for one in program.operations for layer in layers_of(one.label)))
+    known = list(dict.fromkeys(layer for operation in program.operations for layer in layers_of(operation.label)))
     steps = [step for one in emitted for step in one.steps]
-    constant = (step for step in steps if any(one.role == "constant" for one in step.arguments))
+    constant = (step for step in steps if any(argument.role == "constant" for argument in step.arguments))
     filled = {layer for step in constant for layer in layers_of(step.label)}
     expected = f"one of: {', '.join(layer for layer in known if layer in filled)}"
     for layer in placed.pools:

@@ -28,7 +28,7 @@ NOINLINE = "static __attribute__((noinline)) "
 @emits(Striped, "stripes")
 def render(operation: Striped) -> Call:
     """Return the call."""
-    calls = [call for _, call in joint_calls((one.operation, one.variant) for one in operation.layers)]
+    calls = [call for _, call in joint_calls((layer.operation, layer.variant) for layer in operation.layers)]
     numbers = [identifier(one, "layer") for one in operation.label.split(" ", 1)[0].split(",")]
     name = f"stripes_{numbers[0]}_{numbers[-1]}"
     names: dict[Function, str] = {}
@@ -92,8 +92,8 @@ class _Block:
     def structure(self) -> str:
         """Return the type of the state: the parameters and the counts of rows."""
         lines = Lines()
-        for one in self.parameters():
-            lines.add(f"{'const ' if one.direction == 'in' else ''}{c_type(one.dtype)} *{one.name};")
+        for parameter in self.parameters():
+            lines.add(f"{'const ' if parameter.direction == 'in' else ''}{c_type(parameter.dtype)} *{parameter.name};")
         lines.add("int8_t *rows;")
         lines.add("/* Of each layer: the row that it computes next. */")
         lines.add(*(f"int next{number};" for number in range(len(self.operation.layers))))
@@ -105,10 +105,10 @@ class _Block:
 
     def functions(self) -> Iterator[str]:
         """Yield the functions that write rows to a buffer, each after those that it calls."""
-        for number, one in enumerate(self.operation.buffers):
+        for number, buffer in enumerate(self.operation.buffers):
             lines = Lines()
-            height = f"lesser(need, {one.height})" if self._has_bottom(number) else "need"
-            if one.layer is None:
+            height = f"lesser(need, {buffer.height})" if self._has_bottom(number) else "need"
+            if buffer.layer is None:
                 self._load(lines, number, height)
             else:
                 self._layer(lines, number, height)
@@ -116,7 +116,7 @@ class _Block:
                 with lines.block(f"if (s->filled{number} < need)"):
                     lines.add(f"{self._drop_name(number)}(s);")
                     with lines.block(f"for (; s->filled{number} < need; s->filled{number}++)"):
-                        lines.add(self._fill(self._row(number, f"s->filled{number}"), one, str(one.pitch)))
+                        lines.add(self._fill(self._row(number, f"s->filled{number}"), buffer, str(buffer.pitch)))
             yield self._drop(number)
             yield f"static void {self._fill_name(number)}(struct {self.name} *s, int need)\n{{\n{lines}}}\n"
 
@@ -124,14 +124,16 @@ class _Block:
         """Return the lines between the braces."""
         operation, lines = self.operation, Lines()
         last = len(operation.layers) - 1
-        named = [one.name for one in self.parameters()]
+        named = [parameter.name for parameter in self.parameters()]
         lines.add(f"struct {self.name} state = {{")
         lines.add(*(f"\t.{one} = {one}," for one in (*named, "rows")))
-        lines.add(*(f"\t.first{number} = {-one.top}," for number, one in enumerate(operation.buffers) if one.top))
+        lines.add(
+            *(f"\t.first{number} = {-buffer.top}," for number, buffer in enumerate(operation.buffers) if buffer.top)
+        )
         lines.add("};", f"struct {self.name} *const s = &state;", "")
-        for one in operation.buffers:
-            if one.top:
-                lines.add(self._fill(_plus("rows", one.offset), one, str(one.top * one.pitch)))
+        for buffer in operation.buffers:
+            if buffer.top:
+                lines.add(self._fill(_plus("rows", buffer.offset), buffer, str(buffer.top * buffer.pitch)))
         final = operation.layers[last]
         step = f"s->next{last} += {final.count}" if final.count > 1 else f"s->next{last}++"
         with lines.block(f"for (; s->next{last} < {final.height}; {step})"):
@@ -301,4 +303,4 @@ def _folded(start: str, arguments: Sequence[str]) -> str:
     text = f"{start}{', '.join(arguments)});"
     if len(text) <= 70:
         return text
-    return start + "\n\t\t\t\t".join(f"{one}," for one in arguments[:-1]) + f"\n\t\t\t\t{arguments[-1]});"
+    return start + "\n\t\t\t\t".join(f"{argument}," for argument in arguments[:-1]) + f"\n\t\t\t\t{arguments[-1]});"

@@ -11,8 +11,8 @@ def largest(arrays: Iterable[Any]) -> float:
     """Return the greatest finite magnitude; 0 without any."""
     import numpy as np
 
-    sizes = (np.abs(np.asarray(one, np.float64)) for one in arrays)
-    return max((float(one[np.isfinite(one)].max(initial=0)) for one in sizes), default=0.0)
+    sizes = (np.abs(np.asarray(array, np.float64)) for array in arrays)
+    return max((float(size[np.isfinite(size)].max(initial=0)) for size in sizes), default=0.0)
 
 
 def distance(one: Any, other: Any) -> Any:

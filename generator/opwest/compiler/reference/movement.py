@@ -173,7 +173,7 @@ def numbers(node: Node, arrays: Arrays, rules: Rules) -> Any:
 @interprets("BROADCAST_ARGS")
 def arguments(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """The common shape of two shapes."""
-    return np.asarray(np.broadcast_shapes(*(tuple(int(n) for n in one) for one in arrays)))
+    return np.asarray(np.broadcast_shapes(*(tuple(int(n) for n in array) for array in arrays)))
 
 
 @interprets("WHERE")

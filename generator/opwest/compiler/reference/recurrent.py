@@ -82,7 +82,7 @@ class IntegerCell:
 
     def __init__(self, arrays: Arrays, numbers: LstmNumbers, starts: Any = None) -> None:
         """`starts`: what the sums of the gates start with, [2][gates]: of the data, of the last result."""
-        self._arrays: list[Any] = [None if one is None else one.astype(np.int64) for one in arrays]
+        self._arrays: list[Any] = [None if array is None else array.astype(np.int64) for array in arrays]
         self._numbers = numbers
         self._starts = self._made_starts() if starts is None else starts
 
@@ -91,7 +91,7 @@ class IntegerCell:
         found: list[list[Any]] = []
         for first, zero in zip((1, 5), self._numbers.zeros, strict=True):
             weights = self._arrays[first : first + 4]
-            found.append([None if one is None else -zero * one.sum(axis=1) for one in weights])
+            found.append([None if weight is None else -zero * weight.sum(axis=1) for weight in weights])
         for gate, norm in enumerate(self._numbers.norms):
             if norm is None and found[0][gate] is not None:
                 found[0][gate] = found[0][gate] + self._arrays[12 + gate]

@@ -51,7 +51,7 @@ def initial_content(tensor: Tensor) -> Any:
 def _states(graph: Graph) -> list[Tensor]:
     """Return the states that the graph reads or updates."""
     used = [one for node in graph.nodes for one in node.inputs if one is not None]
-    return [one for one in dict.fromkeys((*used, *graph.outputs, *graph.updates)) if one.is_state]
+    return [fromkey for fromkey in dict.fromkeys((*used, *graph.outputs, *graph.updates)) if fromkey.is_state]
 
 
 def outputs_of(graph: Graph, values: Mapping[Tensor, Any]) -> list[Any]:

@@ -97,7 +97,7 @@ def run(call: Call, content: bytes, cases: Cases) -> Found:
     if reason := json.loads(line)["reason"]:
         raise UnavailableError(f"{name} cannot run the model: {reason}")
     arrays = _loaded(packed)
-    tensors = [{one: arrays[f"{case}/tensor/{one}"] for one in call.tensors} for case in range(len(cases))]
+    tensors = [{tensor: arrays[f"{case}/tensor/{tensor}"] for tensor in call.tensors} for case in range(len(cases))]
     return Found(_unpacked(arrays, len(cases)), tensors)
 
 
@@ -182,7 +182,7 @@ def _litert(call: Call, content: bytes, cases: Cases) -> Found:
         elif call.state == "reset":
             runtime.interpreter.reset_all_variables()
         found.outputs.append(runtime.run(case))
-        found.tensors.append({one: runtime.tensor(one) for one in call.tensors})
+        found.tensors.append({tensor: runtime.tensor(tensor) for tensor in call.tensors})
     return found
 
 
@@ -218,7 +218,7 @@ class _LiteRt:
         for place, array in zip(self.interpreter.get_input_details(), case, strict=True):
             self.interpreter.set_tensor(place["index"], array)
         self.interpreter.invoke()
-        return [self.tensor(one["index"]) for one in self.interpreter.get_output_details()]
+        return [self.tensor(detail["index"]) for detail in self.interpreter.get_output_details()]
 
     def tensor(self, number: int) -> Any:
         """Return the content of a tensor."""

@@ -36,10 +36,15 @@ def arena(program: Program, emitted: Emitted, caller_memory: bool) -> Arena:
     names = name_values(program, emitted)
     tensors = [_block(names[value], _bytes(value), span) for value, span in spans.items()]
     scratch = [
-        _block(f"{one.name} of step {number}", one.elements * np.dtype(one.dtype).itemsize, (number, number), one.align)
+        _block(
+            f"{parameter.name} of step {number}",
+            parameter.elements * np.dtype(parameter.dtype).itemsize,
+            (number, number),
+            parameter.align,
+        )
         for number, step in enumerate(emitted.steps)
-        for one in step.function.parameters
-        if one.direction == "scratch"
+        for parameter in step.function.parameters
+        if parameter.direction == "scratch"
     ]
     shares = _shares(emitted, spans, names)
     plan = plan_blocks([*tensors, *scratch], shares, "greedy")
@@ -51,12 +56,12 @@ def _spans(program: Program, emitted: Emitted, caller_memory: bool) -> dict[Valu
     last = max(len(emitted.steps) - 1, 0)
     found: dict[Value, tuple[int, int]] = {}
     for number, step in enumerate(emitted.steps):
-        for one in step.arguments:
-            value = one.base
+        for argument in step.arguments:
+            value = argument.base
             if value.role == "intermediate" or (value.role in ("input", "output") and not caller_memory):
                 first, _ = found.get(value, (number, number))
                 found[value] = (first, number)
-    copied = {one.next.base for one in program.states if one.next is not None}
+    copied = {state.next.base for state in program.states if state.next is not None}
     for value, (first, end) in found.items():
         if value.role == "input":
             found[value] = (0, end)

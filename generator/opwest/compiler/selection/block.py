@@ -56,7 +56,7 @@ def readings(operation: Operation) -> tuple[Reading, ...] | None:
     if isinstance(operation, Elementwise):
         constants = [one for one in operation.inputs if one.role == "constant"]
         is_by_row = all(one.shape == result.shape for one in data)
-        is_by_row = is_by_row and all(len(one.shape) < 3 or one.shape[-3] == 1 for one in constants)
+        is_by_row = is_by_row and all(len(constant.shape) < 3 or constant.shape[-3] == 1 for constant in constants)
         return tuple(Reading() for _ in data) if is_by_row else None
     if len(data) < len(operation.inputs):  # a constant operand of a sum has all rows
         return None
@@ -196,15 +196,15 @@ class _Shape:
 
 
 def _shape(operations: Sequence[Operation], turn: int, most: int) -> _Shape | None:
-    numbers = {one.results[0]: number for number, one in enumerate(operations)}
-    found = [readings(one) for one in operations]
+    numbers = {operation.results[0]: number for number, operation in enumerate(operations)}
+    found = [readings(operation) for operation in operations]
     if any(one is None for one in found):
         return None
     given = [
         list(zip([v for v in one.inputs if v.role != "constant"], some or (), strict=True))
         for one, some in zip(operations, found, strict=True)
     ]
-    heights = [one.results[0].shape[1] for one in operations]
+    heights = [operation.results[0].shape[1] for operation in operations]
     rows = [0] * len(operations)
     rows[-1] = turn
     for number in reversed(range(len(operations))):
@@ -222,7 +222,9 @@ def _shape(operations: Sequence[Operation], turn: int, most: int) -> _Shape | No
     buffers = _buffers(given, numbers, inputs)
     if buffers is None:
         return None
-    places = {one.layer if one.layer is not None else ~one.input: number for number, one in enumerate(buffers)}
+    places = {
+        buffer.layer if buffer.layer is not None else ~buffer.input: number for number, buffer in enumerate(buffers)
+    }
 
     def source(value: Value, one: Reading) -> Source:
         if value in numbers:
@@ -252,11 +254,11 @@ def _buffers(
     for value in (*inputs, *numbers):
         if value not in readers:
             continue
-        fills = {one.fill for one in readers[value] if one.fill is not None}
+        fills = {reader.fill for reader in readers[value] if reader.fill is not None}
         if len(fills) > 1:
             return None
         layer, place = numbers.get(value), inputs.index(value) if value in inputs else 0
-        top = max(one.before for one in readers[value])
+        top = max(reader.before for reader in readers[value])
         fill = fills.pop() if fills else 0
         found.append(Buffer(layer, place, pitch_of(value), value.shape[1], 0, top, fill, 0))
     return found
@@ -282,9 +284,9 @@ class _Run:
         """Compute the result."""
         shape = self.shape
         self.next = [0] * len(shape.counts)
-        self.first = [-one.top for one in shape.buffers]
+        self.first = [-buffer.top for buffer in shape.buffers]
         self.filled = [0] * len(shape.buffers)
-        self.most = [one.top for one in shape.buffers]  # the padding is written first
+        self.most = [buffer.top for buffer in shape.buffers]  # the padding is written first
         self.replaceable = set(range(len(shape.inputs)))
         last = len(shape.counts) - 1
         while self.next[last] < shape.heights[last]:
@@ -346,8 +348,8 @@ class _Run:
                         lows.append(self.next[layer] * source.stride - source.before)
             lows += [
                 self.filled[place]
-                for place, one in enumerate(shape.buffers)
-                if one.layer is None and one.input == number and self.filled[place] < one.height
+                for place, buffer in enumerate(shape.buffers)
+                if buffer.layer is None and buffer.input == number and self.filled[place] < buffer.height
             ]
             if reached > min(lows) * pitch_of(value):
                 self.replaceable.discard(number)

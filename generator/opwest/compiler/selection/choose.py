@@ -70,15 +70,15 @@ class _Offer:
 
     @property
     def cycles(self) -> float:
-        return sum(one.cycles for one in self.costs)
+        return sum(cost.cycles for cost in self.costs)
 
     @property
     def constants(self) -> Sequence[int]:
-        return [constant_bytes(one) for one in self.calls]
+        return [constant_bytes(call) for call in self.calls]
 
     @property
     def flash(self) -> int:
-        return sum(self.constants) + max(one.code for one in self.costs)
+        return sum(self.constants) + max(cost.code for cost in self.costs)
 
     @property
     def whole(self) -> int:
@@ -92,16 +92,18 @@ class _Offer:
 def constant_bytes(call: Call) -> int:
     """Return the bytes of the constants of a call."""
     found = 0
-    for one in call.arguments:
-        array = one if isinstance(one, np.ndarray) else getattr(one, "content", None)
-        found += 0 if array is None or getattr(one, "role", "constant") != "constant" else array.nbytes
+    for argument in call.arguments:
+        array = argument if isinstance(argument, np.ndarray) else getattr(argument, "content", None)
+        found += 0 if array is None or getattr(argument, "role", "constant") != "constant" else array.nbytes
     return found
 
 
 def scratch_bytes(call: Call) -> int:
     """Return the bytes of the scratch arguments of a call."""
     return sum(
-        one.elements * np.dtype(one.dtype).itemsize for one in call.function.parameters if one.direction == "scratch"
+        parameter.elements * np.dtype(parameter.dtype).itemsize
+        for parameter in call.function.parameters
+        if parameter.direction == "scratch"
     )
 
 
@@ -168,7 +170,7 @@ def _offers(
 
 def _preferred(offers: list[_Offer], prefer: Sequence[str]) -> list[_Offer]:
     """Return the first preferred offer alone; all offers without one."""
-    by_name = {one.name: one for one in offers}
+    by_name = {offer.name: offer for offer in offers}
     return next(([by_name[name]] for name in prefer if name in by_name), offers)
 
 
@@ -195,7 +197,7 @@ def _rows(
         offer = some[place]
         why = _why(offer, some, objective, is_limited)
         for number, operation in enumerate(group):
-            flash = offer.constants[number] + (max(one.code for one in offer.costs) if number == 0 else 0)
+            flash = offer.constants[number] + (max(cost.code for cost in offer.costs) if number == 0 else 0)
             flash += sum(size for name, size in offer.functions.items() if name not in counted)
             counted.update(offer.functions)
             scratch = scratch_bytes(offer.calls[number])
@@ -209,7 +211,7 @@ def _why(offer: _Offer, offers: Sequence[_Offer], objective: str, is_limited: bo
     if not others:
         return "the only one"
     measured = "measured" if offer.costs[0].is_measured else "estimated"
-    if offer.cycles <= min(one.cycles for one in others):
+    if offer.cycles <= min(other.cycles for other in others):
         return f"fastest, {measured}"
     fastest = min(offers, key=lambda one: one.cycles)
     if offer.whole < fastest.whole:

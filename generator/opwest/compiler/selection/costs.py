@@ -58,7 +58,9 @@ def geometry_of(operation: Operation) -> str:
     if isinstance(operation, Striped):
         # Two blocks never share code.
         return operation.label
-    return geometry_without_pitch(operation) + "".join(f" pitch {one.pitch}" for one in operation.results if one.pitch)
+    return geometry_without_pitch(operation) + "".join(
+        f" pitch {result.pitch}" for result in operation.results if result.pitch
+    )
 
 
 def geometry_without_pitch(operation: Operation) -> str:
@@ -92,7 +94,7 @@ def _legality(operation: Convolution | Depthwise) -> list[str]:
     sizes = np.abs(flat.astype(np.int64) - operation.weight_zero)
     padded = np.pad(sizes, ((0, 0), (0, -sizes.shape[1] % GROUP)))
     grouped = int(padded.reshape(len(padded), -1, GROUP).sum(axis=2).max(initial=0))
-    shifts = [one.shift for one in finish.multipliers]
+    shifts = [multiplier.shift for multiplier in finish.multipliers]
     words = [finish.rounding.value, "relu" if finish.low == finish.zero else "signed"]
     words.append("left" if max(shifts) > 0 else "unshifted" if max(shifts) == 0 else "right")
     words.append(f"weights {int(sizes.sum(axis=1).max(initial=0)).bit_length()}:{grouped.bit_length()}")
@@ -112,7 +114,7 @@ def numbers_of(operation: Operation) -> dict[str, int]:
         products = result * prod(operation.window.size)
     elif isinstance(operation, Move):
         # A copy costs more for each of its runs than for its elements.
-        products = sum(runs(one) for one in operation.regions)
+        products = sum(runs(region) for region in operation.regions)
     return {"product": products, "result": result, "data": sum(one.size for one in operation.inputs), "call": 1}
 
 
@@ -164,7 +166,7 @@ class Table:
         if isinstance(operation, Striped):
             return self._striped(operation)
         found = self.layers.get(key_of(operation), {}).get(variant)
-        if found is None and any(one.pitch for one in operation.results):
+        if found is None and any(result.pitch for result in operation.results):
             # The stores have other addresses, and hardly any variant needs more instructions for them.
             found = self.layers.get(key_without_pitch(operation), {}).get(variant)
         if found is not None:
@@ -180,8 +182,8 @@ class Table:
         return self.functions.get(name, ABSENT_FUNCTION)
 
     def _striped(self, block: Striped) -> Cost:
-        costs = [self.cost(one.operation, one.variant) for one in block.layers]
-        calls = [one.height // one.count for one in block.layers]
+        costs = [self.cost(layer.operation, layer.variant) for layer in block.layers]
+        calls = [layer.height // layer.count for layer in block.layers]
         cycles = sum(count * (one.cycles + CALL) for count, one in zip(calls, costs, strict=True))
         code = sum({key_of(one.operation): cost.code for one, cost in zip(block.layers, costs, strict=True)}.values())
         return Cost(cycles + block.moved * MOVED, code, all(one.is_measured for one in costs))

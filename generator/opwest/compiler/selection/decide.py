@@ -38,10 +38,10 @@ CONVOLUTION_ROOM = 40 << 10
 def default_limit(program: Program) -> int:
     """Return the bytes of constants and code that the variants of a program may have."""
     is_convolutional = any(
-        isinstance(one, Depthwise) or (isinstance(one, Convolution) and kind_of(one) == "convolution")
-        for one in program.operations
+        isinstance(operation, Depthwise) or (isinstance(operation, Convolution) and kind_of(operation) == "convolution")
+        for operation in program.operations
     )
-    constants = sum(constant_bytes(candidates(one, "")["portable"]) for one in program.operations)
+    constants = sum(constant_bytes(candidates(operation, "")["portable"]) for operation in program.operations)
     return constants + ROOM + (CONVOLUTION_ROOM if is_convolutional else 0)
 
 
@@ -149,7 +149,9 @@ class _Chooser:
 
     def striped(self, program: Program) -> Decision | None:
         """Return the best choice for a program with layers in stripes: for the least memory, or within the limit."""
-        return next((found for one in self.divisions(program) if (found := self.plain(one)) is not None), None)
+        return next(
+            (found for division in self.divisions(program) if (found := self.plain(division)) is not None), None
+        )
 
     def divisions(self, program: Program) -> Sequence[Program]:
         """Return programs with layers in stripes, the fastest first, down to the one with the least memory.
@@ -204,7 +206,7 @@ def _unfit(programs: Sequence[Program], processor: ProcessorClass, options: Opti
     """Return the error of limits that no choice keeps, with the least limits."""
     given = [("--max-flash", options.max_flash), ("--max-ram", options.max_ram)]
     limits = " ".join(f"{name} {value}" for name, value in given if value not in (None, UNLIMITED))
-    some = [*programs, *(last for one in programs for last in chooser.divisions(one)[-1:])]
+    some = [*programs, *(last for program in programs for last in chooser.divisions(program)[-1:])]
     choices = [(one, chooser.best(one, objective, None)) for one in some for objective in (FLASH, RAM)]
     found = [(one, choice) for one, choice in choices if choice is not None]
     expected = []

@@ -115,7 +115,7 @@ def _check_candidates(options: Options) -> None:
 
 
 def _blocks(decision: Decision) -> list[str]:
-    return [layer(one.label) for one in decision.program.operations if isinstance(one, Striped)]
+    return [layer(operation.label) for operation in decision.program.operations if isinstance(operation, Striped)]
 
 
 def _general_text(general: Decision, limit: int | None) -> str:

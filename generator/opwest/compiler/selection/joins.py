@@ -75,7 +75,7 @@ def in_place(program: Program, move: Operation) -> list[Value]:
             writers.setdefault(value.base, []).append(operation)
         for value in operation.inputs:
             readers.setdefault(value.base, []).append(operation)
-    kept = {one.next.base for one in program.states if one.next is not None}
+    kept = {state.next.base for state in program.states if state.next is not None}
     return [
         value
         for value in operands
@@ -203,7 +203,14 @@ def joined_in_place(program: Program, needs: Needs | None = None, *, caller_memo
     most = None
     while True:
         # The last one first: a concatenation can be an operand of a later one.
-        move = next((one for one in reversed(program.operations) if one not in seen and in_place(program, one)), None)
+        move = next(
+            (
+                operation
+                for operation in reversed(program.operations)
+                if operation not in seen and in_place(program, operation)
+            ),
+            None,
+        )
         if move is None:
             return program
         seen.add(move)
@@ -225,7 +232,7 @@ def live_bytes(program: Program, needs: Needs, caller_memory: bool) -> int:
     for number, operation in enumerate(program.operations):
         for value in (*operation.inputs, *operation.results):
             spans[value.base] = spans.get(value.base, (number, number))[0], number
-    kept = {one.next.base for one in program.states if one.next is not None}
+    kept = {state.next.base for state in program.states if state.next is not None}
     changes = np.zeros(last + 2, np.int64)
     for value, (first, end) in spans.items():
         if value.role == "intermediate" or (value.role in ("input", "output") and not caller_memory):

@@ -115,10 +115,10 @@ def relaxed(fronts: Sequence[Sequence[tuple[int, Option]]], limit: int) -> float
 def _hull(options: list[Option]) -> list[Option]:
     """Return the options on the lower convex hull, by size."""
     hull: list[Option] = []
-    for one in options:
-        while len(hull) > 1 and _is_above(hull[-2], hull[-1], one):
+    for option in options:
+        while len(hull) > 1 and _is_above(hull[-2], hull[-1], option):
             hull.pop()
-        hull.append(one)
+        hull.append(option)
     return hull
 
 

@@ -65,7 +65,7 @@ class Segments:
         """The least bytes of the largest segment."""
         best = [0]
         for end in range(1, len(self._operations) + 1):
-            found = max(best[-1], min(one.need for one in self._singles[end - 1]))
+            found = max(best[-1], min(single.need for single in self._singles[end - 1]))
             for first in self._firsts(end):
                 # The result of a block replaces one of its inputs at best.
                 if max(best[first], self._live(first, end, None) - _bytes(self._result(end))) < found:
@@ -99,7 +99,7 @@ class Segments:
                 assert block is not None
                 operations.append(block)
             place = segment.first
-        if not any(isinstance(one, Striped) for one in operations):
+        if not any(isinstance(operation, Striped) for operation in operations):
             return None
         return self._program.derived(STRIPES, operations=operations[::-1])
 
@@ -124,7 +124,7 @@ class Segments:
 
     def _is_beyond(self, number: int, limit: int) -> bool:
         """Whether an operation as it is needs more bytes than a limit."""
-        return min(one.need for one in self._singles[number]) > limit
+        return min(single.need for single in self._singles[number]) > limit
 
     def _firsts(self, end: int) -> Iterator[int]:
         """Yield the first operations of blocks that end before operation `end`."""
@@ -143,8 +143,10 @@ class Segments:
     def _starts(self) -> Sequence[int]:
         """By operation: the first one of the run of operations that can be in a block with it."""
         found: list[int] = []
-        for number, one in enumerate(self._operations):
-            can_join = number > 0 and readings(one) is not None and readings(self._operations[number - 1]) is not None
+        for number, operation in enumerate(self._operations):
+            can_join = (
+                number > 0 and readings(operation) is not None and readings(self._operations[number - 1]) is not None
+            )
             found.append(found[-1] if can_join else number)
         return found
 
@@ -157,7 +159,7 @@ class Segments:
             for one in (*operation.inputs, *operation.results):
                 if one.base.role != "constant":
                     found[one.base] = (found.get(one.base, (number, number))[0], number)
-        copied = {one.next.base for one in program.states if one.next is not None}
+        copied = {state.next.base for state in program.states if state.next is not None}
         for value, (first, end) in found.items():
             if value.role == "input":
                 found[value] = (0, end)
@@ -179,7 +181,7 @@ class Segments:
     def _viewed(self) -> frozenset[Value]:
         """The tensors that have views."""
         values = (one for operation in self._operations for one in (*operation.inputs, *operation.results))
-        return frozenset(one.base for one in values if one.root is not None)
+        return frozenset(value.base for value in values if value.root is not None)
 
     def _live(self, first: int, end: int, block: Striped | None) -> int:
         """Return the bytes of tensors that are live in some operations."""
@@ -214,7 +216,7 @@ class Segments:
         operation = self._operations[number]
         live = self._live(number, number + 1, None)
         for name, call in self._calls_of(operation).items():
-            given = [one for one in call.function.parameters if one.direction != "scratch"]
+            given = [parameter for parameter in call.function.parameters if parameter.direction != "scratch"]
             values = {p.name: v for p, v in zip(given, call.arguments, strict=True) if isinstance(v, Value)}
             replaced = max(
                 (

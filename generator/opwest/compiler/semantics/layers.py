@@ -207,7 +207,7 @@ def requantisation_of(node: Node, data: Tensor, weights: Tensor, rules: Rules) -
 
 def _float_scales(source: Quantization, scales: Sequence[float], target: Quantization) -> tuple[float, ...]:
     """Return the multipliers of onnxruntime: both operations in float32. Source: its quantization/qlinearconv.cc."""
-    return tuple(float(np.float32(source.scale) * np.float32(one) / np.float32(target.scale)) for one in scales)
+    return tuple(float(np.float32(source.scale) * np.float32(scale) / np.float32(target.scale)) for scale in scales)
 
 
 def _product(node: Node) -> Sequence[Result]:

@@ -39,9 +39,9 @@ def check_state(tensor: Tensor, size: int) -> None:
 
 def check_constants(*tensors: Tensor | None) -> None:
     """Raise Unsupported if weights are computed when the model runs."""
-    for one in tensors:
-        if one is not None and not one.is_constant:
-            raise Unsupported(f"weights '{one.name}' are computed when the model runs", "constants")
+    for tensor in tensors:
+        if tensor is not None and not tensor.is_constant:
+            raise Unsupported(f"weights '{tensor.name}' are computed when the model runs", "constants")
 
 
 def _svdf(node: Node) -> Sequence[Result]:
@@ -210,7 +210,7 @@ def _litert(node: Node, cells: Quantization, power: int, inner: tuple[Quantizati
     gates = inner[:4] if has_norms else [Quantization((_GATE_SCALE,), (0,))] * 4
     if hidden is None or None in gates:
         raise Unsupported("an intermediate tensor without a scale", "scales of the intermediate tensors")
-    sums = [np.float32(one.scale) for one in gates if one is not None]
+    sums = [np.float32(gate.scale) for gate in gates if gate is not None]
     data, last = one_quantization(node.input(0)), one_quantization(node.input(18))
 
     def multipliers(first: int, scale: float) -> tuple[Multiplier | None, ...]:

@@ -158,7 +158,7 @@ class Calls:
         found = []
         for number, entry in enumerate(entries):
             name = _free(identifier(entry.data, "p"), taken)
-            given = [one[number] for one in regions]
+            given = [region[number] for region in regions]
             argument = _packed_argument(name, entry, given, "out" if number in written else "in")
             if argument is None:
                 return None

@@ -119,4 +119,4 @@ def _run(draft: Draft) -> Iterator[str]:
 
 
 def _tensors(tensors: tuple[Tensor, ...]) -> dict[str, dict[str, str]]:
-    return {one.name: {"dtype": one.dtype, "shape": writer.shape_of(one.shape)} for one in tensors}
+    return {tensor.name: {"dtype": tensor.dtype, "shape": writer.shape_of(tensor.shape)} for tensor in tensors}

@@ -188,7 +188,7 @@ def interface_of(draft: Draft, header: Header, metadata: Metadata, place: str) -
     outputs = header.outputs or tuple(port.name for port in metadata.outputs)
     groups = (
         ([one.name for one in draft.inputs], inputs),
-        ([one.name for one in draft.outputs], outputs),
+        ([output.name for output in draft.outputs], outputs),
         (draft.devices, header.devices),
     )
     names = tuple(pair for own, members in groups for pair in _pairs(own, members))

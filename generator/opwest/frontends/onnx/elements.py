@@ -46,10 +46,10 @@ def operands(t: Translation, items: Iterable[Item], rank: int, order: Order) -> 
 
 def of_rank(t: Translation, tensors: list[Tensor], rank: int) -> list[Tensor]:
     """Return operands of which one has `rank` dimensions: else that was a constant of one element, now a scalar."""
-    if any(len(one.shape) == rank for one in tensors):
+    if any(len(tensor.shape) == rank for tensor in tensors):
         return tensors
-    place = next(place for place, one in enumerate(tensors) if one.is_constant and one.size == 1)
-    return [t.reshape(one, (1,) * rank) if i == place else one for i, one in enumerate(tensors)]
+    place = next(place for place, tensor in enumerate(tensors) if tensor.is_constant and tensor.size == 1)
+    return [t.reshape(tensor, (1,) * rank) if i == place else tensor for i, tensor in enumerate(tensors)]
 
 
 def operand8(t: Translation, item: Item, rank: int, order: Order) -> Tensor:
@@ -184,8 +184,8 @@ def variadic(op: Op, t: Translation) -> None:
     tensors = operands(t, items, rank, order)
     dtype = op.output.dtype
     total = tensors[0]
-    for one in tensors[1:]:
-        total = t.emit(kind, [total, one], common(total.shape, one.shape), dtype, **options)
+    for tensor in tensors[1:]:
+        total = t.emit(kind, [total, tensor], common(total.shape, tensor.shape), dtype, **options)
     if op.kind == "Mean" and len(items) > 1:
         count = t.constant(np.float32(1 / len(items)), "count")
         total = t.emit("MUL", [total, count], total.shape, dtype, fused_activation_function="NONE")
@@ -236,7 +236,9 @@ def cast(op: Op, t: Translation) -> None:
     held = t.stored(op.input(0))
     readers = t.readers.get(op.output, [])
     # Exporters write IsInf and IsNaN of float64, which is the same for float32.
-    is_tested = (source, target) == ("float32", "float64") and all(one.kind in ("IsInf", "IsNaN") for one in readers)
+    is_tested = (source, target) == ("float32", "float64") and all(
+        reader.kind in ("IsInf", "IsNaN") for reader in readers
+    )
     if source == target or (is_tested and op.output not in t.outputs):
         t.put(op.output, held.tensor, held.order)
         return

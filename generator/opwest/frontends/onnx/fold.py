@@ -229,10 +229,10 @@ class _Reader:
             if declared is None or shape is None or not declared.tensor_type.HasField("shape"):
                 continue
             dims = declared.tensor_type.shape.dim
-            sizes = [int(one.dim_value) if one.HasField("dim_value") else -1 for one in dims]
+            sizes = [int(dim.dim_value) if dim.HasField("dim_value") else -1 for dim in dims]
             is_unequal = any(size > 0 and size != n for size, n in zip(sizes, shape, strict=False))
             if len(sizes) != len(shape) or is_unequal:
-                shown = _text([one.dim_param or one.dim_value for one in dims])
+                shown = _text([dim.dim_param or dim.dim_value for dim in dims])
                 self.remarks.append(
                     f"'{name}' has the shape {shown} in the file, and operator {label} computes {list(shape)}"
                 )

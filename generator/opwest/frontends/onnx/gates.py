@@ -172,7 +172,7 @@ def _join(t: Translation, parts: list[Tensor], axis: int) -> Tensor:
     if len(parts) == 1:
         return parts[0]
     shape = list(parts[0].shape)
-    shape[axis] = sum(one.shape[axis] for one in parts)
+    shape[axis] = sum(part.shape[axis] for part in parts)
     options: dict[str, Any] = {"axis": axis, "fused_activation_function": "NONE"}
     return t.emit("CONCATENATION", parts, tuple(shape), **options)
 
@@ -194,7 +194,7 @@ def recurrent(op: Op, t: Translation) -> None:
     hidden = int(op.get("hidden_size", 0)) or op.input(2).known[1 if op.kind == _LSTMS[1] else 2]
     functions = [_text(one) for one in op.get("activations", _FUNCTIONS[op.kind] * count)]
     each = len(_FUNCTIONS[op.kind])
-    if len(functions) != each * count or any(one not in _ACTIVATIONS for one in functions):
+    if len(functions) != each * count or any(function not in _ACTIVATIONS for function in functions):
         raise Unsupported(f"activations {', '.join(functions)}", ", ".join(_ACTIVATIONS))
     if op.get("clip", 0) or op.get("input_forget", 0):
         raise Unsupported("clip or input_forget")

@@ -35,7 +35,7 @@ def einsum(op: Op, t: Translation) -> None:
         wanted = result.union_of(terms[number + 1 :])
         tensor, labels = _product_of_terms(t, (tensor, t.tensor(item)), (labels, terms[number]), wanted)
     tensor, labels = _summed(t, tensor, labels, set(result.labels))
-    tensor = t.transpose(tensor, tuple(labels.index(one) for one in result.labels))
+    tensor = t.transpose(tensor, tuple(labels.index(label) for label in result.labels))
     end = t.end(op, False)
     settle_float(t, end, t.reshape(tensor, op.output.known), identity(op.output.rank))
 
@@ -80,12 +80,12 @@ def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[str], _Result]:
 
 def _summed(t: Translation, tensor: Tensor, labels: str, wanted: set[str]) -> tuple[Tensor, str]:
     """Return the sum over the dimensions that nothing else needs."""
-    axes = [axis for axis, one in enumerate(labels) if one not in wanted]
+    axes = [axis for axis, label in enumerate(labels) if label not in wanted]
     if not axes:
         return tensor, labels
     shape = tuple(n for axis, n in enumerate(tensor.shape) if axis not in axes)
     index = t.constant(np.asarray(axes, np.int32), "axes")
-    return t.emit("SUM", [tensor, index], shape, keep_dims=False), "".join(one for one in labels if one in wanted)
+    return t.emit("SUM", [tensor, index], shape, keep_dims=False), "".join(label for label in labels if label in wanted)
 
 
 def _product_of_terms(
@@ -330,7 +330,7 @@ def matmul(op: Op, t: Translation) -> None:
         tensors.append(t.ordered(held, order) if both else t.tensor(item, order))
         flags.append(transposed)
     rank = max(data.rank, other.rank)
-    tensors = [t.reshape(one, (1,) * (rank - len(one.shape)) + one.shape) for one in tensors]
+    tensors = [t.reshape(tensor, (1,) * (rank - len(tensor.shape)) + tensor.shape) for tensor in tensors]
     options: dict[str, Any] = {"adj_x": flags[0], "adj_y": flags[1]}
     if both:
         t.finish(end, "BATCH_MATMUL", tensors, end.item.known, **options)

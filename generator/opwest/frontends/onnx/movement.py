@@ -177,7 +177,7 @@ def concat(op: Op, t: Translation) -> None:
         scales = [t.real[item].tensor.quantization for item in items]
         wanted = end.target.quantization if end.target is not None else scales[0]
         assert wanted is not None
-        if end.target is not None or all(one == wanted for one in scales):
+        if end.target is not None or all(scale == wanted for scale in scales):
             parts = [t.requantised(t.ordered(t.real[item], order), wanted) for item in items]
             tensor = t.emit("CONCATENATION", parts, shape, "int8", wanted, result.name, **options)
             if end.target is not None:
@@ -197,7 +197,7 @@ def split(op: Op, t: Translation) -> None:
     data = op.input(0)
     axis = int(op.get("axis", 0)) % data.rank
     held = t.anywhere(data)
-    sizes = [one.known[axis] if one is not None else 0 for one in op.outputs]
+    sizes = [output.known[axis] if output is not None else 0 for output in op.outputs]
     if sum(sizes) != data.known[axis] or 0 in sizes:
         raise Unsupported(f"parts {sizes} of {data.known[axis]} elements")
     where = held.order.index(axis)

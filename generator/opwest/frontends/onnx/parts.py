@@ -164,23 +164,23 @@ def part(op: Op, t: Translation) -> None:
     held = t.anywhere(data)
     ranges = [range(n)[one] for n, one in zip(data.known, cut, strict=True)]
     ranges = [ranges[axis] for axis in held.order]
-    shape = tuple(len(one) for one in ranges)
+    shape = tuple(len(range_) for range_ in ranges)
     if 0 in shape:
         raise Unsupported(f"a part of {list(data.known)} without elements")
-    begin = [one.start for one in ranges]
-    if all(one.step == 1 or len(one) == 1 for one in ranges):
+    begin = [range_.start for range_ in ranges]
+    if all(range_.step == 1 or len(range_) == 1 for range_ in ranges):
         if shape == held.tensor.shape:
             keep(op, t, data, held.tensor, held.order)
             return
         found = same(t, "SLICE", [held.tensor, numbers(t, begin, "begin"), numbers(t, shape, "size")], shape)
     else:
-        stops = [one[0] + len(one) * one.step for one in ranges]
+        stops = [range_[0] + len(range_) * range_.step for range_ in ranges]
         mask = sum(1 << i for i, one in enumerate(stops) if one < 0)
         inputs = [
             held.tensor,
             numbers(t, begin, "begin"),
             numbers(t, [max(one, 0) for one in stops], "end"),
-            numbers(t, [one.step for one in ranges], "strides"),
+            numbers(t, [range_.step for range_ in ranges], "strides"),
         ]
         masks = {"begin_mask": 0, "end_mask": mask, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
         found = same(t, "STRIDED_SLICE", inputs, shape, **masks)

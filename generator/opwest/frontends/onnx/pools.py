@@ -156,7 +156,7 @@ def _options(op: Op, image: Sequence[int]) -> dict[str, Any]:
     """Return the options of a pool; its windows cover what ceil_mode adds."""
     kernel = list(op.get("kernel_shape", None))
     automatic, dilations = op.get("auto_pad", "NOTSET"), list(op.get("dilations", ()))
-    if automatic.startswith("SAME") and any(one != 1 for one in dilations):
+    if automatic.startswith("SAME") and any(dilation != 1 for dilation in dilations):
         # onnxruntime pads without regard to the dilations, and its result is smaller than the specified one.
         raise Unsupported(f"auto_pad {automatic} with dilations {dilations}", "pads")
     found = image_padding(op, image, kernel)

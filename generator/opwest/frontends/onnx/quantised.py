@@ -227,7 +227,7 @@ def dynamic(op: Op, t: Translation) -> None:
     values, scale, zero = op.outputs[0], op.outputs[1], op.outputs[2]
     for item in (values, zero):
         readers = t.readers.get(item, []) if item is not None else []
-        if item in t.outputs or any(one.kind not in ("MatMulInteger", "ConvInteger") for one in readers):
+        if item in t.outputs or any(reader.kind not in ("MatMulInteger", "ConvInteger") for reader in readers):
             raise Unsupported("an operator other than MatMulInteger and ConvInteger reads the result")
     assert values is not None and scale is not None
     held = t.stored(data)

@@ -58,7 +58,7 @@ def translate(model: Model, rules: Rules) -> Graph:
     for op in model.ops:
         if op in made.done:
             continue
-        results = [one for one in op.outputs if one is not None]
+        results = [output for output in op.outputs if output is not None]
         if lost.intersection(op.inputs):
             lost.update(results)  # the reason is that of an operator before it
             continue
@@ -71,14 +71,14 @@ def translate(model: Model, rules: Rules) -> Graph:
             if found is None:
                 raise Unsupported("unsupported operator", hint=CUSTOM_HINT)
             if op.kind not in control.KINDS:
-                for one in results:
-                    _ = one.known
+                for result in results:
+                    _ = result.known
                 check_operands(op)
             found(op, made)
             _check_attributes(op)
         except Unsupported as reason:
             _refuse(op, made, reason)
-            lost.update(one for one in results if one.shape is None)
+            lost.update(result for result in results if result.shape is None)
     outputs = []
     for item in model.outputs:
         made.label = "of an output"
@@ -111,11 +111,11 @@ def _check_attributes(op: Op) -> None:
 def _bring(op: Op, use: Use, made: Translation) -> None:
     """Append a node that is an operator of the user: its tensors are those of the file, in their layout."""
     inputs = [None if one is None else made.tensor(one) for one in op.inputs]
-    results = [Tensor(one.name, one.dtype, one.shape or ()) for one in op.outputs if one is not None]
+    results = [Tensor(output.name, output.dtype, output.shape or ()) for output in op.outputs if output is not None]
     made.append(KIND, inputs, results, {"use": use})
-    if any(one is not None and one.shape is None for one in op.outputs):
+    if any(output is not None and output.shape is None for output in op.outputs):
         bind(made.nodes.pop())  # reports the missing shape
-    for item, tensor in zip((one for one in op.outputs if one is not None), results, strict=True):
+    for item, tensor in zip((output for output in op.outputs if output is not None), results, strict=True):
         made.put(item, tensor)
 
 

@@ -176,7 +176,7 @@ def batch_numbers(op: Op, constants: Sequence[Any]) -> tuple[Any, Any]:
         if values is None:
             name = op.input(number + 1).name
             raise Unsupported(f"input {number + 1} '{name}' is computed when the model runs", "a constant")
-    scale, bias, mean, variance = (np.asarray(one, np.float64) for one in constants)
+    scale, bias, mean, variance = (np.asarray(constant, np.float64) for constant in constants)
     factor = scale / np.sqrt(variance + float(op.get("epsilon", 1e-5)))
     return factor.astype(np.float32), (bias - mean * factor).astype(np.float32)
 

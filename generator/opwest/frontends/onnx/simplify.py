@@ -73,7 +73,7 @@ class _Rewriting:
                 inputs = _normalised(layer, factor, offset)
             except Unsupported:
                 continue
-            if inputs is not None and len([one for one in op.outputs if one is not None]) == 1:
+            if inputs is not None and len([output for output in op.outputs if output is not None]) == 1:
                 self._join(layer, number, inputs)
 
     def _join(self, layer: Op, number: int, inputs: tuple[Item | None, ...]) -> None:

@@ -360,9 +360,9 @@ class Translation:
 
     def _target(self, item: Item) -> Target | None:
         readers = self.readers.get(item, [])
-        if not readers or item in self.outputs or any(one.kind != "QuantizeLinear" for one in readers):
+        if not readers or item in self.outputs or any(reader.kind != "QuantizeLinear" for reader in readers):
             return None
-        found = [int8_of(one) for one in readers]
+        found = [int8_of(reader) for reader in readers]
         first = found[0]
         if first is None or any(not same_scale(one, first) for one in found):
             return None

@@ -171,8 +171,8 @@ def check_operands(op: Op) -> None:
         if item is None or not text:
             continue
         alternatives = [one.split() for one in text.split("|")]
-        if not any(_matches(item.known, one, known) for one in alternatives):
-            expected = " or ".join(_shown(one, known) for one in alternatives)
+        if not any(_matches(item.known, alternative, known) for alternative in alternatives):
+            expected = " or ".join(_shown(alternative, known) for alternative in alternatives)
             raise Unsupported(f"input {place} '{item.name}' with the shape {list(item.known)}", expected)
 
 

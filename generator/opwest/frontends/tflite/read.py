@@ -126,7 +126,7 @@ def custom_options(content: bytes) -> dict[str, Any]:
             elif value.IsTypedVector or value.IsVector:
                 items = value.AsTypedVector if value.IsTypedVector else value.AsVector
                 if len(items) <= _MAX_ITEMS:
-                    found[name] = [float(one.AsFloat) if one.IsFloat else int(one.AsInt) for one in items]
+                    found[name] = [float(item.AsFloat) if item.IsFloat else int(item.AsInt) for item in items]
     except Exception:  # any bytes are custom options
         return {}
     return found
@@ -178,9 +178,9 @@ def _labels(file: Any, content: bytes, subgraph: int) -> Iterator[tuple[int, tup
         graph = list(_tables(root, _SUBGRAPH_METADATA))[subgraph]
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for output, tensor in enumerate(_tables(graph, _OUTPUTS)):
-                for one in _tables(tensor, _TENSOR_FILES):
-                    if _type(one) in _LABELS:
-                        yield output, _lines(archive, _name(one))
+                for table in _tables(tensor, _TENSOR_FILES):
+                    if _type(table) in _LABELS:
+                        yield output, _lines(archive, _name(table))
 
 
 def _tables(table: Table, field: int) -> Iterator[Table]:
@@ -230,7 +230,7 @@ def read_tflite(content: bytes, users: Users | None = None) -> tuple[Graph, ...]
     if not signatures:
         graph = _graph(file, 0, content, users or {})
         return (graph,)
-    return tuple(_signed(file, one, content, users or {}, len(signatures)) for one in signatures)
+    return tuple(_signed(file, signature, content, users or {}, len(signatures)) for signature in signatures)
 
 
 def _signatures(file: Any) -> Iterator[Any]:
@@ -250,10 +250,10 @@ def _signed(file: Any, signature: Any, content: bytes, users: Users, count: int)
         if length * 4 > len(content):
             raise Damaged("more table entries than bytes")
         entries = [getattr(signature, part)(i) for i in range(length)]
-        names.append({int(one.TensorIndex()): (one.Name() or b"").decode("utf-8", "replace") for one in entries})
+        names.append({int(entry.TensorIndex()): (entry.Name() or b"").decode("utf-8", "replace") for entry in entries})
     graph = _graph(file, number, content, users, key if count > 1 else "", names[0] | names[1])
     of_inputs, of_outputs = (
-        tuple(known.get(one.number if one.number is not None else -1, "") for one in tensors)
+        tuple(known.get(tensor.number if tensor.number is not None else -1, "") for tensor in tensors)
         for known, tensors in zip(names, (graph.inputs, graph.outputs), strict=True)
     )
     return dataclasses.replace(graph, signature=Signature(key, of_inputs, of_outputs))
@@ -300,7 +300,7 @@ def _graph(
         if text and 0 <= index < len(tensors):
             tensors[index].name = text
     operators = [table.Operators(i) for i in range(table.OperatorsLength())]
-    nodes = tuple(_node(file, one, i, tensors, content, users, level) for i, one in enumerate(operators))
+    nodes = tuple(_node(file, operator, i, tensors, content, users, level) for i, operator in enumerate(operators))
     called = [inner for node in nodes for inner in node.options.get("graphs", ())]
     found = frozenset(node.source for node in nodes).union(*(one.names for one in called))
     remarks = tuple(_dynamic(table, tensors))

@@ -24,7 +24,7 @@ def dense(table: Any, values: Any, tensor: Tensor) -> Any:
     rank = len(tensor.shape)
     if len(order) != rank + len(blocks) or sorted(order) != list(range(len(order))) or len(levels) != len(order):
         raise Damaged(f"the sparse tensor '{tensor.name}' has contradictory dimensions")
-    if any(not 0 <= one < rank for one in blocks):
+    if any(not 0 <= block < rank for block in blocks):
         raise Damaged(f"the sparse tensor '{tensor.name}' has a block in an absent dimension")
     sizes = _block_sizes(tensor, blocks, order, levels)
     # The coordinates of stored elements, level by level: one row for each path through the levels.

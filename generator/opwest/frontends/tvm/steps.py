@@ -131,7 +131,7 @@ class _Walk:
             yield value
 
     def _call(self, call: Any) -> Any:
-        arguments = tuple(t for one in call.args for t in self._flat(self._look(one)))
+        arguments = tuple(t for arg in call.args for t in self._flat(self._look(arg)))
         results = [t for t in arguments if t not in self.written]
         name = call.op.name_hint
         if not results or list(arguments[-len(results) :]) != results:

@@ -254,7 +254,7 @@ def _clashes(
     """Yield the steps that find other content than they need."""
     numbers = {value: number for number, value in enumerate(places)}
     values = list(places)
-    used = {*program.inputs, *program.outputs, *(one for step in steps for one in step.arguments)}
+    used = {*program.inputs, *program.outputs, *(argument for step in steps for argument in step.arguments)}
     extents = [found for found in (_extent(value, places) for value in used) if found is not None]
     borders = [border for _, begin, end in extents for border in (begin, end)]
     borders += [border for writes in meaning.writes.values() for border in chain(*(writes or ()))]

@@ -69,10 +69,10 @@ def source_text(file: VelaFile, meaning: Meaning) -> str:
     ]
     head = f"int32_t {SYMBOL}({', '.join([*parameters, 'const struct opwest_launch *launch'])})"
     regions = "\n".join(
-        f"\t\t\t/* {_COMMENTS[one]} */\n\t\t\t{{.data = {REGION}{one}, .size = {sizes[one]}U}},"
-        if sizes[one]
+        f"\t\t\t/* {_COMMENTS[region]} */\n\t\t\t{{.data = {REGION}{region}, .size = {sizes[region]}U}},"
+        if sizes[region]
         else "\t\t\t{0},"
-        for one in meaning.regions
+        for region in meaning.regions
     )
     if len(head) > 100:
         head = head.replace(", const struct", f",\n{_tabs(head.index('(') + 1)}const struct")
@@ -144,7 +144,7 @@ def npu_step(file: VelaFile, meaning: Meaning, place: str) -> NpuStep:
         },
         files,
     )
-    parameters = tuple(Parameter(one.name, "uint8", one.direction) for one in arguments)
+    parameters = tuple(Parameter(argument.name, "uint8", argument.direction) for argument in arguments)
     return NpuStep(operator, Function(SYMBOL, parameters, "", user=operator), tuple(values), programs)
 
 
@@ -160,7 +160,7 @@ def _programs(calls: Mapping[UserOperator, Call]) -> tuple[dict[str, bytes], dic
 
 def with_npu(emitted: Emitted, file: VelaFile, npu: NpuStep) -> Emitted:
     """Return the steps with those of the NPU as calls of its operator."""
-    return replace(emitted, steps=tuple(_step(one, file, npu) for one in emitted.steps))
+    return replace(emitted, steps=tuple(_step(step, file, npu) for step in emitted.steps))
 
 
 def _step(step: Step, file: VelaFile, npu: NpuStep) -> Step:
@@ -181,15 +181,15 @@ def arenas_of(npu: NpuStep) -> Mapping[Value, writer.Keys]:
     """Return the declarations of the tensors that Vela has planned."""
     pools = {_NAMES[ARENA]: "arena", _NAMES[FAST]: "fast"}
     return {
-        one: {
-            "dtype": one.dtype,
-            "shape": writer.shape_of(one.shape),
-            "pool": pools[one.name],
+        value: {
+            "dtype": value.dtype,
+            "shape": writer.shape_of(value.shape),
+            "pool": pools[value.name],
             "align": str(ALIGNMENT),
             "arena": "true",
         }
-        for one in npu.values
-        if one.role == "arena"
+        for value in npu.values
+        if value.role == "arena"
     }
 
 

@@ -63,9 +63,9 @@ def node_of(call: Call, number: int, place: str) -> tuple[Node, UserOperator]:
     """Return the node of a subgraph for the NPU, with its operator."""
     where = Location(place)
     arguments = tuple(
-        Argument(f"{name}{i}", one.dtype, one.shape, direction, False, where, {})
+        Argument(f"{name}{i}", tensor.dtype, tensor.shape, direction, False, where, {})
         for name, direction, tensors in (("x", "in", call.inputs), ("y", "out", call.outputs))
-        for i, one in enumerate(tensors)
+        for i, tensor in enumerate(tensors)
     )
     operator = UserOperator(f"npu_{number}", where, arguments, False, {}, None, {"objects": []})
     node = Node(KIND, call.inputs, call.outputs, {"use": Use(operator, {})}, call.label, source=CUSTOM_CODE)

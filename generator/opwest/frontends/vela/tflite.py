@@ -132,7 +132,7 @@ def _allocation(content: bytes, graph: Graph, place: str) -> dict[Tensor, int]:
     if version != 0 or length != len(offsets) or length != count:
         text = f"the metadata {_ALLOCATION.decode()} has version {version} and {length} offsets, {len(offsets)} follow"
         raise fault(text, place, f"version 0 and the offsets of {count} tensors", _AGAIN)
-    tensors = {one.number: one for one in _tensors(graph)}
+    tensors = {tensor.number: tensor for tensor in _tensors(graph)}
     return {tensors[i]: offset for i, offset in enumerate(offsets) if offset >= 0 and i in tensors}
 
 

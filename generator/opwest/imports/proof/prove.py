@@ -83,7 +83,7 @@ def _of_programs(reference: Reference, programs: Sequence[Program]) -> Blame | N
 def _changed(program: Program) -> str | None:
     """Return the label of the first operation that a pass changed."""
     before = set() if program.source is None else {*program.source.operations}
-    return next((one.label for one in program.operations if one not in before), None)
+    return next((operation.label for operation in program.operations if operation not in before), None)
 
 
 def _wrong_program(reference: Reference, program: Program) -> tuple[str | None, str] | None:
@@ -187,8 +187,8 @@ def _results(program: Program, run: Run, state: dict[Value, Any]) -> list[list[A
 def check_programs(implementations: Sequence[Implementation], place: str, *, optimised: bool) -> None:
     """Check the rules of the programs of all implementations, in the order of the passes. Raises OpwestError."""
     checked: set[Program] = set()
-    for one in implementations:
-        for program in [] if one.program is None else one.program.history:
+    for implementation in implementations:
+        for program in [] if implementation.program is None else implementation.program.history:
             if program in checked:
                 continue
             checked.add(program)
@@ -248,7 +248,7 @@ def _failure(
             return str(reason) or type(reason).__name__
         number = difference(run, outputs, states, reference.has_floats)
         if number is not None:
-            names = [f"output '{one.name}'" for one in reference.graph.outputs]
+            names = [f"output '{output.name}'" for output in reference.graph.outputs]
             return f"{names[number] if number < len(names) else 'the content of a state'} differs"
     return None
 

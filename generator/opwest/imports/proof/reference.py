@@ -60,7 +60,7 @@ def reference_of(graph: Graph, states: Sequence[Tensor]) -> Reference:
     cases = make_inputs(graph, CASES, _SEED)
     if products_of(graph) > MAX_PRODUCTS:
         cases = [cases[number] for number in FEW]
-    has_floats = any(one.dtype == "float32" for node in graph.nodes for one in node.outputs)
+    has_floats = any(output.dtype == "float32" for node in graph.nodes for output in node.outputs)
     runs = runs_of(graph, cases, states)
     found = [run.outputs for run in runs if run.outputs is not None]
     greatest = [max(map(_greatest, arrays)) for arrays in zip(*found, strict=True)]
@@ -77,7 +77,9 @@ def runs_of(graph: Graph, cases: Sequence[Sequence[Any]], states: Sequence[Tenso
             memory = Values()  # run sets all states to their initial content
             found.append(Run(case, None, ()))
             continue
-        found.append(Run(case, outputs_of(graph, values), [np.array(memory.get(one, one.content)) for one in states]))
+        found.append(
+            Run(case, outputs_of(graph, values), [np.array(memory.get(state, state.content)) for state in states])
+        )
     return found
 
 

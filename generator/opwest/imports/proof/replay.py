@@ -41,13 +41,13 @@ class Machine:
         self._model, self._plan = model, plan
         self._program: Program = implementation.program
         self._types: dict[str, TensorType] = {one.name: one.type for one in (*model.inputs, *model.outputs)}
-        self._constants = {one.name: np.frombuffer(one.content, np.uint8) for one in model.constants}
-        self._buffers = {one.name for one in model.buffers}
+        self._constants = {constant.name: np.frombuffer(constant.content, np.uint8) for constant in model.constants}
+        self._buffers = {buffer.name for buffer in model.buffers}
         names = implementation.names
         self._names = {value: names[value] for value in (*self._program.inputs, *self._program.outputs)}
         self._states = [names[value] for value in self._program.states]
         triples = zip(model.steps, implementation.emitted.steps, self._program.operations, strict=True)
-        self._steps = [self._bound(*one) for one in triples]
+        self._steps = [self._bound(*triple) for triple in triples]
         self._memory: dict[str, Any] = {}
         self._pools: dict[str, Any] = {}
         self._lasting: dict[str, Any] = {}
@@ -92,12 +92,12 @@ class Machine:
     def open(self) -> None:
         """Set the initial content of states, and copy the constants that are in pools."""
         self._lasting = {}
-        for one in self._model.states:
-            size = one.type.size
-            if one.initial is None:
-                self._lasting[one.name] = np.zeros(size, np.uint8)
+        for state in self._model.states:
+            size = state.type.size
+            if state.initial is None:
+                self._lasting[state.name] = np.zeros(size, np.uint8)
             else:
-                self._lasting[one.name] = np.resize(self._constants[one.initial], size)
+                self._lasting[state.name] = np.resize(self._constants[state.initial], size)
         for buffer in self._model.buffers:
             if buffer.role == "constant":
                 self._lasting[buffer.name] = self._constants[buffer.name]
@@ -137,10 +137,10 @@ class Machine:
 
     def _end(self) -> None:
         """Copy the new contents of states, and keep the states."""
-        for one in self._model.states:
-            size = one.type.size
-            if one.next is not None:
-                self._at(one.name, 0, size)[:] = self._at(one.next.name, one.next.offset, size).copy()
+        for state in self._model.states:
+            size = state.type.size
+            if state.next is not None:
+                self._at(state.name, 0, size)[:] = self._at(state.next.name, state.next.offset, size).copy()
         for name in self._lasting:
             self._lasting[name] = self._at(name, 0, len(self._lasting[name])).copy()
 

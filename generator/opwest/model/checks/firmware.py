@@ -46,11 +46,11 @@ def report_checks(
                 expected=expected,
                 hint=nearest(symbol, functions),
             )
-        for one in owners:
-            found = one.c_functions.get(symbol)
+        for owner in owners:
+            found = owner.c_functions.get(symbol)
             if found is not None and not _is_check(found):
                 context.faults.error(
-                    f"{one.name}:{found.line}: function {symbol!r} is not the check of an operator",
+                    f"{owner.name}:{found.line}: function {symbol!r} is not the check of an operator",
                     at,
                     expected=expected,
                 )

@@ -118,11 +118,11 @@ class _Link:
         self.unread = files.unread_for(target.name if target else None)
         # A rejected file does not hide the members of archives that define the same symbols.
         self.extracted = self._closure(linkables)
-        accepted = self._closure([one for one in linkables if not one.rejected])
+        accepted = self._closure([linkable for linkable in linkables if not linkable.rejected])
         kept = {id(one) for one in (*self.extracted, *accepted)}
-        self.linked = [one for one in linkables if id(one) in kept]
-        for one in linkables:
-            one.examined.linked = id(one) in kept
+        self.linked = [linkable for linkable in linkables if id(linkable) in kept]
+        for linkable in linkables:
+            linkable.examined.linked = id(linkable) in kept
         self.all = [*self.linked, *files.sources]
         self.definitions = self._definitions(self.all)
 
@@ -179,11 +179,15 @@ class _Link:
     def _sources(self) -> tuple[SourceFile, ...]:
         """Return the sources and headers, with their operators that are static, and the effects that they may have."""
         static = {
-            PurePosixPath(normal(PurePosixPath(one.name))): tuple(sorted(one.item.static_functions & self.symbols))
-            for one in self.files.sources
-            if isinstance(one.item, CSource) and one.item.is_header
+            PurePosixPath(normal(PurePosixPath(source.name))): tuple(
+                sorted(source.item.static_functions & self.symbols)
+            )
+            for source in self.files.sources
+            if isinstance(source.item, CSource) and source.item.is_header
         }
-        permitted = {PurePosixPath(normal(PurePosixPath(one.name))): self._permits(one) for one in self.files.sources}
+        permitted = {
+            PurePosixPath(normal(PurePosixPath(source.name))): self._permits(source) for source in self.files.sources
+        }
         return tuple(
             replace(
                 copy,
@@ -206,7 +210,9 @@ class _Link:
 
     def _scope(self) -> set[str]:
         """Return the names of the outermost scope in C++ sources, without overloads of functions of a library."""
-        names = {name for one in self.files.sources if isinstance(one.item, CSource) for name in one.item.scope}
+        names = {
+            name for source in self.files.sources if isinstance(source.item, CSource) for name in source.item.scope
+        }
         machine = self.target.machine if self.target else ""
         return {
             name
@@ -218,16 +224,16 @@ class _Link:
 
     def _closure(self, linkables: list[Linkable]) -> list[Linkable]:
         """Return the loose files, and the archive members that the operators need."""
-        members = [one.item for one in linkables if isinstance(one.item, Member)]
+        members = [linkable.item for linkable in linkables if isinstance(linkable.item, Member)]
         roots = set(self.symbols)
         for source in self.files.sources:
             if isinstance(source.item, CSource):
                 roots |= set(source.item.calls)
-        for one in linkables:
-            if not one.archived and isinstance(one.item, Member):
-                roots |= set(one.item.undefined_strong)
+        for linkable in linkables:
+            if not linkable.archived and isinstance(linkable.item, Member):
+                roots |= set(linkable.item.undefined_strong)
         kept = {id(member) for member in needed_members(members, roots)}
-        return [one for one in linkables if not one.archived or id(one.item) in kept]
+        return [linkable for linkable in linkables if not linkable.archived or id(linkable.item) in kept]
 
     def _definitions(self, linked: Iterable[Linkable]) -> dict[str, list[Linkable]]:
         found: dict[str, list[Linkable]] = {}
@@ -250,39 +256,39 @@ class _Link:
             if not owners:
                 self._note_missing(operator)
                 continue
-            for one in owners:
-                if operator.symbol not in one.defined_functions:
+            for owner in owners:
+                if operator.symbol not in owner.defined_functions:
                     self.faults.error(
-                        f"symbol {operator.symbol!r} of operator {operator.name!r} is not a function in {one.name}",
+                        f"symbol {operator.symbol!r} of operator {operator.name!r} is not a function in {owner.name}",
                         _symbol_place(self.context, operator),
                         expected="a function",
                     )
-                elif reports_foreign(self.faults, operator, one):
+                elif reports_foreign(self.faults, operator, owner):
                     continue
-                elif operator.symbol in one.c_functions:  # a macro may define others: entry_points
+                elif operator.symbol in owner.c_functions:  # a macro may define others: entry_points
                     from opwest.model.checks.prototypes import check_prototype
 
-                    check_prototype(self.faults, operator, one.name, one.c_functions[operator.symbol])
+                    check_prototype(self.faults, operator, owner.name, owner.c_functions[operator.symbol])
             self._check_signature(operator, owners)
 
     def _check_signature(self, operator: Operator, owners: list[Linkable]) -> None:
         """Compare an operator with the debug information of the object that defines it, if any."""
-        for one in owners:
-            if isinstance(one.item, Member) and b".debug_info" in one.item.content:
+        for owner in owners:
+            if isinstance(owner.item, Member) and b".debug_info" in owner.item.content:
                 from opwest.model.checks.prototypes import check_debug_information
                 from opwest.objects.dwarf_signatures import signatures
 
-                if one.name not in self.signatures:
-                    self.signatures[one.name] = signatures(one.item)
-                known = self.signatures[one.name]
+                if owner.name not in self.signatures:
+                    self.signatures[owner.name] = signatures(owner.item)
+                known = self.signatures[owner.name]
                 if isinstance(known, dict) and operator.symbol in known:
                     single = len(self.files.targets) < 2
                     count = len(self.faults)
-                    check_debug_information(self.faults, operator, one.name, known[operator.symbol], single=single)
+                    check_debug_information(self.faults, operator, owner.name, known[operator.symbol], single=single)
                     if any(f.severity == "error" for f in list(self.faults)[count:]):
                         continue
-            if isinstance(one.item, Member) and operator.symbol in one.defined_functions:
-                self._check_convention(operator, one, one.item)
+            if isinstance(owner.item, Member) and operator.symbol in owner.defined_functions:
+                self._check_convention(operator, owner, owner.item)
 
     def _check_convention(self, operator: Operator, one: Linkable, item: Member) -> None:
         """Report a function that does not take its arguments as C does, as far as its instructions show it."""
@@ -332,7 +338,7 @@ class _Link:
 
     def _check_duplicates(self) -> None:
         for symbol, owners in self._definitions([*self.extracted, *self.files.sources]).items():
-            strong = [one for one in owners if _is_strong(one, symbol)]
+            strong = [owner for owner in owners if _is_strong(owner, symbol)]
             if symbol in CONTEXTS and all(isinstance(one.item, CSource) for one in strong):
                 continue  # TVM emits one per source; they are made weak
             if len(strong) > 1:
@@ -476,5 +482,7 @@ def needs_halide(files: Files) -> bool:
 
 def _linked(files: Files) -> list[Member | CSource]:
     """Return the sources and linked objects, without the archive members that no operator needs."""
-    objects = [one.item for linkables in files.targets.values() for one in linkables if one.examined.linked]
-    return [*objects, *(one.item for one in files.sources)]
+    objects = [
+        linkable.item for linkables in files.targets.values() for linkable in linkables if linkable.examined.linked
+    ]
+    return [*objects, *(source.item for source in files.sources)]

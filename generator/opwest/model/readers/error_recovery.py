@@ -36,6 +36,6 @@ def _faults_of(
     for fault in faults:  # checks that errors make meaningless are omitted
         own.add(fault)
     contexts = [replace(one, incomplete=incomplete) for one in contexts_of(manifest, folder, own)]
-    models = [resolve(one, inspect_objects(one), boards) for one in contexts]
+    models = [resolve(context, inspect_objects(context), boards) for context in contexts]
     check_variants(models, own)
     return dict.fromkeys(own)

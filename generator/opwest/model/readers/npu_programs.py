@@ -44,7 +44,7 @@ def _uses(
             continue
         entry = entries[step.index]
         owners = (entry, operators[step.operator.name], named[step.device])
-        where = next(one.value_location("program") for one in owners if "program" in one)
+        where = next(owner.value_location("program") for owner in owners if "program" in owner)
         used.add((step.device, step.program.content))
         yield step.device, step.program, regions_of(step.operator), _constant(step.operator), where
     for device in devices:

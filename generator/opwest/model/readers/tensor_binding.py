@@ -59,7 +59,9 @@ class TensorBinding:
         self.uncertain = named_by_unknown_operators(context, names)
         self.settled = check_roles(context)
         sections = (self.declared, *(context.section(key, self.run) for key in ("inputs", "outputs")))
-        parts = [(name, entry["view_of"]) for one in sections for name, entry in one.items() if "view_of" in entry]
+        parts = [
+            (name, entry["view_of"]) for section in sections for name, entry in section.items() if "view_of" in entry
+        ]
         for name, tensor in (*parts, *slice_names(context)):
             if name not in names.views:  # reported
                 self.settled.add(name)

@@ -76,8 +76,8 @@ def tvmgen(
         check_name("workspace pool", name, place, context.faults)
     groups = {
         "inputs": [one.name for one in inputs],
-        "outputs": [one.name for one in outputs],
-        "devices": [one.name for one in devices],
+        "outputs": [output.name for output in outputs],
+        "devices": [device.name for device in devices],
     }
     names = _names(context, entry, groups)
     return Tvmgen(module, names, pools, at)

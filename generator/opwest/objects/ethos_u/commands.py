@@ -236,7 +236,7 @@ def uses(operation: str, mode: int, registers: Registers) -> Iterator[MemoryAcce
 
 
 def _second_core(names: tuple[str, ...]) -> Iterator[str]:
-    return (one.replace("_", "1_", 1) for one in names if not one.endswith("REGION"))
+    return (name.replace("_", "1_", 1) for name in names if not name.endswith("REGION"))
 
 
 def _second_operand(registers: Registers) -> tuple[str, ...]:

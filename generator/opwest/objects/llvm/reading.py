@@ -75,7 +75,7 @@ def _plain(content: bytes) -> str:
 
 
 def _line(words: str) -> str:
-    lines = [one.strip() for one in words.splitlines() if one.strip()]
+    lines = [splitline.strip() for splitline in words.splitlines() if splitline.strip()]
     return lines[0][:300] if lines else "no reason given"
 
 

@@ -206,7 +206,9 @@ def _collected_stderr() -> Iterator[list[str]]:
         os.dup2(saved, 2)
         os.close(saved)
         with os.fdopen(reading, "rb") as stream:
-            lines += [one for one in stream.read().decode("utf-8", "replace").splitlines() if one.strip()]
+            lines += [
+                splitline for splitline in stream.read().decode("utf-8", "replace").splitlines() if splitline.strip()
+            ]
 
 
 def _refuse(module: Module, text: str, target: LlvmTarget, layout: str, renames: Mapping[str, str]) -> None:

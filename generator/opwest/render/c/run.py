@@ -82,9 +82,9 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
         has_status=any(row["has_status"] for row in steps),
         has_cache=any(row["kind"] == "cache" for row in steps),
         busy=model.checks.busy,
-        run_overlaps=[overlap_row(one) for one in overlaps] if is_inline(overlaps) else [],
+        run_overlaps=[overlap_row(overlap) for overlap in overlaps] if is_inline(overlaps) else [],
         overlap_table=[] if is_inline(overlaps) else table(tensor_memory(model), pool_memory(model, plan)),
-        open_overlaps=[overlap_row(one) for one in open_overlaps(model, plan)],
+        open_overlaps=[overlap_row(overlap) for overlap in open_overlaps(model, plan)],
         saves_outside=bool(model.states) and model.checks.buffers,
         state_size=saved_size(model),
     )
@@ -93,7 +93,7 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
 def overlap_row(subject: Subject) -> dict[str, Any]:
     """Return the row of the comparisons of one range."""
     memory = subject.memory
-    others = [_memory_row(one) for one in subject.others]
+    others = [_memory_row(other) for other in subject.others]
     return {"role": memory.role, "index": memory.index, **_memory_row(memory), "others": others}
 
 

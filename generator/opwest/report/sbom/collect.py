@@ -174,7 +174,7 @@ class _Bill:
         """Return the document. Its namespace contains a hash of its content, so equal inputs give equal documents."""
         name = self.project.resolve().name or "application"
         own = tuple(sorted(self.elements.own_licences))
-        externals = tuple(one.document for one in builds)
+        externals = tuple(build.document for build in builds)
         parts = (tuple(self.packages), tuple(self.images), tuple(self.relationships), externals, own)
         draft = Document(name, "", created, CREATOR, *parts)
         digest = hashlib.sha256(spdx_json(draft).encode()).hexdigest()[:32]
@@ -211,7 +211,7 @@ class _Bill:
         folder = Path(model.manifest).parent
         inputs = [
             self.elements.file(folder / name, f"inputs/{model.name}/{name}", model.licence)
-            for name in sorted({name for one in self._with_variants(model) for name, _ in one.inputs_read})
+            for name in sorted({name for variant in self._with_variants(model) for name, _ in variant.inputs_read})
         ]
         files = []
         for name in names:
@@ -272,9 +272,9 @@ class _Bill:
 
     def _origins(self, model: Model) -> Iterator[tuple[str, tuple[str, str]]]:
         """Yield the linked objects of a model and its variants: their path, target and origin."""
-        for one in self._with_variants(model):
-            root = "" if one.variant is None else f"variants/{one.variant.name}/"
-            for build in one.builds:
+        for variant in self._with_variants(model):
+            root = "" if variant.variant is None else f"variants/{variant.variant.name}/"
+            for build in variant.builds:
                 target = "any" if build.target is None else build.target.name
                 for linked in build.objects:
                     yield f"{root}objects/{target}/{linked.path}", (target, linked.origin)
@@ -293,7 +293,7 @@ class _Bill:
             for external in model.externals:
                 if external.provider not in known:
                     comments[external.provider] = "provider of external symbols"
-            functions = sorted({name for one in variants for build in one.builds for name in build.soft_float})
+            functions = sorted({name for variant in variants for build in variant.builds for name in build.soft_float})
             if functions:
                 comments["compiler-runtime"] = f"the compiler's library (libgcc or compiler-rt): {', '.join(functions)}"
             for name, comment in comments.items():

@@ -156,7 +156,9 @@ class Elements:
 
     def note(self, expression: str) -> None:
         """Record the licences of an expression that are not those of SPDX's list."""
-        self.own_licences.update(one for one in identifiers(expression) if one.startswith("LicenseRef-"))
+        self.own_licences.update(
+            identifier for identifier in identifiers(expression) if identifier.startswith("LicenseRef-")
+        )
 
     def _declared(self, content: bytes) -> str | None:
         """Return the expression of a file's tag; an unknown licence becomes a LicenseRef-."""

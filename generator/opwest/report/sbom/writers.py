@@ -26,16 +26,17 @@ def spdx_json(document: Document) -> str:
         "creationInfo": {"created": document.created, "creators": [document.creator]},
         "externalDocumentRefs": [
             {
-                "externalDocumentId": one.id,
-                "spdxDocument": one.namespace,
-                "checksum": {"algorithm": "SHA1", "checksumValue": one.sha1},
+                "externalDocumentId": external.id,
+                "spdxDocument": external.namespace,
+                "checksum": {"algorithm": "SHA1", "checksumValue": external.sha1},
             }
-            for one in document.externals
+            for external in document.externals
         ],
         "packages": [package_value(one) for one in document.packages],
         "files": [file_value(one) for one in files],
         "hasExtractedLicensingInfos": [
-            {"licenseId": one, "extractedText": one, "name": one} for one in document.own_licences
+            {"licenseId": own_licence, "extractedText": own_licence, "name": own_licence}
+            for own_licence in document.own_licences
         ],
         "relationships": [relationship_value(one) for one in (*document.relationships, *contained)],
     }
@@ -61,7 +62,7 @@ def package_value(package: Package) -> dict[str, Any]:
     }
     if package.files:
         value["packageVerificationCode"] = {"packageVerificationCodeValue": package.verification_code}
-        found = {one for file in package.files if file.declared for one in identifiers(file.declared)}
+        found = {identifier for file in package.files if file.declared for identifier in identifiers(file.declared)}
         value["licenseInfoFromFiles"] = sorted(found) or [NOASSERTION]
     if package.sha256 is not None:
         value["checksums"] = [{"algorithm": "SHA256", "checksumValue": package.sha256}]

@@ -60,7 +60,7 @@ def convolution(operation: Convolution, extensions: Sequence[str]) -> Call | Non
         "arm_convolve_wrapper",
         "cmsis_nn_conv_params",
         "",
-        max(sizes.convolution(data.dtype, shape, operation.window, one) for one in extensions),
+        max(sizes.convolution(data.dtype, shape, operation.window, extension) for extension in extensions),
     )
 
 
@@ -85,7 +85,7 @@ def depthwise(operation: Depthwise, extensions: Sequence[str]) -> Call | None:
         "arm_depthwise_conv_wrapper",
         "cmsis_nn_dw_conv_params",
         f"{results // data.shape[3]}, ",
-        max(sizes.depthwise(data.dtype, data.shape, results, operation.window, one) for one in extensions),
+        max(sizes.depthwise(data.dtype, data.shape, results, operation.window, extension) for extension in extensions),
         ("arm_transpose_s8",) if "mve" in extensions and data.dtype == "int8" else (),
     )
 
@@ -249,7 +249,7 @@ def elementwise(operation: Elementwise, extensions: Sequence[str]) -> Call | Non
     if isinstance(function, AddQuantised) and not function.subtract:
         numbers = function.numbers
         multipliers = (*numbers.multipliers, numbers.result)
-        if any(not MIN_SHIFT <= one.shift <= 0 for one in multipliers):
+        if any(not MIN_SHIFT <= multiplier.shift <= 0 for multiplier in multipliers):
             return None
         one, other = (f"{-z}, {_scale(m)}" for z, m in zip(numbers.zeros, numbers.multipliers, strict=True))
         called, places = f"arm_elementwise_add_s8(a, b, {one}, {other}, {numbers.left_shift},", numbers.result
@@ -291,7 +291,7 @@ def pool(operation: Pool, extensions: Sequence[str]) -> Call | None:
         return None
     (n, height, width, depth), called = data.shape, _FUNCTIONS[operation.kind]
     is_average = operation.kind == "average"
-    size = max(sizes.average_pool(depth, one) for one in extensions) if is_average else 0
+    size = max(sizes.average_pool(depth, extension) for extension in extensions) if is_average else 0
     buffer = Buffer(size, f"arm_avgpool_s8_get_buffer_size({window.result[1]}, {depth})")
     lines = Lines()
     lines.add(

@@ -68,13 +68,13 @@ def sum_of(function: AddQuantised) -> Loop | None:
         sign * scaled((codes - zero) << given.left_shift, by.fixed, by.shift, Rounding.TWICE)
         for sign, zero, by in zip(signs, given.zeros, given.multipliers, strict=True)
     ]
-    most = sum(int(np.abs(one).max()) for one in values)
+    most = sum(int(np.abs(value).max()) for value in values)
     scaling = scaling_of(Requantisation((given.result,), Rounding.TWICE, given.zero, given.low, given.high), [most])
     if scaling is None or epilogue_of(scaling).is_mixed:
         return None
     shifted = next((i for i, by in enumerate(given.multipliers) if by == HALF and signs[i] == 1), None)
     kinds: list[int | None] = [None, None]
-    doubled = [2 * one for one in values]
+    doubled = [2 * value for value in values]
     if shifted is not None:
         # 2 * ((a - zero) << left_shift) / 2: the part of the zero point is in the other table.
         kinds[shifted] = given.left_shift
@@ -175,7 +175,7 @@ class _Sums(_Loop):
 
     def __init__(self, first: int | None, second: int | None, ending: Epilogue) -> None:
         self.shifts, self.ending = (first, second), ending
-        kinds = "_".join("table" if one is None else f"shift{one}" for one in self.shifts)
+        kinds = "_".join("table" if shift is None else f"shift{shift}" for shift in self.shifts)
         self.name = f"sum_{kinds}_{ending.name}"
 
     def definition(self) -> str:

@@ -128,7 +128,7 @@ def stream_of(
         [_padded(one, len(padded)) for one in (scaling.multipliers, scaling.addends, shifts_of(scaling))], axis=1
     )
     parts = [first, packed.reshape(groups, -1), *([ends.reshape(groups, -1)] if has_ends else [])]
-    return np.concatenate([(one & 0xFFFFFFFF).astype(np.uint32) for one in parts], axis=1).view(np.int32).reshape(-1)
+    return np.concatenate([(part & 0xFFFFFFFF).astype(np.uint32) for part in parts], axis=1).view(np.int32).reshape(-1)
 
 
 def _padded(values: Any, length: int) -> Any:

@@ -28,7 +28,7 @@ REGISTERS = (*(f"r{number}" for number in range(13)), "lr")
 
 def naked(name: str, parameters: Sequence[str], lines: Sequence[str], result: str = "void") -> str:
     """Return the definition of a static function. `parameters` are declarations, `lines` are assembly."""
-    listed = ",\n\t".join(UNUSED + one for one in parameters)
+    listed = ",\n\t".join(UNUSED + parameter for parameter in parameters)
     text = "".join(f'\n\t\t"{line}\\n"' for line in lines)
     return f"static MLA_NAKED {result} {name}(\n\t{listed})\n{{\n\t__asm__ volatile({text});\n}}\n"
 
@@ -104,7 +104,7 @@ def numbers_of(scaling: Scaling | None, bias: Any, channels: int) -> Any:
         return start.astype(np.int32).reshape(channels, 1)
     start = start * 2 if scaling.is_doubled else start
     columns = [start, scaling.multipliers, scaling.addends, scaling.shifts]
-    return np.stack([np.asarray(one, np.int64) for one in columns], 1).astype(np.int32)
+    return np.stack([np.asarray(column, np.int64) for column in columns], 1).astype(np.int32)
 
 
 def load_words(registers: Sequence[str], pointer: str) -> str:
@@ -118,9 +118,9 @@ def _copy() -> str:
     """Return the function that copies bytes: memory has any alignment."""
     lines = ["push {r4-r9}", "subs r2, r2, #32", "blo 2f", "1:"]
     registers = ("r3", "r4", "r5", "r6", "r7", "r8", "r9", "r12")
-    lines += [f"ldr {one}, [r1, #{4 * place}]" for place, one in enumerate(registers) if place]
+    lines += [f"ldr {register}, [r1, #{4 * place}]" for place, register in enumerate(registers) if place]
     lines.append("ldr r3, [r1], #32")
-    lines += [f"str {one}, [r0, #{4 * place}]" for place, one in enumerate(registers) if place]
+    lines += [f"str {register}, [r0, #{4 * place}]" for place, register in enumerate(registers) if place]
     lines += ["str r3, [r0], #32", "subs r2, r2, #32", "bhs 1b"]
     lines += ["2:", "adds r2, r2, #28", "bmi 4f", "3:", "ldr r3, [r1], #4", "str r3, [r0], #4"]
     lines += ["subs r2, r2, #4", "bpl 3b", "4:", "adds r2, r2, #4", "beq 6f"]

@@ -82,7 +82,7 @@ class Tile:
         lines = []
         low, *numbers = free[:4]
         for c in range(self.channels):
-            lines += [f"ldr {one}, [r1, #{16 * c + 4 * place}]" for place, one in enumerate(numbers, 1)]
+            lines += [f"ldr {number}, [r1, #{16 * c + 4 * place}]" for place, number in enumerate(numbers, 1)]
             for row in sums:
                 # The register of the bias is that of the low word of the product.
                 lines += [f"ldr {low}, [r1, #{16 * c}]", *self.end.lines(row[c], [low, *numbers], low)]

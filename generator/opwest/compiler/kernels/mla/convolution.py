@@ -143,7 +143,7 @@ def render(operation: Convolution) -> Call | None:
         words.append(stream(layer.weights[chosen], numbers, some, steps, rows, way))
         parts.append((first, some, len(words[-1])))
     # The ends of the parts: their lengths are not those of other layers of the same shape.
-    ends = (np.cumsum([len(one) for one in words]) + len(words)).astype(np.int32)
+    ends = (np.cumsum([len(word) for word in words]) + len(words)).astype(np.int32)
     counts = [some for some in (rows, layer.rows % rows) if some]
     tiles = [Tile(some, wide, unrolled, rows, layer.end, way) for some in counts for _, wide, _ in parts]
     name, packing = pack(rows, way)
@@ -153,7 +153,7 @@ def render(operation: Convolution) -> Call | None:
     if not layer.is_plain and windows.scratch:
         scratch.append(Parameter("edge", "int8", "scratch", elements=windows.scratch))
     small = [windows.small(rows, way)[1]] if not layer.is_plain and windows.is_small else []
-    definitions = (NAKED, packing, *small, *dict.fromkeys(one.text() for one in tiles))
+    definitions = (NAKED, packing, *small, *dict.fromkeys(tile.text() for tile in tiles))
     return call_of(operation, layer, np.concatenate([ends, *words]), text, scratch, rows, definitions)
 
 

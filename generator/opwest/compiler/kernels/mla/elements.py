@@ -151,7 +151,10 @@ def render_elements(operation: Elementwise) -> Call | None:
     """Return the call; None: other functions, dtypes or shapes."""
     values = [*operation.inputs, *operation.results]
     function = operation.function
-    if any(one.dtype != "int8" or one.shape != values[-1].shape for one in values) or values[-1].size < MIN_ELEMENTS:
+    if (
+        any(value.dtype != "int8" or value.shape != values[-1].shape for value in values)
+        or values[-1].size < MIN_ELEMENTS
+    ):
         return None
     if isinstance(function, AddQuantised):
         return _sum(operation, function)
@@ -192,12 +195,12 @@ def sum_loop(function: AddQuantised) -> SumLoop | None:
     ]
     if function.subtract:
         tables[1] = -tables[1]
-    bound = sum(int(np.abs(one).max()) for one in tables)
+    bound = sum(int(np.abs(table).max()) for table in tables)
     scaling = _scaling(numbers.result, numbers.zero, numbers.low, numbers.high, bound)
     if scaling is None:
         return None
     # The product with the multiplier is that of twice the sum.
-    wide = [(2 * one).astype(np.int32) for one in tables]
+    wide = [(2 * table).astype(np.int32) for table in tables]
     end = epilogue_of(scaling)
     name = f"mla_sum_{end.name}"
     loads = ["ldrb {x}, [r0], #1", "ldrb {z}, [r1], #1", "ldr {x}, [r4, {x}, lsl #2]", "ldr {z}, [r5, {z}, lsl #2]"]

@@ -133,8 +133,8 @@ def pack(layout: int, way: str) -> tuple[str, str]:
     step = 4 * layout
 
     def stored(*registers: int) -> list[str]:
-        lines = [f"add r{one}, r{one}, #{OFFSET}" for one in registers] if is_known else []
-        return lines + [f"str r{one}, [r0], #{step}" for one in registers]
+        lines = [f"add r{register}, r{register}, #{OFFSET}" for register in registers] if is_known else []
+        return lines + [f"str r{register}, [r0], #{step}" for register in registers]
 
     lines = ["push {r4-r10, lr}", "subs r2, r2, #8", "blo 2f", "1:"]
     lines += [f"ldrsb r{3 + place}, [r1, #{place}]" for place in range(1, 8)]

@@ -301,11 +301,11 @@ def render_long_sums(operation: Convolution) -> Call | None:
     channels = len(weights)
     bias = folded(weights, operation.bias, 0, "int16")
     bias = np.zeros(channels, np.int64) if bias is None else bias
-    places = np.asarray([15 - one.shift for one in finish.multipliers], np.int32)
+    places = np.asarray([15 - multiplier.shift for multiplier in finish.multipliers], np.int32)
     flat = weights.reshape(channels, -1)
     if places.min() < MIN_PLACES or np.abs(bias).max() >= 1 << 46 or flat.shape[1] >= 1 << 20:
         return None
-    fixed = np.asarray([one.fixed for one in finish.multipliers], np.int64)
+    fixed = np.asarray([multiplier.fixed for multiplier in finish.multipliers], np.int64)
     reduced = np.where(fixed < 0x7FFF0000, (fixed + (1 << 15)) >> 16, 0x7FFF)
     scalars = [np.broadcast_to(one, channels) for one in (reduced, places)]
     name, text = _function(flat.shape[1], channels)

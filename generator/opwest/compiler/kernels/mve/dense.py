@@ -52,7 +52,7 @@ def _packed(weights: Any, bias: Any, ending: Epilogue, item: int) -> Any:
         parts.append(chosen.reshape(len(chosen), -1, 16 // item).transpose(1, 0, 2).reshape(-1))
         for first in range(2):
             places = [start + first + 2 * one for one in range(4)]
-            parts.append(ending.group(bias, [one if one < results else -1 for one in places]))
+            parts.append(ending.group(bias, [place if place < results else -1 for place in places]))
     return np.concatenate(parts).view(np.int32)
 
 

@@ -71,7 +71,7 @@ def loop_of(function: AddQuantised | Product, dtype: str) -> Loop:
         scalings = [function.numbers.multiplier]
         turn.product(function)
     kinds = ("same", "left", "right")
-    words = [kinds[(one.shift > 0) - (one.shift < 0)] for one in scalings]
+    words = [kinds[(scaling.shift > 0) - (scaling.shift < 0)] for scaling in scalings]
     words += ["positive"] if given.low >= given.zero else []
     name = "_".join([f"mve_{base}{8 * ITEMS[dtype]}", *words])
     numbers = np.asarray([given.low, given.high, *turn.numbers], np.int32)

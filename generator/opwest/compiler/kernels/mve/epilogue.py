@@ -89,7 +89,7 @@ class Assembly:
             lines.add(("__asm__ volatile(" if number == 0 else "\t\t ") + f'"{text}"')
         body = str(lines)[:-1] + ");\n"
         # The instructions read the parameters from their registers.
-        listed = ", ".join(f"{one} __attribute__((unused))" for one in parameters)
+        listed = ", ".join(f"{parameter} __attribute__((unused))" for parameter in parameters)
         return f"/* {comment} */\nMVE_NAKED void {name}({listed})\n{{\n{body}}}\n"
 
 
@@ -124,7 +124,7 @@ class Epilogue:
         """Return the bytes of some channels: biases, shifts to the left, multipliers, shifts; a place of -1 pads."""
 
         def chosen(values: Any, dtype: str) -> Any:
-            return np.asarray([values[one] if one >= 0 else 0 for one in places], dtype).view(np.int8)
+            return np.asarray([values[place] if place >= 0 else 0 for place in places], dtype).view(np.int8)
 
         parts = [chosen(bias, "int32")]
         if self.has_left:

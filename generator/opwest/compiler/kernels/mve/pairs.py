@@ -75,7 +75,7 @@ def packed(weights: Any, bias: Any, ending: Epilogue, fill: int, item: int) -> A
     wide[:, :length] = weights
     parts = [ending.numbers(fill).view(np.int8)]
     for places in groups(channels):
-        chosen = np.stack([wide[one] if one >= 0 else np.zeros_like(wide[0]) for one in places])
+        chosen = np.stack([wide[place] if place >= 0 else np.zeros_like(wide[0]) for place in places])
         parts += [chosen.reshape(4, -1, 16 // item).transpose(1, 0, 2).reshape(-1), ending.group(bias, places)]
     return np.concatenate(parts).view(np.int32)
 

@@ -48,7 +48,7 @@ def _interval(expression: tuple[Any, ...], seen: dict[int, Interval | None]) -> 
     name, *operands = expression
     if name == "?:":
         operands = operands[1:]
-    bounds = [interval(one, seen) for one in operands]
+    bounds = [interval(operand, seen) for operand in operands]
     if name in ("<", "<=", ">", ">=", "==", "!=", "&&", "||", "!"):
         return 0, 1
     known = [b for b in bounds if b is not None]
@@ -167,7 +167,7 @@ class Grid:
     def _values(self, expression: tuple[Any, ...]) -> Any:
         np = self.np
         name, *operands = expression
-        found = [self.values(one) for one in operands]
+        found = [self.values(operand) for operand in operands]
         if any(one is None for one in found):
             return None
         a, b = found[0], found[-1]

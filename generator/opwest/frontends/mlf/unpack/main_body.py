@@ -217,7 +217,7 @@ class _Reader:
             return
         if name not in self.operators:
             raise NotUnpackedError(f"main calls '{name}', which has no C source")
-        places = tuple(self.place(one) for one in args)
+        places = tuple(self.place(arg) for arg in args)
         for place in places:
             if place.name in self.freed and place.kind == "allocated":
                 raise NotUnpackedError(f"main passes '{place.name}' after it is freed")

@@ -158,8 +158,8 @@ class Source:
         """Return whether a declaration in a function is of a variable that keeps its value between calls."""
         words = {self.word(n) for n in node.children if n.type in ("storage_class_specifier", "type_qualifier")}
         declarators = node.children_by_field_name("declarator")
-        stars = any(stars_of(one)[1] for one in declarators)
-        function = all(_is_function(one) for one in declarators)
+        stars = any(stars_of(declarator)[1] for declarator in declarators)
+        function = all(_is_function(declarator) for declarator in declarators)
         return bool(words & {"static", "extern"}) and not function and ("const" not in words or stars)
 
     def declaration(self, name: str) -> Definition | None:
@@ -248,14 +248,14 @@ def _states(sources: Iterable[Source]) -> Iterator[tuple[str, str]]:
     pending, callers = [], dict[str, set[str]]()
     for source in sources:
         for name, definitions in source.definitions.items():
-            for one in definitions:
-                for called in one.names:
+            for definition in definitions:
+                for called in definition.names:
                     callers.setdefault(called, set()).add(name)
-                used = sorted(one.names & variables)
+                used = sorted(definition.names & variables)
                 if used:
                     pending.append((name, f"'{name}' uses the variable '{used[0]}' of file scope"))
-                elif one.kept is not None:
-                    pending.append((name, f"'{name}' {one.kept}"))
+                elif definition.kept is not None:
+                    pending.append((name, f"'{name}' {definition.kept}"))
     seen = set()
     while pending:
         name, reason = pending.pop()
@@ -339,9 +339,9 @@ def offset_edits(operator: Operator, source: Source, moved: Mapping[int, Mapping
     """Return the edits of offsets in pools; `moved` has new offsets by parameter and old offset."""
     base = start_of(operator, source)
     return [
-        Edit(base + one.start, base + one.end, str(moved[one.parameter][one.offset]))
-        for one in operator.literals
-        if moved[one.parameter][one.offset] != one.offset
+        Edit(base + literal.start, base + literal.end, str(moved[literal.parameter][literal.offset]))
+        for literal in operator.literals
+        if moved[literal.parameter][literal.offset] != literal.offset
     ]
 
 

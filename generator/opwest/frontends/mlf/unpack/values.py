@@ -324,7 +324,7 @@ class Values(ABC):
         function = plain(field(node, "function"))
         name = self.tree.word(function) if function.type == "identifier" else ""
         arguments = real_children(field(node, "arguments"))
-        values = [self.value(one) for one in arguments]
+        values = [self.value(argument) for argument in arguments]
         if name == "TVMBackendAllocWorkspace":
             return Pointer(Base(name, "local"), 0, 0)
         function_known = self.trees.functions.get(name) if name not in self.env else None
