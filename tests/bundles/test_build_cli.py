@@ -80,7 +80,7 @@ WRONG = {
     ],
     "DIGITS AT --llext --unsigned --key k -o x --public-key p --model-version 1.2": [
         "--public-key requires --verify",
-        "--llext excludes --slot: LLEXT places the image",
+        "--slot cannot be used with --llext: LLEXT places the image",
         "--unsigned excludes --key",
         "--model-version: invalid version '1.2'",
     ],
@@ -126,7 +126,7 @@ def test_a_slot_that_is_too_small(tmp_path, capsys):
 def test_options_without_effect_on_a_bundle(tmp_path, capsys):
     path = tmp_path / "x.bundle"
     path.write_bytes(pack(CONTENT))
-    assert errors(capsys, path) == ["a bundle is given: nothing to do"]
+    assert errors(capsys, path) == [f"no action for {path.name!r}"]
     assert errors(capsys, path, *split("--verify --slot 0 --steps -o y")) == [
         *(f"--{name} has no effect with --verify" for name in ("output", "slot", "steps")),
         "--verify requires --public-key",

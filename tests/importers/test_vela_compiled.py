@@ -73,9 +73,9 @@ def test_vela_gets_the_options_and_its_file_is_imported(fake):
     [
         # The last one is for a file that is compiled, the others find none.
         (("--npu", "ethos-u55-100"), ["error: --npu: unknown NPU 'ethos-u55-100'"]),
-        (("--npu", "ethos-u55-128", "--compare", "2"), ["error: --compare with --npu"]),
-        (("--npu", "ethos-u55-128", "--with", "cmsis-nn"), ["error: --with with --npu"]),
-        (("--npu", "ethos-u55-128", "--kernels", "cmsis-nn"), ["error: --kernels cmsis-nn with --npu"]),
+        (("--npu", "ethos-u55-128", "--compare", "2"), ["error: --compare cannot be used with --npu"]),
+        (("--npu", "ethos-u55-128", "--with", "cmsis-nn"), ["error: --with cannot be used with --npu"]),
+        (("--npu", "ethos-u55-128", "--kernels", "cmsis-nn"), ["error: --kernels cmsis-nn cannot be used with --npu"]),
         (("--memory-mode", "Sram_Only"), ["error: --memory-mode without --npu"]),
         (
             ("--npu", "ethos-u55-128"),

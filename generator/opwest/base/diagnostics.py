@@ -81,7 +81,7 @@ def _escape(code: int) -> str:
 
 
 def readable(text: str) -> str:
-    """Return a text without control characters and without the middle of words of more than 1,000 characters."""
+    """Strip control characters; shorten words over 1,000 characters."""
     shortened = re.sub(r"\S{1001,}", lambda word: f"{word[0][:400]}…{word[0][-200:]}", text)
     return printable(shortened, keep="\n\t")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The existing file that a path of a missing file probably means."""
+"""Suggest an existing path for a missing one."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ _SHORTEST, _MAX_LENGTH = 0.1, 2.0
 _MAX_JOB_LENGTH = 20
 """The longest job, in multiples of the timeout."""
 _RESTARTS = 8
-"""How often an upload may begin again, or a question be repeated: the board restarted, or another host interfered."""
+"""Maximum retries after a restart of the board or a conflict with another host."""
 _LOSSES = 8
-"""How often a connection may be lost without a usable response in between."""
+"""Maximum losses of the connection without a valid response in between."""
 _AROUND_PART = 80
 """What a job has besides a part of a tensor, more than a part of a file, bytes."""
 LARGER_HINT = "use a larger partition, or fewer golden vectors: --vectors N"

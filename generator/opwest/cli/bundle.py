@@ -64,7 +64,7 @@ def _sign(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Add signatures to a bundle."""
     at = Location(str(options.file))
     if not options.key and options.output is None:
-        faults.error("a bundle is given: nothing to do", at, expected="--verify, or --key KEY -o FILE")
+        faults.error(f"no action for {options.file.name!r}", at, expected="--verify, --install, or --key KEY -o FILE")
     elif not options.key:
         faults.error("no key is given", at, expected="--key FILE.pem")
     elif options.output is None:
@@ -113,7 +113,7 @@ def _make(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if options.slot is None and not options.llext:
         faults.error("no slot is given", expected="--slot ADDRESS[:SIZE], --slot PARTITION --build DIR, or --llext")
     if options.slot is not None and options.llext:
-        faults.error("--llext excludes --slot: LLEXT places the image")
+        faults.error("--slot cannot be used with --llext: LLEXT places the image")
     if not options.key and not options.unsigned:
         faults.error(
             "no key is given: firmware refuses a bundle without a signature",

@@ -88,9 +88,9 @@ def import_for_npu(options: argparse.Namespace, faults: Diagnostics) -> Result:
     given = _settings(options, faults)
     for name, option in models.options_of(options.kind).items():
         if not option.with_npu and getattr(given, name) != getattr(defaults, name):
-            faults.error(f"{models.flag_of(name, option)} with --npu", expected="one of them")
+            faults.error(f"{models.flag_of(name, option)} cannot be used with --npu")
     if options.kernels not in vela.KERNELS:
-        faults.error(f"--kernels {options.kernels} with --npu", expected=" or ".join(vela.KERNELS))
+        faults.error(f"--kernels {options.kernels} cannot be used with --npu", expected=" or ".join(vela.KERNELS))
     return _import_vela(options, faults, options.npu)
 
 
@@ -138,11 +138,18 @@ def _operators(given: list[str], faults: Diagnostics) -> list[tuple[str, str]]:
     return found
 
 
+def counts_text(operators: int, steps: int, constant_bytes: int) -> str:
+    """Return the counts of an import in words."""
+    counted = [(operators, "operator"), (steps, "step"), (constant_bytes, "byte")]
+    words = [f"{count} {word}{'' if count == 1 else 's'}" for count, word in counted]
+    return f"{', '.join(words)} of constants"
+
+
 def _trained(done: models.Imported, model: str) -> str:
     """Return the summary of one signature."""
     folder = done.folder if len(done.models) == 1 else done.folder / model
     manifest = folder / "manifest.yaml"
-    counts = f"{done.operators} operators, {done.steps} steps, {done.constant_bytes} bytes of constants"
+    counts = counts_text(done.operators, done.steps, done.constant_bytes)
     shown = f"{manifest}: {counts}" if len(done.models) == 1 else str(manifest)
     return f"{shown}\nnext: opwest generate {manifest} -o app"
 
@@ -164,11 +171,8 @@ def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
     for warning in done.warnings:
         faults.warning(warning, place)
     manifest = done.folder / "manifest.yaml"
-    counted = "1 step" if done.steps == 1 else f"{done.steps} steps"
-    words = (
-        f"{manifest}: {done.operators} operators, {counted}, {done.constant_bytes} bytes of constants\n"
-        f"next: opwest generate {manifest} -o app"
-    )
+    counts = counts_text(done.operators, done.steps, done.constant_bytes)
+    words = f"{manifest}: {counts}\nnext: opwest generate {manifest} -o app"
     if done.header is not None and options.compat is None:
         words += f"\nfor an application that includes {done.header}: import with --compat tvmgen"
     return Result(words, {**dataclasses.asdict(done), "folder": str(done.folder)})

@@ -25,7 +25,7 @@ class Sync:
     device: str
     steps: tuple[int, ...]
     leave: int = 0
-    """The wait ends when at most so many launched steps have not ended."""
+    """Wait until at most this many launched steps are pending."""
 
 
 class Queues:

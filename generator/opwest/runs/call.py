@@ -137,7 +137,7 @@ def _scalar(name: str, text: str, argument: Mapping[str, Any], faults: Diagnosti
                 raise OverflowError
             return struct.pack("<d", number)
         except (ValueError, OverflowError):
-            faults.error(f"argument {name!r} is {text!r}", expected=expected)
+            faults.error(f"invalid value {text!r} of argument {name!r}", expected=expected)
             return zero
     bits = 8 * int(DTYPES[dtype].size)
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype.startswith("int") else (0, (1 << bits) - 1)
@@ -149,7 +149,9 @@ def _scalar(name: str, text: str, argument: Mapping[str, Any], faults: Diagnosti
         value = low - 1
     if not low <= value <= high:
         what = " (its bits)" if "float" in dtype else ""
-        faults.error(f"argument {name!r} is {text!r}", expected=f"an integer from {low} to {high}: {dtype}{what}")
+        faults.error(
+            f"invalid value {text!r} of argument {name!r}", expected=f"an integer from {low} to {high}: {dtype}{what}"
+        )
         return zero
     return struct.pack("<Q", value & (1 << 64) - 1)
 

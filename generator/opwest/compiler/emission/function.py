@@ -196,7 +196,7 @@ class Variant:
 
 
 VARIANTS: dict[type, list[Variant]] = {}
-"""Importing `emit` fills it."""
+"""Filled by importing `compiler/kernels/`."""
 _CALLS: WeakKeyDictionary[Operation, dict[tuple[Render, bool], Call | None]] = WeakKeyDictionary()
 """The calls of the operations in use."""
 

@@ -199,7 +199,7 @@ LSTM = {
 _LIMITS = "-32768, 32767"
 
 
-class _Writer:
+class _LstmFunction:
     """The function of a layer in the making."""
 
     def __init__(self, operation: IntegerMemory) -> None:
@@ -391,7 +391,7 @@ class _Writer:
 @emits(IntegerMemory)
 def lstm(operation: IntegerMemory) -> Call:
     """Return the call."""
-    writer = _Writer(operation)
+    writer = _LstmFunction(operation)
     size, lines, kind = writer.size, writer.lines, writer.kind
     with lines.loop("n", size.batch), lines.loop("t", size.steps):
         lines.add(f"const {kind} *x = data + {size.row(size.length)};", f"{kind} *h = last + n * {size.units};")

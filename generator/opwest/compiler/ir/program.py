@@ -34,7 +34,7 @@ class Value:
     offset: int = 0
     """The first element of a view, in elements of its root."""
     pitch: int = 0
-    """The elements of the root from one row of a view, its last dimension, to the next; 0: rows follow each other."""
+    """Row stride of a view in its root, in elements; 0: contiguous."""
     next: Value | None = None
     """The value that becomes the content of a state after a run."""
 
@@ -45,7 +45,7 @@ class Value:
 
     @property
     def row(self) -> int:
-        """The elements from one row, the last dimension, to the next."""
+        """Row stride in elements."""
         return self.pitch or (self.shape[-1] if self.shape else 1)
 
     @property

@@ -161,7 +161,7 @@ def _spread(one: Region, channels: int, row: int) -> Region | None:
 
 
 class Needs:
-    """What the fastest variants of operations need on a class of processors."""
+    """The memory that the fastest variants require on a class of processors."""
 
     def __init__(self, processor: str = "", table: Table | None = None) -> None:
         """Without a table, the portable variants are meant, and a copy is never cheaper."""

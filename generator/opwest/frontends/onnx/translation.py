@@ -135,7 +135,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What follows an operator and is part of it."""
+    """The operators fused into this one."""
 
     item: Item
     """The result after the activation."""
@@ -384,7 +384,7 @@ class Translation:
         self.settle(end, tensor, order)
 
     def settle(self, end: Epilogue, tensor: Tensor, order: Order | None = None) -> None:
-        """Set where the result of an operator and of what follows it is stored."""
+        """Set the storage of the result of a fused operator."""
         order = identity(end.item.rank) if order is None else order
         self.done.update(end.absorbed)
         if end.target is None:

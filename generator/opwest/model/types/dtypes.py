@@ -333,7 +333,7 @@ class TensorType:
     dtype: DType
     shape: tuple[int, ...]
     pitch: int = 0
-    """The elements from one row, the last dimension, to the next in memory; 0: rows follow each other."""
+    """Row stride in elements; 0: contiguous."""
 
     @property
     def elements(self) -> int:

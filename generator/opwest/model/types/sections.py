@@ -13,7 +13,7 @@ from opwest.objects.facts import SOURCE_SUFFIXES, is_cpp
 STRUCT_DEVICE = "const struct device *"
 STRUCT_LAUNCH = "const struct opwest_launch *"
 Switching = Literal["free", "load", "exclusive"]
-"""What another program costs: nothing, a load with an empty queue, a load while no other model has the device open."""
+"""The cost of a program switch: none, a load with an empty queue, a load while no other model has the device open."""
 Power = Literal["run", "open"]
 """When run-time power management holds a device active: during ownership, or while the model is open."""
 FOREVER = -1

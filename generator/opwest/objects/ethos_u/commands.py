@@ -167,7 +167,7 @@ COMMANDS = {npu: dict(_table(npu)) for npu in (U55, U65)}
 
 
 def fault_of(word: int, data: int, command: Command) -> str | None:
-    """Return what is wrong with the values of a command, or None."""
+    """Return the error for invalid values of a command, or None."""
     parameter = word >> 16
     if parameter & ~command.bits or (command.values is not None and parameter not in command.values):
         return f"the parameter {parameter:#x} of {command.name} is invalid"
@@ -225,7 +225,7 @@ def needed(operation: str, mode: int, registers: Registers) -> tuple[str, ...]:
 
 
 def uses(operation: str, mode: int, registers: Registers) -> Iterator[MemoryAccess]:
-    """Yield the accesses of an operation whose needed registers are set."""
+    """Yield the accesses of an operation whose registers are all set."""
     if operation == "DMA_START":
         for what, name, writes in (("source", "SRC", False), ("destination", "DST", True)):
             region, begin = registers[f"DMA0_{name}_REGION"], registers[f"DMA0_{name}"]
@@ -280,7 +280,7 @@ def _input_bytes(registers: Registers, name: str) -> int:
 
 
 def _before_kernel(registers: Registers, width: int, height: int) -> tuple[int, int]:
-    """Return the least width and height of the input of windows with these results."""
+    """Return the minimum width and height of the input of windows with these results."""
     stride = registers["KERNEL_STRIDE"]
     across = 1 + (stride & 1 | stride >> 5 & 2)
     down = 1 + (stride >> 1 & 1 | stride >> 8 & 2)

@@ -136,7 +136,7 @@ class Examined:
     """What a payload contains."""
 
     npu: Npu | None
-    """The NPU that it was made for; None if a fault says why it is unknown."""
+    """The target NPU; None if it is unknown, which is reported."""
     operations: Mapping[str, int]
     """The number of operations of the NPU by name (CONV, DMA_START, ...); empty for Ethos-U85."""
     uses: Sequence[MemoryAccess]

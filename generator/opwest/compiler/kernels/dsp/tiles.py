@@ -32,7 +32,7 @@ class Epilogue:
     is_doubled: bool
     is_signed: bool
     is_mixed: bool
-    """Whether some channels of a signed layer have no shift."""
+    """Whether some channels of a signed layer have shift 0."""
     low: int
     high: int
     bits: int = 8
@@ -42,7 +42,7 @@ class Epilogue:
 
     @property
     def is_full(self) -> bool:
-        """Whether results have the whole range of their type."""
+        """Whether the clamp limits are those of the type."""
         return (self.low, self.high) == (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
 
     @property

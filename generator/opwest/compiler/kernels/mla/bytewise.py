@@ -132,7 +132,7 @@ def render(operation: Convolution) -> Call | None:
     is_copied = not layer.is_plain or (layer.channels <= layer.length and rows < layer.rows)
     if is_copied:
         scratch.append(Parameter("rows", "int8", "scratch", elements=rows * layer.length))
-    writer = _Writer(layer, rows, parts, tiles)
+    writer = _BytewiseFunction(layer, rows, parts, tiles)
     if layer.is_plain:
         writer.plain(lines, is_copied)
     else:
@@ -152,8 +152,8 @@ def _stream(weights: Any, numbers: Any, channels: int) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class _Writer:
-    """Writes the body of a function."""
+class _BytewiseFunction:
+    """The body of a convolution with one multiplication for each product."""
 
     layer: Layer
     rows: int

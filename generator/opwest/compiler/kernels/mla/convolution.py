@@ -147,7 +147,7 @@ def render(operation: Convolution) -> Call | None:
     counts = [some for some in (rows, layer.rows % rows) if some]
     tiles = [Tile(some, wide, unrolled, rows, layer.end, way) for some in counts for _, wide, _ in parts]
     name, packing = pack(rows, way)
-    text = _Writer(layer, rows, steps, parts, unrolled, name, way).text()
+    text = _PairedFunction(layer, rows, steps, parts, unrolled, name, way).text()
     scratch = [Parameter("words", "int32", "scratch", elements=rows * steps)]
     windows = layer.windows
     if not layer.is_plain and windows.scratch:
@@ -222,8 +222,8 @@ def parts_of(channels: int, rows: int) -> list[tuple[int, int, int]]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Writer:
-    """Writes the body of a function."""
+class _PairedFunction:
+    """The body of a convolution with two products for each multiplication."""
 
     layer: Layer
     rows: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two products in one multiplication: both operands hold two neighbours of a sum in lanes of 16 bits.
+"""SWAR: one MUL computes two products. Both operands hold two neighbours of a sum in lanes of 16 bits.
 
     (x0 + (x1 << 16)) * (w1 + (w0 << 16)) = x0 * w1 + ((x0 * w0 + x1 * w1) << 16)     modulo 2**32
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function of assembly: rows of scratch memory times packed weights, 4 channels by 2 rows at a time.
+"""Assembly for a GEMM tile of 2 rows by 4 channels: rows of scratch memory times packed weights.
 
 All 8 even registers are sums; a step of 16 products for each of them is 14 instructions. Odd registers hold pointers.
 """
