@@ -22,7 +22,7 @@ STEPS = (10.0, 60.0)
 """Recorded seconds of the first runs of a mutant: most are killed in these."""
 STARTING = 120.0
 """Seconds that a run takes in addition: its start, and the modules of its tests."""
-MOST_TESTS = 2000
+MAX_TESTS = 2000
 """Tests of one run, of which a process collects the files."""
 KILLED, TIMEOUT, SURVIVED, NOT_REACHED = "killed", "timeout", "survived", "not reached"
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
@@ -150,7 +150,7 @@ class Trials:
         for test in tests:
             needed = self.reached.needed_by(test) - made
             seconds = sum(self.reached.seconds[one] for one in needed)
-            if total + seconds <= most and len(part) < MOST_TESTS:
+            if total + seconds <= most and len(part) < MAX_TESTS:
                 part[test] = None
                 made |= needed
                 total += seconds

@@ -22,7 +22,7 @@ FREE, LOADS, EXCLUSIVE = range(3)
 SLICE_MS = 10
 """The longest wait that nothing can end early: for an owner, and for a driver without wake()."""
 FOREVER = -1
-MOST_CALLS = 1000
+MAX_CALLS = 1000
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Oracle:
         self.calls.append(token)
         self.history.append(token)
         self.running.append(self.is_running)
-        assert len(self.history) < MOST_CALLS, "the run does not end"
+        assert len(self.history) < MAX_CALLS, "the run does not end"
         code = self._injected(token.partition(":")[0]) if self.faulty else 0
         if self.position == self.cancel_at:
             self._cancel()

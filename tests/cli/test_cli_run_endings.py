@@ -130,7 +130,7 @@ def test_output_is_bounded(fail, app, tmp_path, monkeypatch):
     program = "import os\nfor fd in (1, 2):\n    for _ in range(300):\n        os.write(fd, b'x' * 100000)\n"
     ending = run_program([sys.executable, "-c", program], tmp_path / "absent", None)
     assert ending.code == 0 and 0 < len(ending.errors) <= 1 << 16
-    monkeypatch.setattr("opwest.runs.host.LARGEST_OUTPUT", 1 << 20)
+    monkeypatch.setattr("opwest.runs.host.MAX_OUTPUT", 1 << 20)
     monkeypatch.setattr(processes, "MAX_OUTPUT", 1 << 20)
     (app / "src" / "main.c").write_text('#include <stdio.h>\nint main(void)\n{\n\tfor (;;) {\n\t\tputs("x");\n\t}\n}\n')
     assert "the application printed more than 1 MiB" in fail("run", app, "--host", "--json").out

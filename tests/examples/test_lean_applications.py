@@ -16,7 +16,7 @@ from requirements_support import need
 
 ROOT = Path(__file__).resolve().parents[2]
 STUBS = ROOT / "tests" / "compile" / "zephyr_stubs"
-MOST_FILES = {"digits": 75, "readme": 45, "two_npus": 105}
+MAX_FILES = {"digits": 75, "readme": 45, "two_npus": 105}
 FEATURES = {
     "readme": {"core", "sources"},
     "digits": {"core", "vectors"},
@@ -55,7 +55,7 @@ def files_in(app):
 
 def test_number_of_files_and_files_of_the_runtime(application):
     name, app = application
-    assert len(files_in(app)) <= MOST_FILES[name], "\n".join(files_in(app))
+    assert len(files_in(app)) <= MAX_FILES[name], "\n".join(files_in(app))
     assert files_in(app / "modules" / "opwest") == files_of(FEATURES[name])
 
 

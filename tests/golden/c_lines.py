@@ -16,7 +16,7 @@ _UNFINISHED = re.compile(r"(?:[^=!<>]=|\|\||&&|[-+?(])$")
 _MACRO = re.compile(r"(#define [A-Z][A-Z0-9_]*_)[A-Z]+(?:_[0-9])? [^\\]*$")
 _ATTRIBUTE = re.compile(r"\tOPWEST_ALIGNED\(\w+\) \\")
 _MEMBER_COMMENT = re.compile(r"\t+/\*\*.*\*/")
-_LONGEST_COMMENT = 160
+_MAX_COMMENT = 160
 _CONDITION = re.compile(r"\s*(?:if|for|while) \(.*\{$")
 
 
@@ -71,7 +71,7 @@ def _groups(lines: list[str]) -> Iterator[str]:
         if line.strip() in ("/**", "/*") or (line.strip().startswith("/**") and "*/" not in line):
             end = next(index for index in range(at, len(lines)) if "*/" in lines[index])
             whole = [line, *(text.strip().removeprefix("*") for text in lines[at:end]), lines[end].strip()]
-            if sum(map(len, whole)) < _LONGEST_COMMENT:
+            if sum(map(len, whole)) < _MAX_COMMENT:
                 group, at = whole, end + 1
         elif match := _MACRO.match(line):
             while at < len(lines) and _MACRO.match(lines[at]) and lines[at].startswith(match[1]):

@@ -37,7 +37,7 @@ LLVM: Mapping[str, str] = {"conventions": "x86-64"}
 """The projects of the tree `llvm`, with a target each."""
 TREES = (*PROJECTS, "llvm")
 
-_LARGEST_HEX = 256
+_MAX_HEX = 256
 _NOTE_ROW = re.compile(r'(?:^\t\.ascii ".*"\n)+', re.MULTILINE)
 _NOTE_WIDTH = 72
 
@@ -131,7 +131,7 @@ class Comparison:
         if name.endswith("_metadata.o"):
             return {f"{name}.ll": File(owner, "text", _without_hashes(content.decode(), self.hashes))}
         if name.endswith((".bin", ".o")):
-            is_short = len(content) <= _LARGEST_HEX
+            is_short = len(content) <= _MAX_HEX
             return {name: File(owner, *(("hex", content.hex(" ", 8)) if is_short else ("sha256", digest(content))))}
         if name.endswith("/note.S"):
             text, note = _split_note(content.decode())

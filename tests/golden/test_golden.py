@@ -15,7 +15,7 @@ from golden_support import GOLDEN, copy_project, emitted
 from golden_trees import compared
 from opwest.base.diagnostics import Diagnostics
 
-_LONGEST_DIFF = 200
+_MAX_DIFF = 200
 
 
 def differences(stored, actual):
@@ -33,9 +33,7 @@ def _diff(name, stored, actual):
         f"{file.text}\n({file.form}, owner: {file.owner})\n".splitlines(keepends=True) for file in (stored, actual)
     ]
     lines = list(difflib.unified_diff(*texts, f"expected/{name}", f"actual/{name}"))
-    return "".join(
-        lines[:_LONGEST_DIFF] + [f"… {len(lines) - _LONGEST_DIFF} lines more"] * (len(lines) > _LONGEST_DIFF)
-    )
+    return "".join(lines[:_MAX_DIFF] + [f"… {len(lines) - _MAX_DIFF} lines more"] * (len(lines) > _MAX_DIFF))
 
 
 def test_emitted_tree_is_the_expected_one(tree, request):

@@ -24,9 +24,9 @@ from opwest.imports.convert import import_model
 
 READ = sized(400, 10_000)
 IMPORTED = sized(60, 1_000)
-MOST_SECONDS = 5.0
+MAX_SECONDS = 5.0
 """Of one file, processor time."""
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Of memory that a file adds to the process."""
 
 
@@ -54,7 +54,7 @@ def little_memory():
     with open("/proc/self/statm") as stream:  # noqa: PTH123
         used = int(stream.read().split()[0]) * resource.getpagesize()
     before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (used + MOST_BYTES, before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (used + MAX_BYTES, before[1]))
     try:
         yield
     finally:
@@ -79,7 +79,7 @@ def attempts(name, stage, originals, count, source, attempt, record):
             error.add_note(f"{name}, {stage}, file {number}: {content.hex()}")
             raise
         longest = max(longest, time.process_time() - start)
-        assert longest < MOST_SECONDS, f"file {number}"
+        assert longest < MAX_SECONDS, f"file {number}"
     assert 0 < accepted < count
     mebibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     record("damaged", [name, stage, count, accepted, count - accepted, f"{longest:.2f}", mebibytes])

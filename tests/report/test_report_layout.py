@@ -90,12 +90,12 @@ def test_results_in_place_of_arguments() -> None:
 
 
 def test_pool_with_more_buffers_than_are_drawn() -> None:
-    count = memory_map.MOST_BUFFERS + 25
+    count = memory_map.MAX_BUFFERS + 25
     large = buffer("large", 5000, 0, 0, 3)
     many = [buffer(f"b{i}", 8, 5000 + 8 * i, i % 4, i % 4) for i in range(count)]
     found = model([*many, large], [step(i, "op") for i in range(4)])
     laid = memory_map.lay_out(found, found.pools[0])
-    assert len(laid.buffers) == memory_map.MOST_BUFFERS
+    assert len(laid.buffers) == memory_map.MAX_BUFFERS
     assert len(laid.others) == 26
     assert "large" in {one.name for one, _ in laid.buffers}
     row = map_row(found, found.pools[0])
@@ -107,9 +107,9 @@ def test_long_model_has_few_bars_of_live_bytes() -> None:
     steps = 10_000
     found = model([buffer(f"b{i}", 8 + i % 3, 0, i, i) for i in range(steps)], [step(i, "op") for i in range(steps)])
     laid = memory_map.lay_out(found, found.pools[0])
-    assert len(laid.live) <= memory_map.MOST_LIVE
+    assert len(laid.live) <= memory_map.MAX_LIVE
     assert max(r.height for r in laid.live) == pytest.approx(1)
-    assert len(laid.times) <= memory_map.MOST_TICKS
+    assert len(laid.times) <= memory_map.MAX_TICKS
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 320, 1023, 1024, 16_000, 1 << 20, (1 << 31) - 1])
@@ -124,7 +124,7 @@ def test_size_ticks_are_round_and_spaced(size) -> None:
 @pytest.mark.parametrize("steps", [1, 2, 16, 17, 100, 999, 10_000, 123_456])
 def test_step_ticks_are_centred(steps) -> None:
     ticks = memory_map.step_ticks(steps)
-    assert 1 <= len(ticks) <= memory_map.MOST_TICKS
+    assert 1 <= len(ticks) <= memory_map.MAX_TICKS
     assert [round(tick.at * steps - 0.5) for tick in ticks] == [int(tick.label.replace(",", "")) for tick in ticks]
 
 
@@ -187,7 +187,7 @@ def test_long_schedules_are_drawn_in_bins() -> None:
     waits = [data.Wait("npu", i + 2, (i,)) for i in range(0, count - 2, 7)]
     laid = timeline.lay_out(model([], steps, waits))
     assert laid.binned == 17
-    assert len(laid.bars) <= 2 * timeline.MOST_BARS
+    assert len(laid.bars) <= 2 * timeline.MAX_BARS
     assert not laid.marks
     assert max(bar.end for bar in laid.bars) == count
 

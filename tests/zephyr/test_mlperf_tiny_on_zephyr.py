@@ -132,7 +132,7 @@ def test_keyword_model_is_within_its_limits(workspace, tmp_path, monkeypatch):
     steps = sum(one.instructions for _, one in found.steps)
     assert 0.99 * found.whole.instructions < steps <= found.whole.instructions
     key, peer = (board, name, int8_models.SPEED), int8_models.PEERS[board, name]
-    assert 1_000_000 < found.whole.instructions <= int8_models.MOST_INSTRUCTIONS[key]
-    assert found.whole.instructions < found.whole.cycles <= int8_models.MOST_CYCLES[key]
+    assert 1_000_000 < found.whole.instructions <= int8_models.MAX_INSTRUCTIONS[key]
+    assert found.whole.instructions < found.whole.cycles <= int8_models.MAX_CYCLES[key]
     assert found.flash <= peer.flash
-    assert found.ram <= peer.ram * int8_models.MOST_RAM
+    assert found.ram <= peer.ram * int8_models.MAX_RAM

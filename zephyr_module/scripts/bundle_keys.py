@@ -18,7 +18,7 @@ from pathlib import Path
 PREFIX = bytes.fromhex("302a300506032b6570032100")
 """The DER encoding of SubjectPublicKeyInfo with Ed25519 (1.3.101.112), before the 32 bytes of the key."""
 KEY_BYTES = 32
-MOST_KEYS = 255
+MAX_KEYS = 255
 EXPECTED = "a PEM file with Ed25519 public keys (-----BEGIN PUBLIC KEY-----)"
 HINT = "write the public key of a pair with: openssl pkey -in private.pem -pubout -out public.pem"
 _BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
@@ -107,8 +107,8 @@ def main() -> int:
         if key in values[:index]:
             print(f"{name}: error: duplicate key {key.hex()}", file=sys.stderr)
             failed = True
-    if len(keys) > MOST_KEYS:
-        print(f"error: found {len(keys)} keys\n  expected: {MOST_KEYS} or less", file=sys.stderr)
+    if len(keys) > MAX_KEYS:
+        print(f"error: found {len(keys)} keys\n  expected: {MAX_KEYS} or less", file=sys.stderr)
         failed = True
     if failed:
         return 1

@@ -10,7 +10,7 @@
 #include <opwest/port.h>
 
 /* Bytes, for a cache whose line size is neither configured nor in the devicetree. */
-#define LARGEST_LINE 128U
+#define MAX_LINE 128U
 
 bool opwest_port_device_is_ready(const struct device *dev)
 {
@@ -46,7 +46,7 @@ uint32_t opwest_port_cache_line(void)
 #if defined(CONFIG_DCACHE) && defined(CONFIG_CACHE_MANAGEMENT)
 	const uint32_t line = (uint32_t)sys_cache_data_line_size_get();
 
-	return line != 0U ? line : LARGEST_LINE;
+	return line != 0U ? line : MAX_LINE;
 #else
 	return 0U; /* CONFIG_DCACHE_LINE_SIZE is also set for processors without a cache */
 #endif

@@ -8,7 +8,7 @@
 #include <opwest/port_sync.h>
 
 /* The longest wait, which 32-bit ticks can count too. */
-#define LONGEST_WAIT_US ((int64_t)1 << 28)
+#define MAX_WAIT_US ((int64_t)1 << 28)
 
 /*
  * The kernel adds a tick to a relative time-out, so that a latency of two ticks would take three.
@@ -23,7 +23,7 @@ static k_timeout_t timeout_until(int64_t deadline_us)
 #ifdef CONFIG_TIMEOUT_64BIT
 	return K_TIMEOUT_ABS_US(deadline_us);
 #else
-	return K_USEC(MIN(left, LONGEST_WAIT_US));
+	return K_USEC(MIN(left, MAX_WAIT_US));
 #endif
 }
 

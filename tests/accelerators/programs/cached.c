@@ -18,7 +18,7 @@
 #include "cached.h"
 
 #define PAGE 4096U
-#define MOST_REGIONS 16
+#define MAX_REGIONS 16
 
 struct region {
 	/* The CPU's view; the pages before and after it belong to neighbours. */
@@ -29,7 +29,7 @@ struct region {
 	uint32_t size, room, line;
 };
 
-static struct region regions[MOST_REGIONS];
+static struct region regions[MAX_REGIONS];
 static uint32_t region_count;
 static uint64_t random_state = 1;
 static unsigned int left_out, violations;
@@ -63,7 +63,7 @@ uint8_t *cached_region(uint32_t size, uint32_t line)
 	struct region *const region = &regions[region_count++];
 	const uint32_t room = (size + PAGE - 1U) / PAGE * PAGE + 2U * PAGE;
 
-	if (region_count > MOST_REGIONS) {
+	if (region_count > MAX_REGIONS) {
 		abort();
 	}
 	*region = (struct region){page(room), page(room), page(room), calloc(room, sizeof(bool)),
@@ -258,7 +258,7 @@ bool cached_equal(uint8_t *at, const uint8_t *good, uint32_t size)
 /* ---- devices ---- */
 
 struct job {
-	struct span spans[MOST_SPANS];
+	struct span spans[MAX_SPANS];
 	uint32_t step, count;
 	bool started;
 };
@@ -367,7 +367,7 @@ int32_t cached_step(uint32_t step, bool launched, const struct span *spans, uint
 {
 	struct job job = {.step = step, .count = count};
 
-	if (count > MOST_SPANS) {
+	if (count > MAX_SPANS) {
 		abort();
 	}
 	memcpy(job.spans, spans, count * sizeof(spans[0]));

@@ -22,7 +22,7 @@ struct span {
 	enum use use;
 };
 
-#define MOST_SPANS 8
+#define MAX_SPANS 8
 
 /* Called by every operator. */
 int32_t cached_step(uint32_t step, bool launched, const struct span *spans, uint32_t count,

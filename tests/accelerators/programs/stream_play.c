@@ -18,7 +18,7 @@
 
 #include "stream_play.h"
 
-#define MOST_PARTS 8
+#define MAX_PARTS 8
 #define QUEUE      256
 
 /* How the drivers behave: set before a model is opened. */
@@ -45,7 +45,7 @@ static struct {
 } counts;
 
 struct job {
-	struct part parts[MOST_PARTS];
+	struct part parts[MAX_PARTS];
 	struct opwest_launch launch;
 	uint32_t count;
 	uint32_t step;
@@ -299,7 +299,7 @@ int32_t stream_launch(uint32_t step, const struct part *parts, uint32_t count,
 		}
 		pthread_cond_wait(&own->changed, &own->lock);
 	}
-	if (count > MOST_PARTS || own->put - own->ended >= (depth > 0U ? depth : QUEUE)) {
+	if (count > MAX_PARTS || own->put - own->ended >= (depth > 0U ? depth : QUEUE)) {
 		abort(); /* too many launches */
 	}
 	check_slot(own, launch, depth);

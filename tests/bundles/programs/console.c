@@ -10,17 +10,17 @@
 #include "given.h"
 #include "simulated.h"
 
-#define MOST_FILES    512
-#define MOST_SESSIONS 3
-#define MOST_KEYS     3
+#define MAX_FILES    512
+#define MAX_SESSIONS 3
+#define MAX_KEYS     3
 
 static struct {
 	char name[40];
 	struct file file;
-} files[MOST_FILES];
+} files[MAX_FILES];
 static int file_count;
 static struct opwest_bundles bundles;
-static struct opwest_bundle_key keys[MOST_KEYS];
+static struct opwest_bundle_key keys[MAX_KEYS];
 static struct device handles[] = {{.name = "a"}, {.name = "b"}, {.name = "c"}, {.name = "d"}};
 static struct opwest_bundle_device devices[4];
 static char device_words[8][16];
@@ -30,8 +30,8 @@ static uint32_t failures_logged;
 /* After a cut of the power, until the next start. */
 static bool is_off;
 static struct opwest_bundles_config config;
-static struct opwest_session sessions[MOST_SESSIONS];
-static uint8_t *session_memory[MOST_SESSIONS];
+static struct opwest_session sessions[MAX_SESSIONS];
+static uint8_t *session_memory[MAX_SESSIONS];
 static struct opwest_bundle_pool own_pool = {.name = "fast"};
 static bool uses_own_pool;
 
@@ -326,10 +326,10 @@ static void session_command(char **words, struct opwest_session *session)
 /* All slots and records. */
 static void copy_storage(bool saves)
 {
-	static uint8_t memory[MOST_SLOTS][SLOT_SIZE];
+	static uint8_t memory[MAX_SLOTS][SLOT_SIZE];
 	static struct simulated saved;
 
-	for (uint8_t i = 0U; i < MOST_SLOTS; i++) {
+	for (uint8_t i = 0U; i < MAX_SLOTS; i++) {
 		uint8_t *const slot = simulated_memory(i);
 
 		memcpy(saves ? memory[i] : slot, saves ? slot : memory[i], SLOT_SIZE);
@@ -351,7 +351,7 @@ static bool surroundings_command(char **words)
 	} else if (IS("key")) {
 		(void)bytes_of(words[2], keys[first].bytes);
 		config.key_count = (uint8_t)(first + 1U);
-	} else if (IS("file") && file_count < MOST_FILES) {
+	} else if (IS("file") && file_count < MAX_FILES) {
 		files[file_count].file = read_file(words[2]);
 		(void)snprintf(files[file_count++].name, sizeof(files[0].name), "%s", words[1]);
 	} else if (IS("flip")) {

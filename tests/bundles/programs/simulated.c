@@ -108,7 +108,7 @@ static int synchronise(const struct opwest_bundle_storage *storage, uint8_t slot
 
 static int load(const struct opwest_bundle_storage *storage, uint16_t id, void *data, uint32_t size)
 {
-	REQUIRE(storage == &simulated_storage && id < MOST_RECORDS);
+	REQUIRE(storage == &simulated_storage && id < MAX_RECORDS);
 	if (simulated.load_code != 0) {
 		return simulated.load_code;
 	}
@@ -122,7 +122,7 @@ static int load(const struct opwest_bundle_storage *storage, uint16_t id, void *
 static int store(const struct opwest_bundle_storage *storage, uint16_t id, const void *data,
 		 uint32_t size)
 {
-	REQUIRE(storage == &simulated_storage && id < MOST_RECORDS && size <= 64U);
+	REQUIRE(storage == &simulated_storage && id < MAX_RECORDS && size <= 64U);
 	simulated.operations++;
 	simulated.stores++;
 	if (is_disturbed(BEFORE) || is_disturbed(INSIDE)) {
@@ -173,10 +173,10 @@ void simulated_open(uint8_t count, uint32_t write_size, uint8_t erased)
 {
 	static bool is_mapped;
 
-	REQUIRE(count <= MOST_SLOTS);
+	REQUIRE(count <= MAX_SLOTS);
 	memset(&simulated, 0, sizeof(simulated));
 	simulated_storage.slot_count = count;
-	for (uint8_t i = 0U; i < MOST_SLOTS; i++) {
+	for (uint8_t i = 0U; i < MAX_SLOTS; i++) {
 		uint8_t *const memory = simulated_memory(i);
 
 		if (!is_mapped) {

@@ -12,11 +12,11 @@
 
 #include <opwest/bundles.h>
 
-#define MOST_SLOTS   3U
+#define MAX_SLOTS   3U
 #define SLOT_SIZE    0x4000U
 #define SLOT_BASE    0x10000000U
 #define SLOT_STRIDE  0x100000U
-#define MOST_RECORDS 16U
+#define MAX_RECORDS 16U
 
 enum when {
 	BEFORE = 0,
@@ -45,14 +45,14 @@ struct simulated {
 	int link_code;
 	/* The offset of the descriptor of images of OPWEST_BUNDLE_LLEXT in the file. */
 	uint32_t descriptor_offset;
-	int32_t links[MOST_SLOTS];
+	int32_t links[MAX_SLOTS];
 	/* Where the power is cut. */
 	jmp_buf cut;
-	struct opwest_bundle_slot slots[MOST_SLOTS];
+	struct opwest_bundle_slot slots[MAX_SLOTS];
 	struct {
 		uint8_t data[64];
 		uint32_t size;
-	} records[MOST_RECORDS];
+	} records[MAX_RECORDS];
 };
 
 extern struct simulated simulated;

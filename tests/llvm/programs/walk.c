@@ -17,9 +17,9 @@
 
 #include "details.h"
 
-#define MOST_ARGS 16U
+#define MAX_ARGS 16U
 
-static _Alignas(128) uint8_t arena[MOST_ARGS][SLOT];
+static _Alignas(128) uint8_t arena[MAX_ARGS][SLOT];
 
 /* Programs have to be merged. */
 static struct seen programs;
@@ -164,7 +164,7 @@ static struct opwest_value scalar(uint8_t dtype, unsigned int round)
 static void call(const struct opwest_registry *registry, const struct opwest_operator *operator,
 		 const struct opwest_call_device *device, unsigned int round)
 {
-	struct opwest_value args[MOST_ARGS];
+	struct opwest_value args[MAX_ARGS];
 
 	for (uint16_t i = 0; i < operator->arg_count; i++) {
 		const struct opwest_tensor *const tensor = &operator->args[i];

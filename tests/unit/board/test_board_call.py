@@ -89,7 +89,11 @@ def test_scalars_are_entries_of_the_table(prepare):
         ("ad", None, ["model 'twice' has no operator 'ad'"]),
         ("add", None, ["missing argument 'x': int16 [500]", "--arg x=FILE.npy"]),
         ("add x=@x.npy", None, ["missing argument 'k': int16"]),
-        ("add x=@x.npy k=40000", None, ["invalid value '40000' of argument 'k'", "an integer from -32768 to 32767: int16"]),
+        (
+            "add x=@x.npy k=40000",
+            None,
+            ["invalid value '40000' of argument 'k'", "an integer from -32768 to 32767: int16"],
+        ),
         ("add x=@x.npy k=x", None, ["invalid value 'x' of argument 'k'"]),
         ("add x=@absent.npy k=1", None, ["argument 'x': cannot read"]),
         ("add x=@other.npy k=1", None, ["contains float32 [2], 8 bytes", "int16 [500], 1000 bytes"]),

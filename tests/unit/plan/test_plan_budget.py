@@ -238,7 +238,7 @@ def test_requested_planner_is_used(monkeypatch):
 
 
 def test_too_many_blocks_are_left_to_greedy(monkeypatch):
-    limit = sized(300, exact_search.MOST_BLOCKS)  # the time of the search is quadratic
+    limit = sized(300, exact_search.MAX_BLOCKS)  # the time of the search is quadratic
     monkeypatch.setattr(exact_search, "MAX_BLOCKS", limit)
     blocks = [Block(f"b{i}", 1, 1, 0, 0) for i in range(limit + 1)]
     assert pack(blocks, 10**6, 10) == Outcome(None, False, 0)

@@ -12,7 +12,7 @@
 #define CLASS         (sizeof(void *) == 8U ? 2U : 1U)
 #define DATA          (OPWEST_ABI_BIG_ENDIAN ? 2U : 1U)
 /* Sections with a larger alignment would waste memory of the loader. */
-#define MOST_ALIGN    65536U
+#define MAX_ALIGN    65536U
 /* The bytes that a relocation changes: instructions and words. */
 #define RELOCATED     4U
 
@@ -95,7 +95,7 @@ static bool is_section(struct file *file, const elf_shdr_t *section)
 		return damaged(file, "a section outside of the image");
 	}
 	if (is_loaded(section) &&
-	    (section->sh_addralign == 0U || section->sh_addralign > MOST_ALIGN ||
+	    (section->sh_addralign == 0U || section->sh_addralign > MAX_ALIGN ||
 	     (section->sh_addralign & (section->sh_addralign - 1U)) != 0U ||
 	     section->sh_offset % section->sh_addralign != 0U)) {
 		return damaged(file, "a misaligned section");

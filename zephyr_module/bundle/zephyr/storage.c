@@ -22,7 +22,7 @@
 LOG_MODULE_DECLARE(opwest, CONFIG_OPWEST_LOG_LEVEL);
 
 /* The largest record, bytes. */
-#define MOST_BYTES 64U
+#define MAX_BYTES 64U
 
 /*
  * A record is stored in two NVS entries in turn: the one that is not the newest is replaced. NVS
@@ -32,7 +32,7 @@ LOG_MODULE_DECLARE(opwest, CONFIG_OPWEST_LOG_LEVEL);
 struct entry {
 	uint32_t sequence;
 	uint32_t crc;
-	uint8_t data[MOST_BYTES];
+	uint8_t data[MAX_BYTES];
 };
 
 #define COPIES 2U
@@ -184,7 +184,7 @@ static int find(struct nvs_fs *nvs, uint16_t id, uint32_t size, struct entry *ne
 
 static bool is_valid(uint16_t id, uint32_t size)
 {
-	return size <= MOST_BYTES && id < UINT16_MAX / COPIES;
+	return size <= MAX_BYTES && id < UINT16_MAX / COPIES;
 }
 
 static int load(const struct opwest_bundle_storage *storage, uint16_t id, void *data,

@@ -9,7 +9,7 @@
 #define CLEAR 0xa5
 
 /* More activations than any case leaves. */
-#define MOST_ACTIVATIONS 8
+#define MAX_ACTIVATIONS 8
 
 static struct opwest_port_thread other;
 
@@ -137,7 +137,7 @@ static void settle(const struct device *dev)
 		opwest_conformance.reset(dev);
 	}
 	(void)opwest_accelerator_close(dev);
-	for (int i = 0; i < MOST_ACTIVATIONS && conformance_deactivate(dev) == 0; i++) {
+	for (int i = 0; i < MAX_ACTIVATIONS && conformance_deactivate(dev) == 0; i++) {
 	}
 }
 

@@ -28,7 +28,7 @@ RANGES = {
     "most": INT8,
 }
 DEFAULTS = {"id": 0, "multiplier": 1, "shift": 0, "input_zero": 0, "output_zero": 0, "least": -128, "most": 127}
-MOST_KERNELS = 256
+MAX_KERNELS = 256
 HEADER = struct.Struct("<4sHHII")
 KERNEL = struct.Struct("<HBBibbbbI")
 
@@ -52,8 +52,8 @@ def kernel_bytes(kind: str, settings: Mapping[str, int]) -> bytes:
 
 def make_program(kernels: Sequence[tuple[str, Mapping[str, int]]]) -> bytes:
     """Return a program of kernels, each its kind and its keys."""
-    if not 1 <= len(kernels) <= MOST_KERNELS:
-        raise ValueError(f"{len(kernels)} kernels, expected 1 to {MOST_KERNELS}")
+    if not 1 <= len(kernels) <= MAX_KERNELS:
+        raise ValueError(f"{len(kernels)} kernels, expected 1 to {MAX_KERNELS}")
     ids = [settings.get("id", 0) for _, settings in kernels]
     twice = sorted({number for number in ids if ids.count(number) > 1})
     if twice:

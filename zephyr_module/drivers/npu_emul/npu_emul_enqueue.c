@@ -6,10 +6,10 @@
 #include "npu_emul_internal.h"
 
 /* More products than this, each below 2^15, could overflow a sum of 32 bits. */
-#define MOST_TAPS 65535U
+#define MAX_TAPS 65535U
 
 /* The largest size of a tensor: that of a signed 32-bit index. */
-#define MOST_BYTES INT32_MAX
+#define MAX_BYTES INT32_MAX
 
 static bool overlaps(const int8_t *a, uint32_t a_size, const int8_t *b, uint32_t b_size)
 {
@@ -32,7 +32,7 @@ static uint32_t volume(uint32_t a, uint32_t b, uint32_t c)
 {
 	const uint64_t area = (uint64_t)a * b;
 
-	return c == 0 || area > MOST_BYTES || area * c > MOST_BYTES ? 0 : (uint32_t)(area * c);
+	return c == 0 || area > MAX_BYTES || area * c > MAX_BYTES ? 0 : (uint32_t)(area * c);
 }
 
 static int check_matrix(struct opwest_npu_emul_job *job)
@@ -42,7 +42,7 @@ static int check_matrix(struct opwest_npu_emul_job *job)
 		volume(shape->kernel_height, shape->kernel_width, shape->channels_in);
 
 	if (job->x == NULL || job->w == NULL || job->y == NULL || shape->stride == 0 ||
-	    taps == 0 || taps > MOST_TAPS) {
+	    taps == 0 || taps > MAX_TAPS) {
 		return -EINVAL;
 	}
 	job->x_size = volume(shape->height, shape->width, shape->channels_in);
@@ -64,7 +64,7 @@ static int check_elements(const struct opwest_npu_emul_job *job)
 	const uint32_t count = job->y_size;
 
 	if (job->x == NULL || job->w == NULL || job->y == NULL || count == 0 ||
-	    count > MOST_BYTES ||
+	    count > MAX_BYTES ||
 	    (job->y != job->x && overlaps(job->y, count, job->x, count)) ||
 	    (job->y != job->w && overlaps(job->y, count, job->w, count))) {
 		return -EINVAL;

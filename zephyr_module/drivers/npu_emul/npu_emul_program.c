@@ -22,10 +22,10 @@
 #define HEADER_SIZE  16U
 #define KERNEL_SIZE  16U
 #define VERSION      1U
-#define MOST_KERNELS 256U
+#define MAX_KERNELS 256U
 
 /* With this limit no sum overflows 64 bits: |sum| < 2^32, times 2^31, plus 2^46 to round. */
-#define MOST_SHIFT 47U
+#define MAX_SHIFT 47U
 
 static uint16_t u16_at(const uint8_t *bytes)
 {
@@ -56,7 +56,7 @@ static bool is_header_good(const struct opwest_program *program)
 		return false;
 	}
 	count = kernels_of(program);
-	return u16_at(data + 4) == VERSION && count >= 1 && count <= MOST_KERNELS &&
+	return u16_at(data + 4) == VERSION && count >= 1 && count <= MAX_KERNELS &&
 	       u32_at(data + 8) == program->size && u32_at(data + 12) == 0 &&
 	       program->size == HEADER_SIZE + count * KERNEL_SIZE;
 }
@@ -64,7 +64,7 @@ static bool is_header_good(const struct opwest_program *program)
 static bool is_kernel_good(const uint8_t *bytes)
 {
 	return bytes[2] >= OPWEST_NPU_EMUL_DENSE && bytes[2] <= OPWEST_NPU_EMUL_RELU &&
-	       bytes[3] <= MOST_SHIFT && (int32_t)u32_at(bytes + 4) >= 1 &&
+	       bytes[3] <= MAX_SHIFT && (int32_t)u32_at(bytes + 4) >= 1 &&
 	       (int8_t)bytes[10] <= (int8_t)bytes[11] && u32_at(bytes + 12) == 0;
 }
 

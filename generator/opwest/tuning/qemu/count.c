@@ -71,10 +71,10 @@ struct instruction {
 };
 
 /** The addresses of the option `mark`. */
-#define MOST_MARKS 1024
+#define MAX_MARKS 1024
 
 static uint64_t from, to, skip, skip_end, data, data_end, m3, mark;
-static uint64_t marks[MOST_MARKS];
+static uint64_t marks[MAX_MARKS];
 static size_t mark_count;
 static uint64_t total, skipped, loaded, stored, branches, cycles, read;
 static bool is_counting;
@@ -236,7 +236,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
 			if (value != NULL) {
 				*numbers[k].value = strtoull(value, NULL, 0);
 			}
-			if (value != NULL && numbers[k].value == &mark && mark_count < MOST_MARKS) {
+			if (value != NULL && numbers[k].value == &mark && mark_count < MAX_MARKS) {
 				marks[mark_count++] = mark;
 			}
 		}

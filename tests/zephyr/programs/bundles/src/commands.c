@@ -7,12 +7,12 @@
 
 #include "bundles.h"
 
-#define MOST_WORDS  8U
-#define MOST_OUTPUT 1024U
+#define MAX_WORDS  8U
+#define MAX_OUTPUT 1024U
 #define FILL_RECORD 100U
 
 /* No stack: outputs of models. */
-static uint8_t output[MOST_OUTPUT] __aligned(8);
+static uint8_t output[MAX_OUTPUT] __aligned(8);
 
 int upload(uint32_t part, uint32_t chunk, uint32_t until)
 {
@@ -173,12 +173,12 @@ static void damage(uint32_t slot, uint32_t offset)
 void command(char *line)
 {
 	struct opwest_bundle_verdict verdict = {0};
-	const char *words[MOST_WORDS] = {0};
-	uint32_t numbers[MOST_WORDS] = {0};
+	const char *words[MAX_WORDS] = {0};
+	uint32_t numbers[MAX_WORDS] = {0};
 	char *rest = line;
 	int rc;
 
-	for (uint32_t i = 0U; i < MOST_WORDS; i++) {
+	for (uint32_t i = 0U; i < MAX_WORDS; i++) {
 		words[i] = strtok_r(rest, " ", &rest);
 		if (words[i] == NULL) {
 			break;
