@@ -67,7 +67,7 @@ def main() -> int:
 
 def measure_model(file: Path, work: Path, report: Report) -> None:
     """Measure all points of a model."""
-    from opwest.tuning.emulator import built_plugin
+    from opwest.tuning.measure import built_plugin
 
     if not file.is_file():
         raise SkippedError(f"{file} does not exist: set --models or OPWEST_MODELS")

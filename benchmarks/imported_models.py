@@ -38,12 +38,12 @@ SMALLEST = ("hello_world_int8",)
 """Models that are also built with the smallest configuration."""
 ALLOWED: dict[tuple[str, str, str], float] = {}
 """Limits above 1."""
-MOST_INSTRUCTIONS = {"kws_int8": 11_000_000, "ad01_int8": 800_000}
+MAX_INSTRUCTIONS = {"kws_int8": 11_000_000, "ad01_int8": 800_000}
 """Of an inference with portable C."""
 RUNS = 3
-MOST_SECONDS = 5.0
+MAX_SECONDS = 5.0
 """Of processor time for a plan."""
-MOST_IMPORT_SECONDS = 2.0
+MAX_IMPORT_SECONDS = 2.0
 """Of processor time for an import with golden vectors."""
 SECONDS = 300
 
@@ -114,9 +114,9 @@ def run(files: list[Path], work: Path, report: Report) -> None:
     for name, _, _, size, bound in rows:
         report.limit(f"{name}: arena / lower bound", size / bound if bound else 1.0, 1.0)
     for name, seconds in importing.items():
-        report.limit(f"{name}: processor time of `opwest import`", seconds, MOST_IMPORT_SECONDS, " s")
+        report.limit(f"{name}: processor time of `opwest import`", seconds, MAX_IMPORT_SECONDS, " s")
     for name, seconds in planning.items():
-        report.limit(f"{name}: processor time of `opwest check`, which plans it", seconds, MOST_SECONDS, " s")
+        report.limit(f"{name}: processor time of `opwest check`, which plans it", seconds, MAX_SECONDS, " s")
     print()
     try:
         require("arm-none-eabi-gcc", "arm-none-eabi-objdump", "arm-none-eabi-nm", EMULATOR)
@@ -127,7 +127,7 @@ def run(files: list[Path], work: Path, report: Report) -> None:
 
 def measure_images(arenas: dict[str, int], work: Path, report: Report, images: Images) -> None:
     """Build and count."""
-    from opwest.tuning.emulator import built_plugin
+    from opwest.tuning.measure import built_plugin
 
     rows = []
     plugin = built_plugin(work)
@@ -143,8 +143,8 @@ def measure_images(arenas: dict[str, int], work: Path, report: Report, images: I
     version = execute(["arm-none-eabi-gcc", "-dumpversion"]).strip()
     report.table(f"Whole images for {BOARD}, Zephyr's default flags (-Os), gcc {version}.", columns, rows)
     for name, _, least, _, _ in rows:
-        if name in MOST_INSTRUCTIONS:
-            report.limit(f"{name}, instructions", least, MOST_INSTRUCTIONS[name])
+        if name in MAX_INSTRUCTIONS:
+            report.limit(f"{name}, instructions", least, MAX_INSTRUCTIONS[name])
     own = {row[0]: (*row[2:], arenas[row[0]]) for row in rows if row[1] == " ".join(FULL) and row[0] in PEERS}
     if own:
         compare(own, report)

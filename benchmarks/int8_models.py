@@ -80,7 +80,7 @@ PEERS = {
     (M55, "ad01_int8"): Peer(151_000, None, None),
 }
 SPEED, FLASH, UNLIMITED = "opwest", "opwest, --optimize flash", "opwest, --max-flash none --prefer dsp-halves"
-MOST_INSTRUCTIONS = {
+MAX_INSTRUCTIONS = {
     (M4, "kws_int8", SPEED): 3.0e6,
     (M4, "ic_int8", SPEED): 12.0e6,
     (M4, "vww_int8", SPEED): 9.3e6,
@@ -91,7 +91,7 @@ MOST_INSTRUCTIONS = {
     (M55, "vww_int8", SPEED): 2.0e6,
     (M55, "ad01_int8", SPEED): 0.05e6,
 }
-MOST_CYCLES = {
+MAX_CYCLES = {
     (M4, "kws_int8", SPEED): 4.3e6,
     (M4, "ic_int8", SPEED): 17.8e6,
     (M4, "vww_int8", SPEED): 12.8e6,
@@ -101,7 +101,7 @@ MOST_CYCLES = {
     (M3, "vww_int8", SPEED): 29e6,
     (M3, "ad01_int8", SPEED): 1.06e6,
 }
-MOST_RAM = 0.85
+MAX_RAM = 0.85
 """Of tflite-micro's."""
 RECORDS = {"kws_int8": "ST 5.18 M", "ic_int8": "ST 19.8 M", "vww_int8": "ST 10.7 M", "ad01_int8": "Plumerai 0.486 M"}
 """Published cycles on silicon: Cortex-M4 at 120 MHz, MLPerf Tiny."""
@@ -192,7 +192,7 @@ def main() -> int:
 
 def measure_board(files: list[Path], board: str, work: Path, report: Report, more: list[str]) -> None:
     """Measure all models on a board, with more options of the build."""
-    from opwest.tuning.emulator import built_plugin
+    from opwest.tuning.measure import built_plugin
 
     machine = MACHINES[board]
     require(*(f"{machine.prefix}{tool}" for tool in ("gcc", "objdump", "nm")), "cc", EMULATOR, machine.emulator[0])
@@ -205,7 +205,7 @@ def measure_board(files: list[Path], board: str, work: Path, report: Report, mor
     plugin, modules = built_plugin(place), cmsis_nn_modules(images, place)
     found: dict[tuple[str, str], Image] = {}
     for file in files:
-        engines = [SPEED, FLASH, *([UNLIMITED] if (board, file.stem, UNLIMITED) in MOST_INSTRUCTIONS else [])]
+        engines = [SPEED, FLASH, *([UNLIMITED] if (board, file.stem, UNLIMITED) in MAX_INSTRUCTIONS else [])]
         for number, engine in enumerate([*engines, "CMSIS-NN"]):
             folder = place / f"{file.stem}_{number}"
             words, needed = import_words(engine, board), modules if engine == "CMSIS-NN" else []
@@ -257,10 +257,10 @@ def check(file: Path, board: str, found: dict[tuple[str, str], Image], report: R
     for engine in (SPEED, UNLIMITED):
         one = found.get((name, engine))
         key = (board, name, engine)
-        if one is not None and key in MOST_INSTRUCTIONS:
-            report.limit(f"{name}, {board}, {engine}: instructions", one.whole.instructions, MOST_INSTRUCTIONS[key])
-        if one is not None and key in MOST_CYCLES:
-            report.limit(f"{name}, {board}, {engine}: modelled cycles", one.whole.cycles, MOST_CYCLES[key])
+        if one is not None and key in MAX_INSTRUCTIONS:
+            report.limit(f"{name}, {board}, {engine}: instructions", one.whole.instructions, MAX_INSTRUCTIONS[key])
+        if one is not None and key in MAX_CYCLES:
+            report.limit(f"{name}, {board}, {engine}: modelled cycles", one.whole.cycles, MAX_CYCLES[key])
     own, flash = found[name, SPEED], found[name, FLASH]
     direct = found[name, "CMSIS-NN"].whole.instructions
     ratio = own.whole.instructions / direct
@@ -271,7 +271,7 @@ def check(file: Path, board: str, found: dict[tuple[str, str], Image], report: R
     if peer is None or peer.flash is None or peer.ram is None:
         return
     report.limit(f"{name}, {board}: FLASH / tflite-micro's", own.flash / peer.flash, 1.0)
-    report.limit(f"{name}, {board}: RAM / tflite-micro's", own.ram / peer.ram, MOST_RAM)
+    report.limit(f"{name}, {board}: RAM / tflite-micro's", own.ram / peer.ram, MAX_RAM)
     weights = constants_of(file)
     rest = (flash.flash - weights) / (peer.flash - weights)
     report.limit(f"{name}, {board}, --optimize flash: FLASH without weights / tflite-micro's", rest, 0.5)

@@ -20,8 +20,8 @@ from typing import Any
 from common import Report, SkippedError, opwest_command, parser
 
 TABLES = Path(__file__).resolve().parents[2] / "shared" / "minimalloc"
-MOST_SECONDS = 60.0
-MOST_SECONDS_MODEL = 5.0
+MAX_SECONDS = 60.0
+MAX_SECONDS_MODEL = 5.0
 
 
 def run(command: Sequence[str]) -> tuple[dict[str, Any], float, float]:
@@ -86,8 +86,8 @@ def main() -> int:
         report.table("`opwest plan TABLE --capacity N`, bytes.", columns, rows)
     hard = [times[name] for name in "ABCDEFGHIJK" if name in times]
     if len(hard) == 11:
-        fitting = sum(fits and cpu <= MOST_SECONDS for cpu, fits in hard)
-        what = f"problems A to K that do not fit within {MOST_SECONDS:g} s of processor time"
+        fitting = sum(fits and cpu <= MAX_SECONDS for cpu, fits in hard)
+        what = f"problems A to K that do not fit within {MAX_SECONDS:g} s of processor time"
         report.limit(what, float(11 - fitting), 0.0)
     models = []
     for folder in given.models:
@@ -99,7 +99,7 @@ def main() -> int:
         models += found
         for _, pool, bound, size, *_ in found:
             report.limit(f"{folder.name}, pool {pool}: bytes above the lower bound", float(size - bound), 0.0)
-        report.limit(f"{folder.name}: processor time of `opwest check`", cpu, MOST_SECONDS_MODEL, " s")
+        report.limit(f"{folder.name}: processor time of `opwest check`", cpu, MAX_SECONDS_MODEL, " s")
     if models:
         report.table("`opwest check`, bytes.", ["model", "pool", "lower bound", "peak", "CPU s", "clock s"], models)
     return report.finish(given.json)

@@ -35,7 +35,7 @@ from common import (
 
 SIZES = (10, 100, 1_000, 10_000)
 SAMPLE = 1_000
-MOST_GROWTH = 1.5
+MAX_GROWTH = 1.5
 """Of opwest's cost at any size over its cost at the first."""
 NAME = "tvmgen_default_fused_nn_contrib_conv2d_{:06d}".format
 
@@ -234,7 +234,7 @@ def check(found: dict[int, list[float]], report: Report) -> None:
     for count in others:
         for index, what in enumerate(("hit", "miss")):
             ratio = found[count][index] / found[first][index]
-            report.limit(f"cost at {count:,} / cost at {first:,}, {what}", ratio, MOST_GROWTH)
+            report.limit(f"cost at {count:,} / cost at {first:,}, {what}", ratio, MAX_GROWTH)
     print()
 
 

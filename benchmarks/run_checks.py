@@ -103,7 +103,7 @@ def main() -> int:
 
 def run(models: Path | None, work: Path, report: Report, images: Images) -> None:
     """Build and count every combination."""
-    from opwest.tuning.emulator import built_plugin
+    from opwest.tuning.measure import built_plugin
 
     plugin = built_plugin(work)
     rows = []

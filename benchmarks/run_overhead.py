@@ -40,7 +40,7 @@ from common import (
 from zephyr_images import EMULATOR, symbols
 
 SIZES = (10, 100)
-MOST_RATIO = 1.05
+MAX_RATIO = 1.05
 COMPILER = "arm-none-eabi-gcc"
 HERE = Path(__file__).resolve().parent / "cortex_m3"
 # The options of a Zephyr 4.2 build for mps2/an385 (build.ninja), except paths, warnings and debug information.
@@ -274,7 +274,7 @@ def main() -> int:
 
 def run(given: argparse.Namespace, work: Path, report: Report) -> int:
     """Measure every length in a directory."""
-    from opwest.tuning.emulator import built_plugin
+    from opwest.tuning.measure import built_plugin
 
     found: dict[int, list[int]] = {}
     sizes = {}
@@ -299,10 +299,10 @@ def run(given: argparse.Namespace, work: Path, report: Report) -> int:
         title = f"The difference per step, from {small} steps to {large}."
         report.table(title, ["", *columns], [["per step", *marginal], ["fixed", *fixed]], "instructions")
         for name, other in zip(HANDWRITTEN, marginal[1:], strict=True):
-            report.limit(f"one more step, run / {name}", marginal[0] / other, MOST_RATIO)
+            report.limit(f"one more step, run / {name}", marginal[0] / other, MAX_RATIO)
     # For the total, only the sequence with the same work is a fair limit; the table also shows the others.
     for steps, row in found.items():
-        report.limit(f"{steps} steps in all, run / {HANDWRITTEN[-1]}", row[0] / row[-1], MOST_RATIO)
+        report.limit(f"{steps} steps in all, run / {HANDWRITTEN[-1]}", row[0] / row[-1], MAX_RATIO)
     print()
     return report.finish(given.json)
 

@@ -59,7 +59,7 @@ class Images:
     """Images of a Zephyr workspace for one board."""
 
     def __init__(self, board: str) -> None:
-        from opwest.board.west import Build, find_west, missing_tools
+        from opwest.runs.west import Build, find_west, missing_tools
         from opwest.zephyr.workspace import find_workspace
 
         base = Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject" / "zephyr")

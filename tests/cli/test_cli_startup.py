@@ -24,8 +24,8 @@ def measured(tmp_path_factory) -> start_up.StartUp:
 
 
 def test_instructions_to_generate_ten_operators(measured):
-    assert measured.generate <= start_up.MAX_GENERATE_MODULES, measured
+    assert measured.generate <= start_up.MAX_GENERATE_RATIO, measured
 
 
 def test_instructions_of_version(measured):
-    assert measured.version <= start_up.MAX_VERSION_MODULES, measured
+    assert measured.version <= start_up.MAX_VERSION_RATIO, measured

@@ -32,19 +32,14 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from source_mutants import of_python  # noqa: E402
 
-PACKAGE = "opwest.imports."
+PACKAGE = "opwest.compiler."
 MODULES = (
-    *(f"simplify.{name}" for name in ("activations", "identities", "net", "padding", "simplify")),
     *(
-        f"lower.{name}"
-        for name in (
-            "arithmetic builder comparison constant_channels conversion fused_sums hybrid indexing layers lstm "
-            "movement normalisation onnx padding pooling products recurrent reduction regions slices unary "
-            "unused_channels"
-        ).split()
+        f"lowering.{name}"
+        for name in "builder control conversions elementwise layers lower movement passes rows simplify slices".split()
     ),
-    *(f"choice.{name}" for name in ("block", "joined_channels")),
-    *("ir.movement", "placement", "names"),
+    *(f"selection.{name}" for name in ("block", "joins")),
+    *("ir.movement", "output.placement", "output.manifest"),
 )
 """The modules of passes, and of the programs that choices make; the search for a choice is not among them."""
 BUILDING = frozenset(f"test_{name}.py" for name in ("max_ram", "stripes", "unused_channels"))

@@ -13,7 +13,7 @@ from requirements_support import need
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc", "tflite")
 
 from models.commands import CLASSES, chosen, dense  # noqa: E402
-from opwest.compiler.emission.function import candidates  # noqa: E402
+from opwest.compiler.output.emit import candidates  # noqa: E402
 from opwest.tuning.results import Measurements, Result  # noqa: E402
 from opwest.tuning.tune import tune  # noqa: E402
 

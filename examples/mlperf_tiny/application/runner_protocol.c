@@ -6,7 +6,7 @@
 
 #define DEFAULT_WARMUPS 10
 #define BYTES_PER_LINE 8
-#define LARGEST_NUMBER 100000000u
+#define MAX_NUMBER 100000000u
 
 void runner_text(const struct runner *runner, const char *text)
 {
@@ -83,12 +83,12 @@ static char *next_word(char **rest)
 	return word;
 }
 
-/** Return whether a word is a number up to LARGEST_NUMBER. */
+/** Return whether a word is a number up to MAX_NUMBER. */
 static bool parse_number(const char *word, uint32_t *number)
 {
 	*number = 0;
 	for (const char *at = word; *at != '\0'; at++) {
-		if (*at < '0' || *at > '9' || *number > LARGEST_NUMBER / 10) {
+		if (*at < '0' || *at > '9' || *number > MAX_NUMBER / 10) {
 			return false;
 		}
 		*number = *number * 10 + (uint32_t)(*at - '0');

@@ -16,6 +16,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.model import Binding, Model, Step
 from opwest.model.types.sections import Device
 from opwest.plan.access import Access, Accessed, Pending, access_of
+from opwest.plan.uses import Lifetime, lifetimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,17 +215,6 @@ def _predecessors(steps: Sequence[Step], accesses: Sequence[Access]) -> list[set
     return found
 
 
-__all__ = ["Lifetime", "Ownership", "Schedule", "Sync", "copied_at_end", "plan_schedule"]
-
-
-@dataclass(frozen=True, slots=True)
-class Lifetime:
-    """The lifetime of a buffer: from the start of step `first` to the end of step `last` with the following waits."""
-
-    first: int
-    last: int
-
-
 @dataclass(frozen=True, slots=True)
 class Ownership:
     """The ownership of a device: from before step `first` to after the waits before step `last`.
@@ -309,28 +299,12 @@ def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]])
         for sync in listed:
             for index in sync.steps:
                 end[index] = before - 1
-    last = max(len(steps) - 1, 0)
-    lives: dict[str, Lifetime] = {}
-    for step in steps:
-        for binding in step.bindings:
-            if binding.role == "buffer":
-                known = lives.get(binding.name)
-                first = known.first if known else step.index
-                lives[binding.name] = Lifetime(first, max(known.last if known else 0, end[step.index]))
-    for buffer in model.buffers:
-        life = lives.get(buffer.name, Lifetime(0, last))
-        if buffer.role == "input":  # the caller writes it before the run
-            lives[buffer.name] = Lifetime(0, life.last)
-        elif buffer.role == "output":  # the caller reads it afterwards
-            lives[buffer.name] = Lifetime(life.first, last)
-        elif buffer.role in ("constant", "state"):  # copied once; lasts until the next run
-            lives[buffer.name] = Lifetime(0, last)
-        lives.setdefault(buffer.name, life)  # of unresolved steps
+    used = [[binding.name for binding in step.bindings if binding.role == "buffer"] for step in steps]
+    roles = {buffer.name: buffer.role for buffer in model.buffers}
+    lives = lifetimes(used, [end[step.index] for step in steps], roles, copied_at_end(model))
     for buffer in model.buffers:
         if buffer.inside is not None:
-            lives[buffer.name] = lives[buffer.inside[0]] = Lifetime(0, last)
-    for name in copied_at_end(model):
-        lives[name] = Lifetime(lives[name].first, last)
+            lives[buffer.name] = lives[buffer.inside[0]] = Lifetime(0, max(len(steps) - 1, 0))
     return lives
 
 

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opwest.model.types.model import Model, Step
 from opwest.plan.problem import Block, Share
 from opwest.plan.schedule import Schedule, copied_at_end
+from opwest.plan.uses import Use, allowed_shares
 
 SHARED = "+"
 """Separates the names of buffers that share memory, in the ids of tables."""
@@ -16,48 +17,22 @@ SHARED = "+"
 
 def find_shares(model: Model, schedule: Schedule) -> tuple[Share, ...]:
     """Return the allowed sharing; each tensor gives and takes memory at most once."""
-    touched: dict[str, list[int]] = {}
-    for step in schedule.steps:
-        for binding in step.bindings:
-            if binding.role == "buffer":
-                touched.setdefault(binding.name, []).append(step.index)
     waited = {i: before for before, syncs in enumerate(schedule.syncs) for sync in syncs for i in sync.steps}
-    kept = copied_at_end(model)
-    passing = {b.name for b in model.buffers if b.role in ("intermediate", "input")} - kept
-    lasting = {b.name for b in model.buffers if b.role == "state"}
-    found: dict[str, Share] = {}
-    takers: set[str] = set()
-    for step in schedule.steps:
-        for share in _declared(step):
-            if share.taken not in passing or share.taken in found or share.taker in takers | lasting:
-                continue
-            ended = all(_over(schedule.steps[i], step, waited) for i in touched[share.taken])
-            if ended and touched[share.taker][0] == step.index == touched[share.taken][-1]:
-                found[share.taken] = share
-                takers.add(share.taker)
-    return tuple(found.values())
+
+    def has_ended(earlier: int, step: int) -> bool:
+        """Whether an earlier step has ended when another one begins, or is before it in its device's queue."""
+        return waited.get(earlier, 0) <= step or schedule.steps[earlier].device == schedule.steps[step].device
+
+    roles = {buffer.name: buffer.role for buffer in model.buffers}
+    uses = [list(_uses(step)) for step in schedule.steps]
+    return allowed_shares(uses, roles, copied_at_end(model), has_ended)
 
 
-def _declared(step: Step) -> Iterator[Share]:
-    """Yield the sharing that a step's operator allows.
-
-    `in_place` must list all arguments with the tensor; it does not permit views, which begin at other addresses.
-    """
-    given = list(zip(step.operator.args, step.bindings, strict=True))
-    for argument, result in given:
-        for reading, taken in given:
-            if reading.name not in argument.in_place or (argument.direction, reading.direction) != ("out", "in"):
-                continue
-            same = [(a, b) for a, b in given if (b.role, b.name) == (taken.role, taken.name)]
-            named = all(a.name in argument.in_place and b.view is None for a, b in same)
-            whole = result.view is None and result.name != taken.name
-            if named and whole and taken.role == result.role == "buffer":
-                yield Share(taken.name, result.name, step.index)
-
-
-def _over(earlier: Step, step: Step, waited: Mapping[int, int]) -> bool:
-    """Whether an earlier step has ended when `step` begins, or is before it in its device's queue."""
-    return waited.get(earlier.index, 0) <= step.index or earlier.device == step.device
+def _uses(step: Step) -> Iterator[Use]:
+    for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+        if binding.role == "buffer":
+            view = binding.view is not None
+            yield Use(binding.name, argument.name, argument.direction, argument.in_place, view)
 
 
 def alternatives(blocks: Sequence[Block], shares: Sequence[Share]) -> list[tuple[Share, ...]]:

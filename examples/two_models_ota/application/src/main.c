@@ -16,7 +16,7 @@
 
 #define MEMORY_SIZE  (64 * 1024)
 #define OUTPUT_SIZE  1024
-#define MOST_OUTPUTS 4
+#define MAX_OUTPUTS 4
 #define PAUSE_MS     100
 
 /* The slots are partitions of the devicetree: see boards/. */
@@ -40,17 +40,17 @@ static struct opwest_session session = {
 };
 
 /* The memory of the outputs: aligned for any type. */
-OPWEST_ALIGNED(16) static uint8_t outputs[MOST_OUTPUTS][OUTPUT_SIZE];
+OPWEST_ALIGNED(16) static uint8_t outputs[MAX_OUTPUTS][OUTPUT_SIZE];
 
 /* Runs one golden vector, and returns whether all outputs are as expected; or a negative errno. */
 static int run_vector(const struct opwest_bundle_descriptor *descriptor, uint32_t index)
 {
 	const struct opwest_model *const model = descriptor->details->model;
 	const struct opwest_bundle_vector *const vector = &descriptor->vectors[index];
-	void *pointers[MOST_OUTPUTS];
+	void *pointers[MAX_OUTPUTS];
 	int rc;
 
-	if (model->output_count > MOST_OUTPUTS) {
+	if (model->output_count > MAX_OUTPUTS) {
 		return -ENOMEM;
 	}
 	for (uint16_t i = 0; i < model->output_count; i++) {

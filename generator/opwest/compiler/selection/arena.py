@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.ir.program import Operation, Program, Value
-from opwest.compiler.output.emit import Emitted, emit_program
+from opwest.compiler.output.emit import Emitted, Step, emit_program
 from opwest.compiler.output.manifest import declared, name_values
 from opwest.compiler.selection.choose import Choice
 from opwest.plan.memory import plan_blocks
 from opwest.plan.problem import Block, PoolPlan, Share
 from opwest.plan.sharing import alternatives, merged
+from opwest.plan.uses import Lifetime, Use, allowed_shares, lifetimes
 
 ALIGN = 8
 """The least alignment of buffers: DEFAULT_ALIGNMENT in model/model.py."""
@@ -31,75 +32,52 @@ class Arena:
 
 def arena(program: Program, emitted: Emitted, caller_memory: bool) -> Arena:
     """Return the planned memory of the steps of a program."""
-    spans = _spans(program, emitted, caller_memory)
     # Names decide between equal blocks: these are the names of the manifest and of its plan.
     names = name_values(program, emitted)
-    tensors = [_block(names[value], _bytes(value), span) for value, span in spans.items()]
+    uses = [list(_uses(step, names, caller_memory)) for step in emitted.steps]
+    used = [[use.tensor for use in step] for step in uses]
+    planned = {tensor for step in used for tensor in step}.union(names[state] for state in program.states)
+    values = {name: value for value, name in names.items() if name in planned}
+    roles = {name: value.role for name, value in values.items()}
+    copied = {names[state.next.base] for state in program.states if state.next is not None}
+    lives = lifetimes(used, range(len(used)), roles, copied)
+    tensors = [_block(name, _bytes(value), lives[name]) for name, value in values.items()]
     scratch = [
         _block(
             f"{parameter.name} of step {number}",
             parameter.elements * np.dtype(parameter.dtype).itemsize,
-            (number, number),
+            Lifetime(number, number),
             parameter.align,
         )
         for number, step in enumerate(emitted.steps)
         for parameter in step.function.parameters
         if parameter.direction == "scratch"
     ]
-    shares = _shares(emitted, spans, names)
+    shares = allowed_shares(uses, roles, copied)
     plan = plan_blocks([*tensors, *scratch], shares, "greedy")
     return Arena(plan, _live(tensors, shares, len(emitted.steps)))
 
 
-def _spans(program: Program, emitted: Emitted, caller_memory: bool) -> dict[Value, tuple[int, int]]:
-    """Return the first and the last step of each tensor in the workspace."""
-    last = max(len(emitted.steps) - 1, 0)
-    found: dict[Value, tuple[int, int]] = {}
-    for number, step in enumerate(emitted.steps):
-        for argument in step.arguments:
-            value = argument.base
-            if value.role == "intermediate" or (value.role in ("input", "output") and not caller_memory):
-                first, _ = found.get(value, (number, number))
-                found[value] = (first, number)
-    copied = {state.next.base for state in program.states if state.next is not None}
-    for value, (first, end) in found.items():
-        if value.role == "input":
-            found[value] = (0, end)
-        elif value.role == "output" or value in copied:
-            found[value] = (first, last)
-    return {**found, **dict.fromkeys(program.states, (0, last))}
+def _is_planned(value: Value, caller_memory: bool) -> bool:
+    """Whether the workspace contains a tensor."""
+    return value.role in ("intermediate", "state") or (value.role in ("input", "output") and not caller_memory)
+
+
+def _uses(step: Step, names: Mapping[Value, str], caller_memory: bool) -> Iterator[Use]:
+    parameters = [parameter for parameter in step.function.parameters if parameter.direction != "scratch"]
+    for parameter, argument in zip(parameters, step.arguments, strict=True):
+        if _is_planned(argument.base, caller_memory):
+            is_view = declared(argument).root is not None
+            yield Use(names[argument.base], parameter.name, parameter.direction, parameter.in_place, is_view)
 
 
 def _bytes(value: Value) -> int:
     return value.size * np.dtype(value.dtype).itemsize
 
 
-def _block(name: str, size: int, span: tuple[int, int], align: int = 0) -> Block:
+def _block(name: str, size: int, life: Lifetime, align: int = 0) -> Block:
     align = max(align, ALIGN)
-    return Block(name, -(-size // align) * align, align, *span)
-
-
-def _shares(emitted: Emitted, spans: Mapping[Value, tuple[int, int]], names: Mapping[Value, str]) -> tuple[Share, ...]:
-    """Return the results that may replace the data of their step: plan/sharing.py's rule for steps without devices."""
-    found: dict[Value, Share] = {}
-    takers: set[Value] = set()
-    for number, step in enumerate(emitted.steps):
-        parameters = [one for one in step.function.parameters if one.direction != "scratch"]
-        given = list(zip(parameters, map(declared, step.arguments), strict=True))
-        for parameter, result in given:
-            for reading, taken in given:
-                if reading.name not in parameter.in_place or taken is result:
-                    continue
-                same = [(a, b) for a, b in given if b.base is taken.base]
-                whole = all(a.name in parameter.in_place and b.root is None for a, b in same)
-                if not whole or result.root is not None or taken not in spans or result not in spans:
-                    continue
-                is_free = taken.role in ("intermediate", "input") and result.role != "state"
-                is_new = taken not in found and result not in takers
-                if is_free and is_new and spans[taken][1] == number == spans[result][0]:
-                    found[taken] = Share(names[taken], names[result], number)
-                    takers.add(result)
-    return tuple(found.values())
+    return Block(name, -(-size // align) * align, align, life.first, life.last)
 
 
 def _live(tensors: Sequence[Block], shares: Sequence[Share], steps: int) -> list[int]:
