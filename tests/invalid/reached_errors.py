@@ -88,7 +88,7 @@ def error_calls(path: Path) -> dict[tuple[int, int], str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in ("error", "_fail", "ArrayError"):
+            if name in ("error", "duplicate", "_fail", "ArrayError"):
                 last = node.end_lineno or node.lineno
                 found[node.lineno, last] = "\n".join(lines[node.lineno - 1 : last])
     return found

@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
@@ -23,8 +23,21 @@ def module(name: str) -> Any:
 IS_WINDOWS = os.name == "nt"
 SCRIPTS = "Scripts" if IS_WINDOWS else "bin"
 """The directory of the programs of a virtual environment."""
+C_COMPILERS = ("cc", "gcc", "clang")
+CPP_COMPILERS = ("c++", "g++", "clang++")
 _PLAIN_IN_POWERSHELL = r"[A-Za-z0-9_./:\\+=%~^-]+"
 """Words without characters that PowerShell interprets (Microsoft Learn, about_Special_Characters)."""
+
+
+def compiler_words(variable: str, defaults: Sequence[str]) -> list[str]:
+    """Return the command of a compiler in `variable`, else the first default that is installed, else the first one.
+
+    Raises ValueError for unbalanced quotes.
+    """
+    import shutil
+
+    default = next((name for name in defaults if shutil.which(name)), defaults[0])
+    return split(os.environ.get(variable, default))
 
 
 def quoted(text: str) -> str:

@@ -53,17 +53,17 @@ class Diagnostic:
 
     def remarks(self) -> list[tuple[str, str]]:
         """Return the lines below the message, with their labels: `expected`, `hint`."""
-        found = (("expected", self.expected), ("hint", self.hint))
-        return [(label, readable(text)) for label, text in found if text]
+        remarks = (("expected", self.expected), ("hint", self.hint))
+        return [(label, readable(text)) for label, text in remarks if text]
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""
         return asdict(self)
 
 
-def beginning(text: str, most: int = 300) -> str:
-    """Return a text, truncated to `most` characters: messages of libraries can quote a whole file."""
-    return text if len(text) <= most else f"{text[:most]}…"
+def beginning(text: str) -> str:
+    """Return a text, truncated to 300 characters: messages of libraries can quote a whole file."""
+    return text if len(text) <= 300 else f"{text[:300]}…"
 
 
 def printable(text: str, keep: str = "") -> str:
@@ -104,11 +104,10 @@ def internal_error(error: BaseException, location: Location | None = None, *, hi
 
 def frames_of(error: BaseException) -> list[tuple[str, int]]:
     """Return the modules and lines that an exception passed through, the innermost last."""
-    found, place = [], error.__traceback__
-    while place is not None:
-        found.append((str(place.tb_frame.f_globals.get("__name__", "")), place.tb_lineno))
-        place = place.tb_next
-    return found
+    import traceback
+
+    steps = traceback.walk_tb(error.__traceback__)
+    return [(str(frame.f_globals.get("__name__", "")), line) for frame, line in steps]
 
 
 def first_line(error: BaseException) -> str:
@@ -205,15 +204,18 @@ class PartDiagnostics(Diagnostics):
         super().add(diagnostic if own else replace(diagnostic, message=f"{self._name}: {diagnostic.message}"))
 
 
+def similar(name: str, known: Iterable[str]) -> str | None:
+    """Return the hint "did you mean …?" for an unknown name; None if no known name is alike."""
+    import difflib  # only commands that report a fault need it
+
+    close = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else None
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the hint "did you mean …?" for an unknown name, else the known names, None if there are none."""
     names = sorted(known)
     if not names:
         return None
-    import difflib  # only commands that report a fault need it
-
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {close[0]!r}?"
     shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-    return f"known names: {shown}"
+    return similar(name, names) or f"known names: {shown}"

@@ -69,8 +69,8 @@ def fault_on_windows(name: str) -> str | None:
         return f"'{re.split('[.]', name)[0]}' is the name of a device"
     if name.endswith((" ", ".")):
         return "its last character is a space or a dot"
-    if found := _CHARACTERS.search(name):
-        return f"it contains {found[0]!r}"
+    if character := _CHARACTERS.search(name):
+        return f"it contains {character[0]!r}"
     return None
 
 

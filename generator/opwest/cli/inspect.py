@@ -13,9 +13,8 @@ from opwest.base.result import Result
 from opwest.bundles.explanation import as_json as bundle_json
 from opwest.bundles.explanation import as_text as bundle_text
 from opwest.bundles.format import is_bundle, read_bundle
-from opwest.model.inputs.ir_files import is_ir
 from opwest.model.inputs.targets import make_target, target_abi
-from opwest.model.types.builds import Target
+from opwest.model.types.builds import Target, is_ir
 from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectError
 from opwest.objects.images import NOTE_SECTION, image_json, image_text, is_image, read_image

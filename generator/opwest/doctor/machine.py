@@ -11,8 +11,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from opwest.base.commands import C_COMPILERS, compiler_words
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.host_compilers import C, compiler_words
 from opwest.doctor.packages import Declared, Package, declared, examined
 from opwest.doctor.programs import Answer, Command, run_all
 from opwest.doctor.system import System, examine_system
@@ -147,7 +147,7 @@ def examine() -> Machine:
 
 def _compiler_words() -> tuple[str, ...]:
     try:
-        return tuple(compiler_words("CC", C)) or C[:1]
+        return tuple(compiler_words("CC", C_COMPILERS)) or C_COMPILERS[:1]
     except ValueError:  # `opwest run --host` reports it
         return (os.environ["CC"],)
 

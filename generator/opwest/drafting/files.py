@@ -13,8 +13,8 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import spelled
 from opwest.drafting.signatures import Signature, from_dwarf, from_ir, from_source
 from opwest.model.inputs.ir import matching_targets
-from opwest.model.inputs.ir_files import is_ir
 from opwest.model.inputs.targets import make_target
+from opwest.model.types.builds import is_ir
 from opwest.objects.dwarf_signatures import signatures
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object, read_member

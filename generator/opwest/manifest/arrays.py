@@ -73,8 +73,8 @@ def array_names(path: Path) -> tuple[str, ...]:
                 raise ArrayError(f"{path.name!r} is not an .npz file", "a file written by numpy.savez")
     except OSError as error:
         raise ArrayError(f"cannot read {path.name!r}: {error.strerror}") from error
-    found = load_numpy(path)
-    return tuple(found) if isinstance(found, dict) else ()
+    content = load_numpy(path)
+    return tuple(content) if isinstance(content, dict) else ()
 
 
 def load_numpy(path: Path, key: str | None = None) -> NDArray[np.generic] | dict[str, None]:
@@ -105,24 +105,24 @@ def load_numpy(path: Path, key: str | None = None) -> NDArray[np.generic] | dict
 
 def _members(path: Path, file: BinaryIO, archive: ZipFile) -> dict[str, ZipInfo]:
     """Return the members of an .npz file by the name of the array; report what numpy.savez does not write."""
-    found: dict[str, ZipInfo] = {}
+    members: dict[str, ZipInfo] = {}
     for info in archive.infolist():
         name = info.filename.removesuffix(".npy")
         if name == info.filename:
             raise ArrayError(
                 f"{path.name!r} contains {info.filename!r}, which is not an array", "only members with the suffix .npy"
             )
-        if name in found:
+        if name in members:
             raise ArrayError(f"duplicate array {name!r} in {path.name!r}", "each name once")
-        found[name] = info
+        members[name] = info
     # zipfile permits other bytes before the first member, and after the end record (APPNOTE 4.3.16).
-    begin = min((info.header_offset for info in found.values()), default=0)
+    begin = min((info.header_offset for info in members.values()), default=0)
     file.seek(-_END_RECORD - len(archive.comment), os.SEEK_END)
     if begin or not file.read(_END_RECORD).startswith(b"PK\5\6"):
         raise ArrayError(
             f"{path.name!r} has bytes {'before' if begin else 'after'} its archive", "a file written by numpy.savez"
         )
-    return found
+    return members
 
 
 def _member(path: Path, key: str, archive: ZipFile, info: ZipInfo) -> NDArray[np.generic]:

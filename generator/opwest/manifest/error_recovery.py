@@ -58,13 +58,13 @@ class Readings:
 
     def locations(self) -> set[Location]:
         """Return the places of the replaced values: faults there are reported already."""
-        found = set()
+        locations = set()
         for place in self.places:
             if isinstance(place.owner, Mapping):
-                found |= {place.owner.key_location(place.key), place.owner.value_location(place.key)}
+                locations |= {place.owner.key_location(place.key), place.owner.value_location(place.key)}
             else:
-                found.add(place.owner.item_location(place.key))
-        return found
+                locations.add(place.owner.item_location(place.key))
+        return locations
 
 
 def readings_of(manifest: Mapping) -> Readings | None:
@@ -75,14 +75,14 @@ def readings_of(manifest: Mapping) -> Readings | None:
     try:
         errors = violations(manifest)
         in_steps = any("steps" in (*error.instance_path, getattr(error.kind, "property", None)) for error in errors)
-        found = Readings(manifest, tuple(_place(manifest, error) for error in errors), in_steps)
+        readings = Readings(manifest, tuple(_place(manifest, error) for error in errors), in_steps)
     except (_NoStandInError, LookupError):
         return None
-    for _ in found:
+    for _ in readings:
         if violations(manifest):
             return None
         convert_whole_numbers(manifest)
-    return found
+    return readings
 
 
 def _place(manifest: Mapping, error: Any) -> _Place:
@@ -126,7 +126,7 @@ class _Maker:
         kinds = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
         kind = "string" if "string" in kinds else kinds[0]
         make: dict[str, Callable[[dict[str, Any], Any, int], Any]] = {
-            "string": _string,
+            "string": lambda _rule, _given, reading: _NAME.format(reading),
             "integer": _number,
             "number": _number,
             "boolean": lambda _rule, _given, reading: reading % 2 == 1,
@@ -137,39 +137,34 @@ class _Maker:
 
     def _items(self, rule: dict[str, Any], given: Any, reading: int) -> Items:
         """Return a list whose length is different in each reading, since faults can depend on the length only."""
-        found = Items(self._file, self._start)
+        items = Items(self._file, self._start)
         if isinstance(given, Items) and rule.get("uniqueItems"):
             for item, at in zip(given, given.items_at, strict=True):
-                if item not in found:
-                    found.append(item)
-                    found.items_at.append(at)
-            return found
+                if item not in items:
+                    items.add(item, at)
+            return items
         if isinstance(given, (str, int, float)) and reading == 0:
-            found.append(given)  # the value without its brackets
+            items.append(given)  # the value without its brackets
         else:
-            found += [
+            items += [
                 self.value(rule["items"], None, reading + index) for index in range(rule.get("minItems", 0) + reading)
             ]
-        found.items_at += [self._start] * len(found)
-        return found
+        items.items_at += [self._start] * len(items)
+        return items
 
     def _mapping(self, rule: dict[str, Any], given: Any, reading: int) -> Mapping:
         if isinstance(given, Mapping) or not rule.get("required"):
             raise _NoStandInError  # a collection of names, or a mapping that is the same in every reading
-        found = Mapping(self._file, self._start)
+        mapping = Mapping(self._file, self._start)
         for key in rule["required"]:
-            found[key] = self.value(rule["properties"][key], None, reading)
-        return found
+            mapping[key] = self.value(rule["properties"][key], None, reading)
+        return mapping
 
 
 def _option(options: list[Any], given: Any, reading: int) -> Any:
     likely = likely_option(given, options)
     ordered = options if likely is None else [likely, *(option for option in options if option != likely)]
     return ordered[(0, -1, len(ordered) // 2)[reading % READINGS]]
-
-
-def _string(_rule: dict[str, Any], _given: Any, reading: int) -> str:
-    return _NAME.format(reading)
 
 
 def _number(rule: dict[str, Any], given: Any, reading: int) -> int:

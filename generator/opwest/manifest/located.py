@@ -24,6 +24,13 @@ class Mapping(dict[str, Any]):
         self.keys_at: dict[str, Position] = {}
         self.values_at: dict[str, Position] = {}
 
+    def copied(self) -> Mapping:
+        """Return a mapping with the same values and positions."""
+        copy = Mapping(self.file, self.start)
+        copy.update(self)
+        copy.keys_at, copy.values_at = dict(self.keys_at), dict(self.values_at)
+        return copy
+
     @property
     def location(self) -> Location:
         """The start of the mapping."""
@@ -48,6 +55,11 @@ class Items(list[Any]):
         self.file = file
         self.start = start
         self.items_at: list[Position] = []
+
+    def add(self, value: Any, position: Position) -> None:
+        """Append an item."""
+        self.append(value)
+        self.items_at.append(position)
 
     @property
     def location(self) -> Location:

@@ -54,38 +54,38 @@ def report_placeholders(manifest: Mapping, faults: Diagnostics, expected: Callab
         allowed = kind[-1] if isinstance(kind[-1], str) else None
         hint = None if allowed else "replace FILL_IN: `opwest init` could not derive this value"
         first, others = same[0], same[1:]
-        found = f"{first.words} is not filled in"
+        message = f"{first.words} is not filled in"
         if others:
             lines = list(dict.fromkeys(str(other.location.line) for other in others))
             shown = ", ".join(lines[:_MAX_LINES]) + (", …" if len(lines) > _MAX_LINES else "")
             many = f"{len(others)} other{'s' if len(others) > 1 else ''}"
-            found += f", and {many} (line{'s' if len(lines) > 1 else ''} {shown})"
-        faults.error(found, first.location, expected=allowed, hint=hint)
+            message += f", and {many} (line{'s' if len(lines) > 1 else ''} {shown})"
+        faults.error(message, first.location, expected=allowed, hint=hint)
     return paths
 
 
 def distinct_marks(manifest: Mapping) -> tuple[list[Mark], set[Path]]:
     """Return the placeholders, one for a value that aliases share, and the paths of all of them."""
-    found: list[tuple[Mark, object]] = []
+    placeholders: list[tuple[Mark, object]] = []
     pending: deque[tuple[Mapping | Items, Path]] = deque([(manifest, ())])
     while pending:
         owner, path = pending.popleft()
         for part, item, at in _items(owner):
             here: Path = (*path, part)
             if isinstance(part, str) and isinstance(owner, Mapping) and is_mark(part):
-                found.append((Mark(here, owner.key_location(part), part, part), part))
+                placeholders.append((Mark(here, owner.key_location(part), part, part), part))
             if is_mark(item):
-                found.append((Mark(here, at, item), item))
+                placeholders.append((Mark(here, at, item), item))
             elif isinstance(item, (Mapping, Items)):
                 pending.append((item, here))
     marks: list[Mark] = []
     known: set[Location | int] = set()
     # An alias of a scalar is the same object as the value of its anchor; values in collections have one location.
-    for mark, value in sorted(found, key=lambda one: (one[0].location.line, one[0].location.column)):
+    for mark, value in sorted(placeholders, key=lambda pair: pair[0].location):
         if not known & {mark.location, id(value)}:
             marks.append(mark)
         known.update((mark.location, id(value)))
-    return marks, {mark.path for mark, _ in found}
+    return marks, {mark.path for mark, _ in placeholders}
 
 
 def _items(owner: Mapping | Items) -> Iterator[tuple[str | int, Any, Location]]:

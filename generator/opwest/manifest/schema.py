@@ -49,22 +49,22 @@ def _select_mappings(rule: Any, schema: dict[str, Any]) -> None:
     if kinds:
         others = [option for option in options if option not in kinds]
         first, *more = kinds
-        found = first
+        condition = first
         if others:
             other = others[0] if len(others) == 1 else {"anyOf": others}
-            found = {"if": {"type": "object"}, "then": first, "else": other}
+            condition = {"if": {"type": "object"}, "then": first, "else": other}
         for kind in more:
             key = _target(kind, schema)["required"][0]
-            found = {"if": {"required": [key]}, "then": kind, "else": found}
+            condition = {"if": {"required": [key]}, "then": kind, "else": condition}
         del rule["anyOf"]
-        rule.update(found)
+        rule.update(condition)
 
 
 def _target(reference: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    found: Any = schema
+    target: Any = schema
     for part in reference["$ref"].removeprefix("#/").split("/"):
-        found = found[part]
-    return dict(found)
+        target = target[part]
+    return dict(target)
 
 
 @cache
@@ -133,8 +133,8 @@ def check_schema(manifest: Mapping, faults: Diagnostics, known: Collection[Value
 
 def violations(manifest: Mapping, known: Collection[ValuePath] = ()) -> list[Any]:
     """Return the errors of the validator, without those of the values at the paths `known`."""
-    found = _validator().iter_errors(manifest)
-    return [error for error in found if tuple(error.instance_path) not in known] if known else list(found)
+    errors = _validator().iter_errors(manifest)
+    return [error for error in errors if tuple(error.instance_path) not in known] if known else list(errors)
 
 
 def convert_whole_numbers(root: Any) -> None:
@@ -158,7 +158,7 @@ _Meant = dict[tuple[tuple[str | int, ...], str], str]
 
 def _misspelt(manifest: Mapping, errors: list[Any]) -> _Meant:
     """Return the likely intended key for each unknown key, among the absent keys."""
-    found: _Meant = {}
+    intended: _Meant = {}
     for error in errors:
         if rule_name(error) == "AdditionalProperties":
             path = tuple(error.instance_path)
@@ -169,9 +169,9 @@ def _misspelt(manifest: Mapping, errors: list[Any]) -> _Meant:
 
                 close = difflib.get_close_matches(key, absent, n=1)
                 if close:
-                    found[path, key] = close[0]
+                    intended[path, key] = close[0]
                     absent.discard(close[0])
-    return found
+    return intended
 
 
 def _is_explained(error: Any, meant: _Meant) -> bool:
@@ -180,13 +180,6 @@ def _is_explained(error: Any, meant: _Meant) -> bool:
         return False
     path = tuple(error.instance_path)
     return any(at == path and key == error.kind.property for (at, _), key in meant.items())
-
-
-def _rename_key(owner: Mapping, key: str, meant: str) -> None:
-    """Rename a misspelt key to the intended one."""
-    if key in owner and meant not in owner:
-        owner[meant] = owner.pop(key)
-        owner.keys_at[meant], owner.values_at[meant] = owner.keys_at[key], owner.values_at[key]
 
 
 def rule_name(error: Any) -> str:
@@ -206,8 +199,9 @@ def _remove_key(manifest: Mapping, error: Any, meant: _Meant) -> bool:
         for key in error.kind.unexpected:
             # A misspelt `direction` affects other checks; a misspelt `align` does not.
             close = meant.get((tuple(path), key))
-            if close is not None and close not in _SEPARATE:
-                _rename_key(owner, key, close)
+            if close is not None and close not in _SEPARATE and key in owner and close not in owner:
+                owner[close] = owner.pop(key)
+                owner.keys_at[close], owner.values_at[close] = owner.keys_at[key], owner.values_at[key]
             if key != "<<":  # the merged keys are unknown, so nothing can be concluded from their absence
                 owner.pop(key, None)
         return "<<" not in error.kind.unexpected
@@ -224,7 +218,7 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
     name = rule_name(error)
     where = locate(manifest, path)
     here = spelled(path)
-    value = _value(manifest, path)
+    value = lookup(manifest, path)
     rule = violated_rule(error)
     if name == "AdditionalProperties":
         known = _properties(error)
@@ -232,11 +226,9 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
             hint = _MERGE_KEY if key == "<<" else nearest(key, known)
             faults.error(f"unknown key {key!r} in {here}", _key_location(manifest, path, key), hint=hint)
     elif name == "Required":
-        faults.error(
-            f"missing key {kind.property!r} in {here}",
-            where,
-            expected=_described(error, kind.property),
-        )
+        entry = rule.get("properties", {}).get(kind.property)
+        expected = f"{kind.property}: {_expected(follow(entry))}" if entry else None
+        faults.error(f"missing key {kind.property!r} in {here}", where, expected=expected)
     elif name == "PropertyNames":
         key = kind.error.instance
         faults.error(
@@ -246,15 +238,11 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
         )
     elif isinstance(value, float) and not math.isfinite(value):
         faults.error(f"{here} is {describe(value)}", where, expected="a finite number")
-    elif name in ("Type", "AnyOf"):
-        faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
     elif name in ("Enum", "Constant"):
         options = rule.get("enum", [rule.get("const")])
         likely = likely_option(value, options)
         hint = None if likely is None else f"did you mean {str(likely)!r}?"  # otherwise `expected` lists all options
         faults.error(f"{here} is {describe(value)}", where, expected=_one_of(options), hint=hint)
-    elif name == "Pattern":
-        faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
     elif name in ("MinItems", "MinProperties", "MinLength"):
         faults.error(f"{here} is empty", where, expected=_expected(rule))
     elif name == "UniqueItems":
@@ -279,12 +267,8 @@ def likely_option(value: Any, options: Sequence[Any]) -> Any:
     return next((option for option in options if str(option) == close[0]), None) if close else None
 
 
-def _value(manifest: Mapping, path: list[str | int]) -> Any:
-    return lookup(manifest, path)
-
-
 def _key_location(manifest: Mapping, path: list[str | int], key: str) -> Location:
-    parent = _value(manifest, path)
+    parent = lookup(manifest, path)
     return parent.key_location(key) if isinstance(parent, Mapping) else manifest.location
 
 
@@ -309,11 +293,6 @@ def follow(rule: dict[str, Any]) -> dict[str, Any]:
 
 def _properties(error: Any) -> list[str]:
     return list(violated_rule(error).get("properties", {}))
-
-
-def _described(error: Any, key: str) -> str | None:
-    entry = violated_rule(error).get("properties", {}).get(key)
-    return f"{key}: {_expected(follow(entry))}" if entry else None
 
 
 def expected_at(path: ValuePath) -> str | None:

@@ -29,8 +29,8 @@ class VariantTree(NamedTuple):
     @property
     def targets(self) -> Items:
         """The names of the targets, with their positions."""
-        found: Items = self.given["targets"]
-        return found
+        targets: Items = self.given["targets"]
+        return targets
 
     def contains(self, location: Location | None) -> bool:
         """Whether a location is in the entry."""
@@ -47,36 +47,28 @@ def split_variants(manifest: Mapping) -> tuple[Mapping, list[VariantTree]]:
     """
     if "variants" not in manifest:
         return manifest, []
-    base = _copy(manifest)
+    base = manifest.copied()
     del base["variants"]
     variants: Mapping = manifest["variants"]
     ends = sorted([*manifest.keys_at.values(), *variants.keys_at.values()])
-    found = []
+    trees = []
     for name, given in variants.items():
-        tree = _copy(base)
+        tree = base.copied()
         for key in REPLACED:
             if key in given:
                 _replace(tree, key, given)
         if "run" in given:
-            tree["run"] = _copy(base["run"])
+            tree["run"] = base["run"].copied()
             for key in given["run"]:
                 _replace(tree["run"], key, given["run"])
         if "objects" not in given:
             tree["objects"] = _entries(base["objects"], keep=set(given["targets"]))
         start = variants.keys_at[name]
         end = next((place for place in ends if place > start), None)
-        found.append(VariantTree(name, variants.key_location(name), given, tree, start, end))
-    inherited = {target for one in found if "objects" not in one.given for target in one.targets}
+        trees.append(VariantTree(name, variants.key_location(name), given, tree, start, end))
+    inherited = {target for variant in trees if "objects" not in variant.given for target in variant.targets}
     base["objects"] = _entries(base["objects"], drop=inherited)
-    return base, found
-
-
-def _copy(tree: Mapping) -> Mapping:
-    """Return a mapping with the same values."""
-    copy = Mapping(tree.file, tree.start)
-    copy.update(tree)
-    copy.keys_at, copy.values_at = dict(tree.keys_at), dict(tree.values_at)
-    return copy
+    return base, trees
 
 
 def _replace(tree: Mapping, key: str, source: Mapping) -> None:
@@ -86,7 +78,7 @@ def _replace(tree: Mapping, key: str, source: Mapping) -> None:
 
 def _entries(objects: Items, *, keep: Collection[str] | None = None, drop: Collection[str] = ()) -> Items:
     """Return the entries of `objects` without those of other targets."""
-    found = Items(objects.file, objects.start)
+    entries = Items(objects.file, objects.start)
     for index, entry in enumerate(objects):
         targets = [entry["target"]] if "target" in entry else entry.get("targets")
         if targets is not None:
@@ -94,9 +86,8 @@ def _entries(objects: Items, *, keep: Collection[str] | None = None, drop: Colle
             if not left:
                 continue
             entry = entry if "target" in entry else _with_targets(entry, left)
-        found.append(entry)
-        found.items_at.append(objects.items_at[index])
-    return found
+        entries.add(entry, objects.items_at[index])
+    return entries
 
 
 def _with_targets(entry: Mapping, names: Collection[str]) -> Mapping:
@@ -105,8 +96,7 @@ def _with_targets(entry: Mapping, names: Collection[str]) -> Mapping:
     targets = Items(listed.file, listed.start)
     for name, place in zip(listed, listed.items_at, strict=True):
         if name in names:
-            targets.append(name)
-            targets.items_at.append(place)
-    copy = _copy(entry)
+            targets.add(name, place)
+    copy = entry.copied()
     copy["targets"] = targets
     return copy

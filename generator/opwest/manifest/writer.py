@@ -47,7 +47,7 @@ def flow_map(keys: Keys) -> str:
 def value(data: Any) -> str:
     """Return any value of a manifest on one line."""
     if isinstance(data, Mapping):
-        return flow_map({_scalar(str(name)): value(one) for name, one in data.items()})
+        return flow_map({_scalar(str(name)): value(item) for name, item in data.items()})
     if isinstance(data, (list, tuple)):
         return flow_list(map(value, data))
     return _scalar(data) if isinstance(data, str) else json.dumps(data)
@@ -72,7 +72,7 @@ def comment(text: str, indent: str = "", hanging: str = "") -> Iterator[str]:
 
 def remark(*remarks: str) -> str:
     """Return a comment for the end of a line, empty without remarks."""
-    plain = [_printable(one) for one in remarks if one]
+    plain = [_printable(text) for text in remarks if text]
     return f"  # {'; '.join(plain)}" if plain else ""
 
 
@@ -82,7 +82,7 @@ def remarked(line: str, *remarks: str) -> Iterator[str]:
     if len(line) + len(end) <= WIDTH:
         yield line + end
         return
-    yield from comment("; ".join(one for one in remarks if one), line[: len(line) - len(line.lstrip())], "  ")
+    yield from comment("; ".join(text for text in remarks if text), line[: len(line) - len(line.lstrip())], "  ")
     yield line
 
 
@@ -178,7 +178,7 @@ def step(
         return
     given = [f"{key}: {value}" for key, value in keys.items() if value is not None]
     yield f"    - {given[0]}{end}"
-    yield from (f"      {one}" for one in given[1:])
+    yield from (f"      {key_and_value}" for key_and_value in given[1:])
 
 
 def _printable(text: str) -> str:

@@ -46,14 +46,14 @@ def read_yaml(text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
             hint="save the file as UTF-8",
         )
         return None
-    found = Diagnostics()
+    reported = Diagnostics()
     try:
         try:
-            return _read(_FAST_LOADER, text, label, found)
+            return _read(_FAST_LOADER, text, label, reported)
         except yaml.YAMLError:
             # libyaml's messages are shorter and differ between versions: take those of PyYAML's parser.
-            found = Diagnostics()
-            return _read(yamlcore.CoreLoader, text, label, found)
+            reported = Diagnostics()
+            return _read(yamlcore.CoreLoader, text, label, reported)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = Location(label, mark.line + 1, mark.column + 1) if mark else Location(label)
@@ -72,7 +72,7 @@ def read_yaml(text: bytes, label: str, faults: Diagnostics) -> Mapping | None:
             "invalid YAML: invalid version in the %YAML directive", Location(label, 1, 1), expected="%YAML 1.2"
         )
     finally:
-        for diagnostic in found:
+        for diagnostic in reported:
             faults.add(diagnostic)
     return None
 
@@ -215,8 +215,7 @@ class _Builder:
         """Add `value` to the collection on top of the stack."""
         collection = frame.value
         if isinstance(collection, Items):
-            collection.append(value)
-            collection.items_at.append(position)
+            collection.add(value, position)
         elif frame.key is _NO_KEY:
             self._check_key(collection, value, position)
             frame.key, frame.key_at = value, position

@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resolve a manifest and the facts about its objects to a checked, frozen `Model`."""
+"""The meaning of a manifest.
+
+Enters: located YAML, facts about objects. Leaves: a checked, frozen Model, and every fault at its place.
+Never: plans, emitted text."""

@@ -11,9 +11,8 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from opwest.base import commands, timing
-from opwest.base.commands import quoted
+from opwest.base.commands import C_COMPILERS, CPP_COMPILERS, compiler_words, quoted
 from opwest.base.diagnostics import Diagnostic, Location, OpwestError
-from opwest.base.host_compilers import CPP, C, compiler_words
 from opwest.base.resources import resource
 from opwest.model.types.builds import ANY_TARGET, SOURCES
 from opwest.objects.facts import is_cpp
@@ -133,7 +132,7 @@ class HostCompiler:
         sanitize: bool = False,
     ) -> None:
         self.bits = bits
-        self.command = self._command("CC", C, "C")
+        self.command = self._command("CC", C_COMPILERS, "C")
         self.cpp_command: list[str] = []
         """The compiler for C++; empty without a C++ source."""
         self.standard = CPP_STANDARD
@@ -205,7 +204,7 @@ class HostCompiler:
         options = [*self.flags, *(f"-I{path}" for path in includes)]
         command = [*self.command, *C_FLAGS]
         if is_cpp(source.name):
-            self.cpp_command = self.cpp_command or self._command("CXX", CPP, "C++")
+            self.cpp_command = self.cpp_command or self._command("CXX", CPP_COMPILERS, "C++")
             command = [*self.cpp_command, f"-std=c++{self.standard}", *CPP_FLAGS]
         command = [*command, *options, *self.sanitize, *extra, "-c", str(source), "-o", str(target)]
         self._run(command)

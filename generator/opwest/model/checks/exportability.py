@@ -18,19 +18,19 @@ _MAX_REASON_LENGTH = 60
 def exportability(model: Model, objects: Sequence[Examined]) -> list[dict[str, Any]]:
     """Return a row for every linked and every rejected object."""
     symbols = {operator.symbol: operator.name for operator in model.operators}
-    return [_row(one, symbols) for one in objects if one.linked or one.reasons]
+    return [_row(examined, symbols) for examined in objects if examined.linked or examined.reasons]
 
 
-def _row(one: Examined, symbols: dict[str, str]) -> dict[str, Any]:
-    member = one.member
-    stack = _stack(one, member, symbols) if member else {}
-    state = None if one.item is None else state_of(one.item)
+def _row(examined: Examined, symbols: dict[str, str]) -> dict[str, Any]:
+    member, reasons = examined.member, examined.reasons
+    stack = _stack(examined, member, symbols) if member else {}
+    state = None if examined.item is None else state_of(examined.item)
     return {
-        "object": one.name,
-        "kind": one.kind,
-        "target": one.target,
-        "exportable": verdict(one.reasons, one.item) + (f": {_short(one.reasons[0])}" if one.reasons else ""),
-        "reasons": list(one.reasons),
+        "object": examined.name,
+        "kind": examined.kind,
+        "target": examined.target,
+        "exportable": verdict(reasons, examined.item) + (f": {_short(reasons[0])}" if reasons else ""),
+        "reasons": list(reasons),
         "code": member.sizes.code if member else None,
         "constant": member.sizes.constant if member else None,
         "state": state.bytes if state is not None else None,
@@ -41,10 +41,10 @@ def _row(one: Examined, symbols: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _stack(one: Examined, member: Member, symbols: dict[str, str]) -> dict[str, StackUse]:
+def _stack(examined: Examined, member: Member, symbols: dict[str, str]) -> dict[str, StackUse]:
     """Return the stack of the operators in an object; empty if its tables are damaged."""
     try:
-        known = stack_usage(member, one.stack_files)
+        known = stack_usage(member, examined.stack_files)
     except ObjectError:
         return {}
     return {symbols[symbol]: known[symbol] for symbol in member.defined if symbol in symbols and symbol in known}

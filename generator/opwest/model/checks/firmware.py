@@ -9,25 +9,24 @@ from opwest.base.diagnostics import nearest
 from opwest.model.inputs.context import Context
 from opwest.model.inputs.files import Linkable
 from opwest.model.types.model import Model, Operator
-from opwest.objects.facts import CFunction
 
 
 def checks_of(operators: Iterable[Operator]) -> dict[str, Operator]:
     """Return the symbols of checks, each with the first operator that has it."""
-    found: dict[str, Operator] = {}
+    checks: dict[str, Operator] = {}
     for operator in operators:
         if operator.check:
-            found.setdefault(operator.check, operator)
-    return found
+            checks.setdefault(operator.check, operator)
+    return checks
 
 
 def checked_steps(model: Model) -> dict[str, int]:
     """Return the checks of the operators that steps call, each with the first such step."""
-    found: dict[str, int] = {}
+    steps: dict[str, int] = {}
     for number, step in enumerate(model.steps):
         if step.operator.check:
-            found.setdefault(step.operator.check, number)
-    return found
+            steps.setdefault(step.operator.check, number)
+    return steps
 
 
 def report_checks(
@@ -37,9 +36,9 @@ def report_checks(
     for symbol, operator in checks.items():
         at = context.section("operators")[operator.name].value_location("check")
         expected = f"int32_t {symbol}(void)"
-        owners = [one for one in linked if symbol in one.defined_functions]
+        owners = [linkable for linkable in linked if symbol in linkable.defined_functions]
         if not owners and not unread:
-            functions = set().union(*(one.defined_functions for one in linked))
+            functions = set().union(*(linkable.defined_functions for linkable in linked))
             context.faults.error(
                 f"no object{where} defines the function {symbol!r} that checks operator {operator.name!r}",
                 at,
@@ -47,15 +46,13 @@ def report_checks(
                 hint=nearest(symbol, functions),
             )
         for owner in owners:
-            found = owner.c_functions.get(symbol)
-            if found is not None and not _is_check(found):
+            function = owner.c_functions.get(symbol)
+            if function is None:
+                continue
+            # `parameters` is None if they are unknown.
+            if function.parameters != 0 or function.returns not in ("int", "int32_t"):
                 context.faults.error(
-                    f"{owner.name}:{found.line}: function {symbol!r} is not the check of an operator",
+                    f"{owner.name}:{function.line}: function {symbol!r} is not the check of an operator",
                     at,
                     expected=expected,
                 )
-
-
-def _is_check(function: CFunction) -> bool:
-    """Whether a function has no parameters and returns an int."""
-    return not function.parameters and function.parameters is not None and function.returns in ("int", "int32_t")

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from opwest.base.diagnostics import Location, nearest
+from opwest.base.diagnostics import Location, nearest, similar
 from opwest.model.checks.firmware import checks_of, report_checks
-from opwest.model.checks.prototypes import reports_foreign
+from opwest.model.checks.prototypes import check_debug_information, check_prototype, reports_foreign
 from opwest.model.inputs.context import Context
 from opwest.model.inputs.files import Files, Linkable
 from opwest.model.inputs.headers import normal
@@ -20,6 +20,7 @@ from opwest.model.types.c_names import is_symbol
 from opwest.model.types.model import Operator
 from opwest.objects.archives import needed_members
 from opwest.objects.compilers import is_hosted
+from opwest.objects.dwarf_signatures import DwarfSignature, signatures
 from opwest.objects.facts import CFunction, CSource, Member
 from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
 from opwest.objects.library_symbols import EFFECTS, is_soft_float, provider_of, uses_libm
@@ -36,7 +37,6 @@ from opwest.objects.rewriting import without_sections
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
 if TYPE_CHECKING:
-    from opwest.objects.dwarf_signatures import DwarfSignature
     from opwest.objects.entry_code import EntryCode
 
 
@@ -57,8 +57,9 @@ def resolve_builds(
     every: list[Target | None] = [files.named[name] for name in files.targets] or [None]
     for target in every:
         linkables = files.targets[target.name] if target else []
-        link = _Link(context, target, linkables, files, operators, externals, needed)
+        link = _Link(context, target, linkables, files, operators, externals)
         builds.append(link.build())
+        needed |= link.needed
         for symbol in link.missing:
             missing.setdefault(symbol, []).append(link)
     for operator in operators.values():
@@ -74,9 +75,9 @@ def _report_missing(context: Context, operator: Operator, links: list[_Link]) ->
     """Report a missing symbol once for all targets."""
     names = [repr(link.target.name) for link in links if link.target]
     where = f" for target{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
-    every = [one for link in links for one in link.all]
-    files = ", ".join(sorted({one.name.split("(")[0] for one in every})) or "an object"
-    functions = set().union(*(one.defined_functions for one in every)) if every else set()
+    every = [linkable for link in links for linkable in link.all]
+    files = ", ".join(sorted({linkable.name.split("(")[0] for linkable in every})) or "an object"
+    functions = set().union(*(linkable.defined_functions for linkable in every)) if every else set()
     context.faults.error(
         f"no object{where} defines symbol {operator.symbol!r} of operator {operator.name!r}",
         _symbol_place(context, operator),
@@ -96,7 +97,6 @@ class _Link:
         files: Files,
         operators: dict[str, Operator],
         externals: dict[str, External],
-        needed: set[str],
     ) -> None:
         self.context = context
         self.faults = context.faults
@@ -104,7 +104,8 @@ class _Link:
         self.files = files
         self.operators = operators
         self.externals = externals
-        self.needed_externals = needed
+        self.needed: set[str] = set()
+        """The external symbols that objects need."""
         self.where = f" for target {target.name!r}" if target else ""
         self.checks = checks_of(operators.values())
         self.symbols = {operator.symbol for operator in operators.values()} | self.checks.keys()
@@ -119,7 +120,7 @@ class _Link:
         # A rejected file does not hide the members of archives that define the same symbols.
         self.extracted = self._closure(linkables)
         accepted = self._closure([linkable for linkable in linkables if not linkable.rejected])
-        kept = {id(one) for one in (*self.extracted, *accepted)}
+        kept = set(map(id, (*self.extracted, *accepted)))
         self.linked = [linkable for linkable in linkables if id(linkable) in kept]
         for linkable in linkables:
             linkable.examined.linked = id(linkable) in kept
@@ -135,11 +136,11 @@ class _Link:
         self._check_symbols()
         taken: set[PurePosixPath] = set()
         firmware = self.target is not None and not self.target.host
-        unwinds = any(_unwinds(one.item) for one in self.all)
+        unwinds = any(_unwinds(linkable.item) for linkable in self.all)
         objects = tuple(
-            LinkObject(_object_name(one, taken), self._content(one.item, firmware, unwinds), one.name)
-            for one in self.linked
-            if isinstance(one.item, Member)
+            LinkObject(_object_name(linkable, taken), self._content(linkable.item, firmware, unwinds), linkable.name)
+            for linkable in self.linked
+            if isinstance(linkable.item, Member)
         )
         renames = tuple(sorted(self.definitions))
         scope = tuple(sorted(self._scope() - self.definitions.keys()))
@@ -168,44 +169,35 @@ class _Link:
         """Return the objects with operators whose ABI options are not known; LLVM IR has none."""
         compiled = {file.name for file, _ in self.files.modules}
         return tuple(
-            one.name
-            for one in self.linked
-            if isinstance(one.item, Member)
-            and one.name not in compiled
-            and self.symbols & one.defined_functions
-            and unrecorded_options(one.item)
+            linkable.name
+            for linkable in self.linked
+            if isinstance(linkable.item, Member)
+            and linkable.name not in compiled
+            and self.symbols & linkable.defined_functions
+            and unrecorded_options(linkable.item)
         )
 
     def _sources(self) -> tuple[SourceFile, ...]:
         """Return the sources and headers, with their operators that are static, and the effects that they may have."""
-        static = {
-            PurePosixPath(normal(PurePosixPath(source.name))): tuple(
-                sorted(source.item.static_functions & self.symbols)
-            )
-            for source in self.files.sources
-            if isinstance(source.item, CSource) and source.item.is_header
-        }
-        permitted = {
-            PurePosixPath(normal(PurePosixPath(source.name))): self._permits(source) for source in self.files.sources
-        }
-        return tuple(
-            replace(
-                copy,
-                exports=static.get(copy.path, ()),
-                permits=tuple(e for e in EFFECTS if e in permitted.get(copy.path, ())),
-            )
-            for copy in self.files.copies
-        )
+        sources = {PurePosixPath(normal(PurePosixPath(source.name))): source for source in self.files.sources}
+        copies = []
+        for copy in self.files.copies:
+            source = sources.get(copy.path)
+            if source is not None:
+                effects = self._permits(source)
+                exports = tuple(sorted(_static(source) & self.symbols))
+                copy = replace(copy, exports=exports, permits=tuple(e for e in EFFECTS if e in effects))
+            copies.append(copy)
+        return tuple(copies)
 
-    def _permits(self, one: Linkable) -> frozenset[str]:
+    def _permits(self, linkable: Linkable) -> frozenset[str]:
         """Return the effects that the entry of a file, or an operator that the file defines, may have."""
-        return one.permits.union(*(self.permits[symbol] for symbol in self.permits.keys() & one.defined_functions))
+        operators = self.permits.keys() & linkable.defined_functions
+        return linkable.permits.union(*(self.permits[symbol] for symbol in operators))
 
     def _called(self) -> set[str]:
         """Return the functions that the files call and do not define."""
-        called: set[str] = set()
-        for one in self.all:
-            called.update(one.item.undefined if isinstance(one.item, Member) else one.item.calls)
+        called = set().union(*(linkable.called for linkable in self.all))
         return called - self.definitions.keys() - self.externals.keys()
 
     def _scope(self) -> set[str]:
@@ -227,8 +219,7 @@ class _Link:
         members = [linkable.item for linkable in linkables if isinstance(linkable.item, Member)]
         roots = set(self.symbols)
         for source in self.files.sources:
-            if isinstance(source.item, CSource):
-                roots |= set(source.item.calls)
+            roots |= source.called
         for linkable in linkables:
             if not linkable.archived and isinstance(linkable.item, Member):
                 roots |= set(linkable.item.undefined_strong)
@@ -236,15 +227,15 @@ class _Link:
         return [linkable for linkable in linkables if not linkable.archived or id(linkable.item) in kept]
 
     def _definitions(self, linked: Iterable[Linkable]) -> dict[str, list[Linkable]]:
-        found: dict[str, list[Linkable]] = {}
-        for one in linked:
-            for symbol in one.defined:
+        definitions: dict[str, list[Linkable]] = {}
+        for linkable in linked:
+            for symbol in linkable.defined:
                 if symbol in POINTERS:  # replaced by those of the runtime
                     continue
-                if symbol in _static(one) and symbol not in self.symbols:
+                if symbol in _static(linkable) and symbol not in self.symbols:
                     continue
-                found.setdefault(symbol, []).append(one)
-        return found
+                definitions.setdefault(symbol, []).append(linkable)
+        return definitions
 
     def _check_operators(self) -> None:
         reported = set()
@@ -266,8 +257,6 @@ class _Link:
                 elif reports_foreign(self.faults, operator, owner):
                     continue
                 elif operator.symbol in owner.c_functions:  # a macro may define others: entry_points
-                    from opwest.model.checks.prototypes import check_prototype
-
                     check_prototype(self.faults, operator, owner.name, owner.c_functions[operator.symbol])
             self._check_signature(operator, owners)
 
@@ -275,9 +264,6 @@ class _Link:
         """Compare an operator with the debug information of the object that defines it, if any."""
         for owner in owners:
             if isinstance(owner.item, Member) and b".debug_info" in owner.item.content:
-                from opwest.model.checks.prototypes import check_debug_information
-                from opwest.objects.dwarf_signatures import signatures
-
                 if owner.name not in self.signatures:
                     self.signatures[owner.name] = signatures(owner.item)
                 known = self.signatures[owner.name]
@@ -290,44 +276,45 @@ class _Link:
             if isinstance(owner.item, Member) and operator.symbol in owner.defined_functions:
                 self._check_convention(operator, owner, owner.item)
 
-    def _check_convention(self, operator: Operator, one: Linkable, item: Member) -> None:
+    def _check_convention(self, operator: Operator, linkable: Linkable, item: Member) -> None:
         """Report a function that does not take its arguments as C does, as far as its instructions show it."""
         if item.opaque or item.abi.machine not in ("x86-64", "i386", "arm", "riscv"):
             return  # all attributes of other machines change only which registers a function preserves
-        if any(file.name == one.name for file, _ in self.files.modules):
+        if any(file.name == linkable.name for file, _ in self.files.modules):
             return  # IR records the convention
         from opwest.objects.entry_code import EntryCode
 
-        code = self.entry_code.setdefault(one.name, EntryCode(item))
-        found = code.convention(operator.symbol, [c_type for _, c_type in operator.parameters], operator.c_result)
-        if found.verdict == "refused":
+        code = self.entry_code.setdefault(linkable.name, EntryCode(item))
+        judgement = code.convention(operator.symbol, [c_type for _, c_type in operator.parameters], operator.c_result)
+        if judgement.verdict == "refused":
             self.faults.error(
-                f"{one.name}: function {operator.symbol!r} {found.text}",
+                f"{linkable.name}: function {operator.symbol!r} {judgement.text}",
                 operator.location,
-                expected=found.expected,
+                expected=judgement.expected,
                 hint="compile it without an attribute or option that changes its calling convention, or compare the "
                 "arguments of the operator with its source",
             )
-        elif found.verdict == "unknown" and not records_conventions(item):
-            self.uncertain.append(f"{operator.symbol} ({one.name})")
+        elif judgement.verdict == "unknown" and not records_conventions(item):
+            self.uncertain.append(f"{operator.symbol} ({linkable.name})")
 
     def _note_missing(self, operator: Operator) -> None:
         """Report a local definition; record a symbol without any definition."""
         at = _symbol_place(self.context, operator)
         symbol = operator.symbol
-        for one in self.all:
-            mangled = _mangled(one, symbol)
+        for linkable in self.all:
+            mangled = _mangled(linkable, symbol)
             if mangled is not None:
+                place = f"{linkable.name}:{mangled.line}"
                 self.faults.error(
-                    f"{one.name}:{mangled.line}: function {symbol!r} of operator {operator.name!r} has C++ linkage",
+                    f"{place}: function {symbol!r} of operator {operator.name!r} has C++ linkage",
                     at,
                     expected='extern "C"',
                     hint="list it under 'entry_points' if a header outside the manifest's directory declares it",
                 )
                 return
-            if symbol in _local_names(one):
+            if symbol in _local_names(linkable):
                 self.faults.error(
-                    f"symbol {symbol!r} of operator {operator.name!r} has only a local definition in {one.name}",
+                    f"symbol {symbol!r} of operator {operator.name!r} has only a local definition in {linkable.name}",
                     at,
                     expected="a global function",
                     hint="remove `static` and recompile",
@@ -339,7 +326,7 @@ class _Link:
     def _check_duplicates(self) -> None:
         for symbol, owners in self._definitions([*self.extracted, *self.files.sources]).items():
             strong = [owner for owner in owners if _is_strong(owner, symbol)]
-            if symbol in CONTEXTS and all(isinstance(one.item, CSource) for one in strong):
+            if symbol in CONTEXTS and all(isinstance(owner.item, CSource) for owner in strong):
                 continue  # TVM emits one per source; they are made weak
             if len(strong) > 1:
                 first, second = strong[0], strong[1]
@@ -356,43 +343,45 @@ class _Link:
         defined = self.definitions.keys() | self.externals.keys() | self.files.elsewhere
         workspace = any(operator.workspace for operator in self.operators.values())
         hosted: set[str] = set()  # archives with a reported member
-        for one in self.all:
-            foreign = isinstance(one.item, Member) and self.target and one.item.abi.machine != self.target.machine
-            if isinstance(one.item, Member):
-                self.needed_externals |= self.externals.keys() & set(one.item.undefined_strong)
+        for linkable in self.all:
+            foreign = False
+            if isinstance(linkable.item, Member):
+                foreign = self.target is not None and linkable.item.abi.machine != self.target.machine
+                self.needed |= self.externals.keys() & set(linkable.item.undefined_strong)
             link = Link(
                 None if foreign else self.libc,
                 defined,
                 externals=self.externals.keys() - self.definitions.keys(),
-                permits=self._permits(one),
+                permits=self._permits(linkable),
                 workspace=workspace,
             )
-            for reason in (*one.faults, *judge_symbols(one.item, link)):
-                one.examined.refuse(reason.text)
-                if isinstance(one.item, Member) and is_hosted(one.item):
-                    if one.name.partition("(")[0] in hosted:
+            for reason in (*linkable.faults, *judge_symbols(linkable.item, link)):
+                linkable.examined.refuse(reason.text)
+                if isinstance(linkable.item, Member) and is_hosted(linkable.item):
+                    if linkable.name.partition("(")[0] in hosted:
                         continue
-                    hosted.add(one.name.partition("(")[0])
-                    reason = judge_symbols(one.item)[0]
+                    hosted.add(linkable.name.partition("(")[0])
+                    reason = judge_symbols(linkable.item)[0]
                 hint = self._hint_for_undefined(reason) if reason.kind == "undefined" else reason.hint
                 self.faults.error(
-                    reason.message(one.name, self.where), one.location, expected=reason.expected, hint=hint
+                    reason.message(linkable.name, self.where), linkable.location, expected=reason.expected, hint=hint
                 )
 
     def _hint_for_undefined(self, reason: Reason) -> str:
         if reason.hint is not None:
             return reason.hint
-        close = nearest(reason.symbol, self.definitions)
-        if close is not None and close.startswith("did you mean"):
+        close = similar(reason.symbol, self.definitions)
+        if close is not None:
             return close
         if self.unread:
             return f"{self.unread[0]} may define it"
         return f"for a symbol of a library, add externals: [{{symbol: {reason.symbol}, from: ...}}]"
 
 
-def _static(one: Linkable) -> frozenset[str]:
+def _static(linkable: Linkable) -> frozenset[str]:
     """Return the static functions of a header."""
-    return one.item.static_functions if isinstance(one.item, CSource) and one.item.is_header else frozenset()
+    item = linkable.item
+    return item.static_functions if isinstance(item, CSource) and item.is_header else frozenset()
 
 
 def _unwinds(item: Member | CSource) -> bool:
@@ -402,24 +391,24 @@ def _unwinds(item: Member | CSource) -> bool:
     return any(name.startswith(_UNWINDING) for name in item.undefined)
 
 
-def _local_names(one: Linkable) -> set[str]:
-    if isinstance(one.item, Member):
-        return {s.name for s in one.item.symbols if s.binding == "local" and s.kind == "function"}
-    return {f.name for f in one.item.functions if f.is_static}
+def _local_names(linkable: Linkable) -> set[str]:
+    if isinstance(linkable.item, Member):
+        return {s.name for s in linkable.item.symbols if s.binding == "local" and s.kind == "function"}
+    return {f.name for f in linkable.item.functions if f.is_static}
 
 
-def _mangled(one: Linkable, symbol: str) -> CFunction | None:
+def _mangled(linkable: Linkable, symbol: str) -> CFunction | None:
     """Return the function of a C++ source whose symbol is not its name, if the symbol is meant to be."""
-    if isinstance(one.item, Member):
+    if isinstance(linkable.item, Member):
         return None
-    found = (f for f in one.item.functions if f.mangled and not f.is_static)
-    return next((f for f in found if f.name.rsplit("::", 1)[-1] == symbol), None)
+    functions = (f for f in linkable.item.functions if f.mangled and not f.is_static)
+    return next((f for f in functions if f.name.rsplit("::", 1)[-1] == symbol), None)
 
 
-def _is_strong(one: Linkable, symbol: str) -> bool:
-    if isinstance(one.item, Member):
-        found = one.item.defined[symbol]
-        return found.binding == "global" and found.section != "common"
+def _is_strong(linkable: Linkable, symbol: str) -> bool:
+    if isinstance(linkable.item, Member):
+        definition = linkable.item.defined[symbol]
+        return definition.binding == "global" and definition.section != "common"
     return True
 
 
@@ -432,9 +421,9 @@ def _symbol_place(context: Context, operator: Operator) -> Location:
     return operator.location
 
 
-def _object_name(one: Linkable, taken: set[PurePosixPath]) -> PurePosixPath:
+def _object_name(linkable: Linkable, taken: set[PurePosixPath]) -> PurePosixPath:
     """Return a unique file name for an object: its own, or archive and member joined."""
-    file, _, member = one.name.partition("(")
+    file, _, member = linkable.name.partition("(")
     stem = PurePosixPath(file).stem
     if member:
         stem += "__" + PurePosixPath(member.removesuffix(")")).stem
@@ -450,16 +439,17 @@ def _object_name(one: Linkable, taken: set[PurePosixPath]) -> PurePosixPath:
 def needs_full_libc(files: Files) -> bool:
     """Return whether an operator uses libm, which Zephyr's minimal C library lacks."""
     return any(
-        not {"math.h", "cmath"}.isdisjoint(item.includes)
-        if isinstance(item, CSource)
-        else any(map(uses_libm, item.undefined))
-        for item in _linked(files)
+        not {"math.h", "cmath"}.isdisjoint(linkable.item.includes)
+        if isinstance(linkable.item, CSource)
+        else any(map(uses_libm, linkable.item.undefined))
+        for linkable in _linked(files)
     )
 
 
 def cpp_needs(files: Files) -> CppNeeds:
     """Return what the C++ sources of operators need."""
-    sources = [one.item for one in files.sources if isinstance(one.item, CSource) and one.item.language == "C++"]
+    items = [source.item for source in files.sources]
+    sources = [item for item in items if isinstance(item, CSource) and item.language == "C++"]
     if not sources:
         return CppNeeds(False, False)
     from opwest.objects.cpp_source import needs_library
@@ -469,20 +459,15 @@ def cpp_needs(files: Files) -> CppNeeds:
 
 def needs_tvm(files: Files) -> bool:
     """Return whether an object or source calls functions of TVM's runtime."""
-    return any(tvm_functions(item) & PROVIDED for item in _linked(files))
+    return any(tvm_functions(linkable.item) & PROVIDED for linkable in _linked(files))
 
 
 def needs_halide(files: Files) -> bool:
     """Return whether an object or source calls functions of Halide's runtime."""
-    return any(
-        not HALIDE_PROVIDED.isdisjoint(item.calls if isinstance(item, CSource) else item.undefined)
-        for item in _linked(files)
-    )
+    return any(linkable.called & HALIDE_PROVIDED for linkable in _linked(files))
 
 
-def _linked(files: Files) -> list[Member | CSource]:
+def _linked(files: Files) -> list[Linkable]:
     """Return the sources and linked objects, without the archive members that no operator needs."""
-    objects = [
-        linkable.item for linkables in files.targets.values() for linkable in linkables if linkable.examined.linked
-    ]
-    return [*objects, *(source.item for source in files.sources)]
+    objects = [linkable for linkables in files.targets.values() for linkable in linkables if linkable.examined.linked]
+    return [*objects, *files.sources]

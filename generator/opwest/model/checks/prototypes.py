@@ -16,16 +16,16 @@ from opwest.objects.facts import CFunction, CParameter
 from opwest.objects.tvm_symbols import GENERATED
 
 
-def reports_foreign(faults: Diagnostics, operator: Operator, one: Linkable) -> bool:
+def reports_foreign(faults: Diagnostics, operator: Operator, linkable: Linkable) -> bool:
     """Report a function of Halide or MLIR with another calling convention than its operator; whether it is one."""
-    origin = origin_of(operator.symbol, one.item)
+    origin = origin_of(operator.symbol, linkable.item)
     if origin is None or origin.tool not in ("Halide", "MLIR"):
         return False
     if (operator.convention.name, operator.symbol) == (origin.convention, origin.symbol):
         return False
     symbol = f", symbol: {origin.symbol}" if operator.symbol != origin.symbol else ""
     faults.error(
-        f"{one.name}: operator {operator.name!r} is {operator.convention.name}, "
+        f"{linkable.name}: operator {operator.name!r} is {operator.convention.name}, "
         f"but {origin.tool} compiled the function {operator.symbol!r}",
         operator.location,
         expected=f"convention: {origin.convention}{symbol}",

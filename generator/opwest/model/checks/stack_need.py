@@ -14,7 +14,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.builds import ANY_TARGET, Examined, StackNeed, TargetBuild
 from opwest.model.types.model import Model, Operator
 from opwest.objects.calls import CallSite, Function, UndecodedError, functions
-from opwest.objects.facts import ObjectError
+from opwest.objects.facts import Member, ObjectError
 from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
 
 _Node = tuple[int, CallSite]
@@ -60,21 +60,21 @@ class _Target:
         self.sources: set[str] = set()
         self.undecoded: dict[str, str] = {}
         """The reason by symbol."""
-        linked = [one for one in examined if one.target == self.target and one.linked and one.member]
-        for index, one in enumerate(linked):
-            self._add(index, one)
+        own = (object_ for object_ in examined if object_.target == self.target and object_.linked)
+        for index, object_ in enumerate(own):
+            if object_.member is not None:
+                self._add(index, object_, object_.member)
 
-    def _add(self, index: int, one: Examined) -> None:
-        assert one.member is not None
+    def _add(self, index: int, object_: Examined, member: Member) -> None:
         try:
-            frames = stack_usage(one.member, one.stack_files)
-            found = functions(one.member) if any(use.known for use in frames.values()) else []
+            frames = stack_usage(member, object_.stack_files)
+            decoded = functions(member) if any(use.known for use in frames.values()) else []
         except ObjectError:
             return
         except UndecodedError as reason:
-            self.undecoded.update(dict.fromkeys(one.member.defined, str(reason)))
-            found = []
-        for function in found:
+            self.undecoded.update(dict.fromkeys(member.defined, str(reason)))
+            decoded = []
+        for function in decoded:
             node = index, function.place
             self.nodes[node] = function
             self.frames[node] = frames.get(function.name, UNKNOWN)
@@ -133,16 +133,13 @@ class _Target:
             elif node not in self.depths and node not in path:
                 path.append(node)
                 waiting.append((node, True))
-                waiting += [(callee, False) for callee in self._callees(node)]
+                callees = (self._callee(node, callee) for callee in self.nodes[node].callees)
+                waiting += [(callee, False) for callee in callees if callee is not None]
         return self.depths[root]
 
-    def _callees(self, node: _Node) -> list[_Node]:
-        found = []
-        for callee in self.nodes[node].callees:
-            other = self.symbols.get(callee) if isinstance(callee, str) else (node[0], callee)
-            if other is not None:
-                found.append(other)
-        return found
+    def _callee(self, caller: _Node, callee: str | CallSite) -> _Node | None:
+        """Return a called function; None for a symbol that no object defines."""
+        return self.symbols.get(callee) if isinstance(callee, str) else (caller[0], callee)
 
     def _sum(self, node: _Node, above: set[_Node]) -> _Depth:
         """Return a function's frame plus the largest need of its callees, all computed before."""
@@ -156,7 +153,7 @@ class _Target:
             missing.add(f"indirect calls of {function.name}")
         deepest = 0
         for callee in function.callees:
-            other = self.symbols.get(callee) if isinstance(callee, str) else (node[0], callee)
+            other = self._callee(node, callee)
             if other is None:
                 missing.add(str(callee))
             elif other == node or other in above or other not in self.depths:
@@ -172,9 +169,9 @@ def stack_text(need: StackNeed) -> str:
     where = f" (largest: {need.operator})" if need.operator else ""
     if need.known:
         frames = ", ".join(source for source in need.sources if source != _DECLARED)
-        found = [f"{frames} and the calls"] if frames else []
-        found += ["the operators' 'stack'"] if _DECLARED in need.sources else []
-        return f"{need.target}: at most {need.bytes} bytes{where}, from {', '.join(found)}"
+        origins = [f"{frames} and the calls"] if frames else []
+        origins += ["the operators' 'stack'"] if _DECLARED in need.sources else []
+        return f"{need.target}: at most {need.bytes} bytes{where}, from {', '.join(origins)}"
     listed = ", ".join(need.missing[:_SHOWN]) + (", …" if len(need.missing) > _SHOWN else "")
     return f"{need.target}: at least {need.bytes} bytes{where}; unknown: {listed}; give 'stack' of operators"
 

@@ -59,6 +59,11 @@ class Context:
         self.examined.append(noted)
         return noted
 
+    def duplicate(self, what: str, at: Location, first: Location, expected: str) -> None:
+        """Report a second definition of `what`."""
+        hint = f"first defined at line {first.line}"
+        self.faults.error(f"duplicate {what}", at, expected=expected, hint=hint)
+
     def section(self, key: str, parent: Mapping | None = None) -> Mapping:
         """Return the mapping at `key`, an empty one where it is absent."""
         owner = self.manifest if parent is None else parent
@@ -132,6 +137,16 @@ class Context:
             hint=hint if reason == IS_A_DIRECTORY else path_suggestions.hint_for(path, name),
         )
         return None
+
+
+@dataclass(frozen=True)
+class IrFile:
+    """A file of LLVM IR with its keys in the manifest."""
+
+    name: str
+    path: Path
+    location: Location
+    entry: Mapping
 
 
 IS_A_DIRECTORY = os.strerror(errno.EISDIR)
@@ -214,13 +229,11 @@ def devicetree(context: Context, entry: Mapping, location: Location) -> Devicetr
 
 def tensor_info(context: Context, entry: Mapping, type_: TensorType) -> TensorInfo:
     """Return the properties that an entry declares for the elements of a tensor; report contradictions."""
-    return TensorInfo(quantization=_quantization(context, entry, type_))
+    quantization = _quantization(context, entry, type_) if "quantization" in entry else None
+    return TensorInfo(quantization=quantization)
 
 
 def _quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantization | None:
-    """Return the quantization that an entry declares, None if absent; report contradictions."""
-    if "quantization" not in entry:
-        return None
     given = entry["quantization"]
     scales = tuple(given["scale"]) if isinstance(given["scale"], list) else (given["scale"],)
     zeros = given.get("zero_point", 0)

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from opwest.base.diagnostics import Location
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
-from opwest.model.inputs.context import Context, fault_of_file, located_items
+from opwest.model.inputs.context import Context, IrFile, fault_of_file, located_items
 from opwest.model.inputs.headers import copy_source, normal
-from opwest.model.inputs.ir_files import IrFile, is_ir
 from opwest.model.inputs.source_options import StackFiles, compile_options, expanded, read_stack_files, refuse_options
 from opwest.model.inputs.targets import read_targets, target_abi
-from opwest.model.types.builds import CompileOptions, Examined, SourceFile, Target, permitted_effects
+from opwest.model.types.builds import CompileOptions, Examined, SourceFile, Target, is_ir, permitted_effects
 from opwest.objects.compat import abi_warnings
 from opwest.objects.facts import CFunction, CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
@@ -58,6 +57,11 @@ class Linkable:
         if isinstance(self.item, Member):
             return {}
         return {function.name: function for function in reversed(self.item.c_functions)}
+
+    @property
+    def called(self) -> set[str]:
+        """The undefined symbols of an object; the functions that a source calls and does not define."""
+        return set(self.item.undefined if isinstance(self.item, Member) else self.item.calls)
 
     @cached_property
     def defined_functions(self) -> set[str]:
@@ -103,11 +107,12 @@ class Files:
 
         Every operator can call a file that defines none.
         """
-        found: dict[str, set[str]] = {symbol: set() for symbol in symbols}
-        for one in chain(self.sources, *self.targets.values()):
-            for symbol in (one.defined_functions & found.keys() or symbols) if one.permits else ():
-                found[symbol] |= one.permits
-        return {symbol: tuple(e for e in EFFECTS if e in effects) for symbol, effects in found.items()}
+        effects_by_symbol: dict[str, set[str]] = {symbol: set() for symbol in symbols}
+        for linkable in chain(self.sources, *self.targets.values()):
+            if linkable.permits:
+                for symbol in linkable.defined_functions & effects_by_symbol.keys() or symbols:
+                    effects_by_symbol[symbol] |= linkable.permits
+        return {symbol: tuple(e for e in EFFECTS if e in effects) for symbol, effects in effects_by_symbol.items()}
 
     def reject(self, file: str | None = None, target: str | None = None) -> None:
         """Record a file with faults; `file` is named if its definitions are unknown."""
@@ -118,32 +123,32 @@ class Files:
 
 def inspect_objects(context: Context) -> Files:
     """Read every file of `objects`; report unusable files, and a manifest without a usable file."""
-    found = _read_files(context, *read_targets(context))
-    if not found.targets and not found.sources and not found.rejected:
+    files = _read_files(context, *read_targets(context))
+    if not files.targets and not files.sources and not files.rejected:
         context.faults.error(
             "no object file exists for any target",
             context.manifest.value_location("objects"),
             expected="at least one existing file",
             hint="compile the operators first",
         )
-        found.reject(context.items("objects")[0]["files"][0])
-    return found
+        files.reject(context.items("objects")[0]["files"][0])
+    return files
 
 
 def _read_files(context: Context, targets: dict[str, Target], declared: tuple[Target, ...]) -> Files:
-    found = Files(targets, declared)
+    files = Files(targets, declared)
     cache = _Cache()
     seen: dict[tuple[str | None, str], Location] = {}
     ir_files: list[IrFile] = []
     for entry, _ in located_items(context.items("objects")):
         name = entry.get("target")
         if name is not None and name not in targets:
-            _examine_without_target(context, found, entry, cache)
+            _examine_without_target(context, files, entry, cache)
             continue
         if _left_out(context, entry):
             continue
         if name is not None:
-            found.targets.setdefault(name, [])
+            files.targets.setdefault(name, [])
         stack = read_stack_files(context, entry)
         options = compile_options(context, entry)
         folders = tuple(context.folder / folder for folder in options.include_dirs)
@@ -165,41 +170,41 @@ def _read_files(context: Context, targets: dict[str, Target], declared: tuple[Ta
                 continue
             item = None if path is None else _read(context, file, path, name, at, cache, folders)
             if item is None:
-                found.reject(file, name)
+                files.reject(file, name)
             elif isinstance(item, CSource):
-                _add_source(context, found, entry, file, item, at, options)
+                _add_source(context, files, entry, file, item, at, options)
             else:
                 refuse_options(context, entry, file, "compiled file")
                 objects += item.members
-                _add_object(context, found, entry, item, file, targets.get(name or ""), at, stack)
+                _add_object(context, files, entry, item, file, targets.get(name or ""), at, stack)
         stack.check(context, objects)
     if ir_files:
-        _add_ir(context, found, ir_files, targets)
-    return found
+        _add_ir(context, files, ir_files, targets)
+    return files
 
 
-def _add_ir(context: Context, found: Files, files: list[IrFile], targets: dict[str, Target]) -> None:
+def _add_ir(context: Context, result: Files, files: list[IrFile], targets: dict[str, Target]) -> None:
     """Compile LLVM IR to objects."""
     from opwest.model.inputs.ir import compile_ir_files
 
-    objects, found.modules, failed = compile_ir_files(context, files, targets, tuple(found.targets))
+    objects, result.modules, failed = compile_ir_files(context, files, targets, tuple(result.targets))
     for name in failed:
-        found.reject(name)
+        result.reject(name)
     for item in objects:
         target = targets[item.target]
         reasons = judge_file(item.member, target_abi(target))
         for reason in reasons:
             item.examined.error(reason.text, item.file.location, expected=reason.expected, hint=reason.hint)
         if reasons:
-            found.reject(item.file.name if item.member.opaque else None, item.target)
+            result.reject(item.file.name if item.member.opaque else None, item.target)
         permits = permitted_effects(item.file.entry)
         linkable = Linkable(
             item.member, item.file.name, item.file.location, frozenset(permits), item.examined, rejected=bool(reasons)
         )
-        found.targets.setdefault(item.target, []).append(linkable)
+        result.targets.setdefault(item.target, []).append(linkable)
 
 
-def _examine_without_target(context: Context, found: Files, entry: Mapping, cache: _Cache) -> None:
+def _examine_without_target(context: Context, files: Files, entry: Mapping, cache: _Cache) -> None:
     """Read the files of an entry with an invalid target: their definitions and their own faults."""
     name = entry["target"]
     if _left_out(context, entry):
@@ -208,29 +213,29 @@ def _examine_without_target(context: Context, found: Files, entry: Mapping, cach
         path = _existing(context, file, name, at)
         if path is not None and is_ir(path):
             context.examine(file, name).refuse(f"invalid target {name!r}")
-            found.reject(file)
+            files.reject(file)
             continue
         item = None if path is None else _read(context, file, path, name, at, cache)
         if isinstance(item, ObjectFile):
-            for label, member in _members(item, file):
-                examined = context.examine(label, name, _kind(item))
-                examined.refuse(f"invalid target {name!r}")
-                _note_unlinkable(found, examined, file, member)
+            _note_unlinkable(context, files, item, file, name, f"invalid target {name!r}")
         else:
             if item is not None:
                 examined = context.examine(file, name, f"{item.language} source")
                 examined.item = item
                 examined.refuse(f"invalid target {name!r}")
-            found.reject(file)
+            files.reject(file)
 
 
-def _note_unlinkable(found: Files, examined: Examined, file: str, member: Member) -> None:
-    """Record an object without a usable target: its facts, its own faults and its definitions."""
-    examined.item = member
-    for reason in judge_file(member):
-        examined.refuse(reason.text)
-    found.elsewhere |= set() if member.opaque else set(member.defined)
-    found.reject(file if member.opaque else None)
+def _note_unlinkable(context: Context, files: Files, item: ObjectFile, file: str, target: str | None, why: str) -> None:
+    """Record the objects of a file without a usable target: their facts, their own faults and their definitions."""
+    for label, member in _members(item, file):
+        examined = context.examine(label, target, _kind(item))
+        examined.refuse(why)
+        examined.item = member
+        for reason in judge_file(member):
+            examined.refuse(reason.text)
+        files.elsewhere |= set() if member.opaque else set(member.defined)
+        files.reject(file if member.opaque else None)
 
 
 def _members(item: ObjectFile, file: str) -> list[tuple[str, Member]]:
@@ -285,7 +290,7 @@ def _read(
 
 def _add_source(
     context: Context,
-    found: Files,
+    files: Files,
     entry: Mapping,
     file: str,
     source: CSource,
@@ -305,10 +310,10 @@ def _add_source(
             expected="an entry without 'target': sources are compiled for every target",
             hint="move it to a separate entry",
         )
-    copy_source(context, found.copies, PurePosixPath(normal(PurePosixPath(file))), source.text, at, options)
-    source = _without_headers(source, found.copies)
+    copy_source(context, files.copies, PurePosixPath(normal(PurePosixPath(file))), source.text, at, options)
+    source = _without_headers(source, files.copies)
     permits = frozenset(permitted_effects(entry))
-    found.sources.append(Linkable(source, file, at, permits, examined, entry_points=entry_points))
+    files.sources.append(Linkable(source, file, at, permits, examined, entry_points=entry_points))
 
 
 def _without_headers(source: CSource, copies: list[SourceFile]) -> CSource:
@@ -321,7 +326,7 @@ def _without_headers(source: CSource, copies: list[SourceFile]) -> CSource:
 
 def _add_object(
     context: Context,
-    found: Files,
+    files: Files,
     entry: Mapping,
     item: ObjectFile,
     file: str,
@@ -330,10 +335,7 @@ def _add_object(
     stack: StackFiles,
 ) -> None:
     if target is None:
-        for name, member in _members(item, file):
-            examined = context.examine(name, None, _kind(item))
-            examined.refuse("no 'target' in its entry")
-            _note_unlinkable(found, examined, file, member)
+        _note_unlinkable(context, files, item, file, None, "no 'target' in its entry")
         context.faults.error(
             f"compiled file {file!r} ({item.members[0].abi.machine}) in an entry without 'target'",
             at,
@@ -360,7 +362,7 @@ def _add_object(
             context.faults.error(reason.message(name), at, expected=reason.expected, hint=reason.hint)
         rejected = any(reason.kind != "relocation" for reason in reasons)
         if rejected:
-            found.reject(name if member.opaque else None, target.name)
+            files.reject(name if member.opaque else None, target.name)
         else:
             for warning in abi_warnings(member.abi, abi):
                 if warning.message not in reported:
@@ -368,7 +370,7 @@ def _add_object(
                     context.faults.warning(
                         f"{name}: {warning.message}", at, expected=warning.expected, hint=warning.hint
                     )
-        found.targets[target.name].append(
+        files.targets[target.name].append(
             Linkable(
                 member,
                 name,

@@ -40,10 +40,10 @@ def copy_source(
         for line, name, quoted in includes(text):
             folders = [*([file.parent] if quoted else []), *options.include_dirs]
             places = [PurePosixPath(normal(folder / name)) for folder in folders]
-            header, found = _first(context.folder, places, known)
+            header, included = _first(context.folder, places, known)
             if header in known:
                 continue
-            if header is None or found is None:
+            if header is None or included is None:
                 for place in places:
                     if ".." not in place.parts and not place.is_absolute():
                         context.missing(spelled(place))
@@ -56,8 +56,8 @@ def copy_source(
                 continue
             known.add(header)
             context.files.add(spelled(header))
-            copies.append(SourceFile(header, with_lf(found), False))
-            waiting.append((header, found))
+            copies.append(SourceFile(header, with_lf(included), False))
+            waiting.append((header, included))
 
 
 def _first(
@@ -67,9 +67,9 @@ def _first(
     for place in places:
         if place in known:
             return place, None
-        found = _read(folder, place)
-        if found is not None:
-            return place, found
+        content = _read(folder, place)
+        if content is not None:
+            return place, content
     return None, None
 
 
@@ -105,11 +105,6 @@ def includes(content: bytes) -> Iterator[tuple[int, str, bool]]:
                 yield number, parts[1] or parts[2], parts[1] is not None
 
 
-def quoted_includes(content: bytes) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of each `#include "name"`, also in inactive branches."""
-    return ((line, name) for line, name, quoted in includes(content) if quoted)
-
-
 def normal(path: PurePosixPath) -> str:
     """Return a path without `.` and inner `..`."""
     parts: list[str] = []
@@ -131,32 +126,30 @@ def places(files: Mapping[str, bytes]) -> dict[str, list[str]]:
 
     A header is also copied to src/ itself if an include of its plain name cannot be resolved otherwise.
     """
-    found: dict[str, dict[str, None]] = {name: {} for name in files}
+    copies: dict[str, dict[str, None]] = {name: {} for name in files}
     plain: set[str] = set()
     # A header by its own place, after a file that includes it.
-    waiting = [(name, str(_ROOT / PurePosixPath(name).name)) for name in files if not _is_header(name)]
+    waiting = [
+        (name, str(_ROOT / PurePosixPath(name).name)) for name in files if name.endswith((*SOURCE_SUFFIXES, ".S"))
+    ]
     for name, place in waiting:
-        found[name][place] = None
+        copies[name][place] = None
     while waiting:
         name, place = waiting.pop()
-        for _line, include in quoted_includes(files[name]):
+        for include in (include for _, include, quoted in includes(files[name]) if quoted):
             header = normal(PurePosixPath(name).parent / include)
             if header not in files:
                 plain.add(PurePosixPath(include).name)
                 continue
             wanted = normal(PurePosixPath(place).parent / include)
-            if wanted not in found[header] and _is_allowed(wanted):
-                found[header][wanted] = None
+            if wanted not in copies[header] and _is_allowed(wanted):
+                copies[header][wanted] = None
                 waiting.append((header, wanted))
-    for name, every in found.items():
+    for name, every in copies.items():
         flat = str(_ROOT / PurePosixPath(name).name)
         if not every or PurePosixPath(name).name in plain:
             every[flat] = None
-    return {name: list(every) for name, every in found.items()}
-
-
-def _is_header(name: str) -> bool:
-    return not name.endswith((*SOURCE_SUFFIXES, ".S"))
+    return {name: list(every) for name, every in copies.items()}
 
 
 def _is_allowed(place: str) -> bool:

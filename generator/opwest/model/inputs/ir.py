@@ -10,8 +10,7 @@ from typing import Any
 from opwest.base.diagnostics import printable
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import spelled
-from opwest.model.inputs.context import Context
-from opwest.model.inputs.ir_files import IrFile
+from opwest.model.inputs.context import Context, IrFile
 from opwest.model.inputs.targets import make_target
 from opwest.model.types.builds import Examined, Target
 from opwest.model.types.model import Argument, Operator
@@ -136,7 +135,7 @@ def matching_targets(module: IrModule, name: str = "") -> list[str]:
         architecture = target.triple.split("-")[0] != module.triple.split("-")[0]
         folder = target_name not in PurePosixPath(name).parts[:-1]
         ranked.append((folder, cpu, architecture, target.triple != module.triple, order, target_name))
-    return [one[-1] for one in sorted(ranked)]
+    return [rank[-1] for rank in sorted(ranked)]
 
 
 def check_signatures(
@@ -239,29 +238,29 @@ def inspect_ir(path: Path, target: Target | None = None) -> InspectedIr:
     return InspectedIr(module, target, ObjectFile(path, "elf", (member,)))
 
 
-def uncompiled_as_text(label: str, found: InspectedIr) -> str:
+def uncompiled_as_text(label: str, inspected: InspectedIr) -> str:
     """Return the facts about a module as aligned text that ends with a newline."""
-    defined = sorted(f.name for f in found.module.functions if f.is_definition)
+    defined = sorted(f.name for f in inspected.module.functions if f.is_definition)
     rows = [
-        ("triple", found.module.triple or "none"),
+        ("triple", inspected.module.triple or "none"),
         ("defines", ", ".join(defined) or "no functions"),
-        ("state", ", ".join(found.module.state) or "none"),
-        ("exportable", f"no: {found.faults[0]}"),
+        ("state", ", ".join(inspected.module.state) or "none"),
+        ("exportable", f"no: {inspected.faults[0]}"),
     ]
     lines = [f"{label}: LLVM IR", *(f"  {name:<13} {value}" for name, value in rows)]
     return "\n".join(map(printable, lines)) + "\n"
 
 
-def uncompiled_as_json(label: str, found: InspectedIr) -> dict[str, Any]:
+def uncompiled_as_json(label: str, inspected: InspectedIr) -> dict[str, Any]:
     """Return the facts about a module as plain JSON values."""
     return {
         "file": label,
         "kind": "llvm-ir",
-        "target": found.target.name,
-        "triple": found.module.triple,
+        "target": inspected.target.name,
+        "triple": inspected.module.triple,
         "exportable": False,
-        "reasons": list(found.faults),
-        "functions": sorted(f.name for f in found.module.functions if f.is_definition),
+        "reasons": list(inspected.faults),
+        "functions": sorted(f.name for f in inspected.module.functions if f.is_definition),
         "state": None,
-        "variables": list(found.module.state),
+        "variables": list(inspected.module.state),
     }

@@ -30,32 +30,24 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ORDINARY = "a flag of code generation, optimization or warnings: -O3, -fno-math-errno, -mfpu=auto, -Wno-unused"
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusal:
-    """The reason why a flag is not accepted."""
-
-    reason: str
-    hint: str | None = None
-
-
-_REFUSED = {
+_REFUSED: dict[str, tuple[str, str | None]] = {
     **dict.fromkeys(
         ("-I", "-isystem", "-iquote", "-idirafter"),
-        _Refusal("adds a directory of headers", "list the directory under 'include_dirs'"),
+        ("adds a directory of headers", "list the directory under 'include_dirs'"),
     ),
-    **dict.fromkeys(("-D", "-U"), _Refusal("defines a macro", "list the macro under 'defines'")),
+    **dict.fromkeys(("-D", "-U"), ("defines a macro", "list the macro under 'defines'")),
     **dict.fromkeys(
         ("-flto", "-fprofile", "-fsanitize", "-finstrument", "--coverage"),
-        _Refusal("hides or adds state", "set it for the whole firmware"),
+        ("hides or adds state", "set it for the whole firmware"),
     ),
     **dict.fromkeys(
         ("-fdump", "-fstack-usage", "-fcallgraph-info", "-fsave-optimization", "-fopt-info", "-ftime-trace", "-gsplit"),
-        _Refusal("writes files besides the object"),
+        ("writes files besides the object", None),
     ),
-    "-fsyntax-only": _Refusal("writes no object"),
-    **dict.fromkeys(("-fplugin", "-Wl,", "-Wa,", "-Wp,"), _Refusal("passes options to another program")),
+    "-fsyntax-only": ("writes no object", None),
+    **dict.fromkeys(("-fplugin", "-Wl,", "-Wa,", "-Wp,"), ("passes options to another program", None)),
 }
-"""By the begin of a flag."""
+"""The reason why a flag is refused, and a hint, by the begin of the flag."""
 
 
 def compile_options(context: Context, entry: Mapping) -> CompileOptions:
@@ -65,18 +57,18 @@ def compile_options(context: Context, entry: Mapping) -> CompileOptions:
     folders = [_directory(context, *item) for item in located_items(context.items("include_dirs", entry))]
     defines: dict[str, str] = {}
     for define, at in located_items(context.items("defines", entry)):
-        found = _DEFINE.fullmatch(define)
-        if found is None:
+        parts = _DEFINE.fullmatch(define)
+        if parts is None:
             context.faults.error(
                 f"invalid macro definition {define!r}",
                 at,
                 expected="NAME or NAME=VALUE, without ; $ # % \\ ` @ [ and ]",
                 hint="define other values in a header",
             )
-        elif found[1] in defines:
-            context.faults.error(f"duplicate macro {found[1]!r}", at, expected="each macro once")
+        elif parts[1] in defines:
+            context.faults.error(f"duplicate macro {parts[1]!r}", at, expected="each macro once")
         else:
-            defines[found[1]] = define
+            defines[parts[1]] = define
     flags = [flag for flag, at in located_items(context.items("cflags", entry)) if _accepted(context, flag, at)]
     return CompileOptions(
         tuple(folder for folder in folders if folder is not None), tuple(defines.values()), tuple(flags)
@@ -125,7 +117,8 @@ def _accepted(context: Context, flag: str, at: Location) -> bool:
     """Return whether a flag can be passed to the compiler; report one that cannot."""
     refusal = next((refusal for begin, refusal in _REFUSED.items() if flag.startswith(begin)), None)
     if refusal is not None:
-        context.faults.error(f"flag {flag!r} {refusal.reason}", at, expected=_ORDINARY, hint=refusal.hint)
+        reason, hint = refusal
+        context.faults.error(f"flag {flag!r} {reason}", at, expected=_ORDINARY, hint=hint)
     elif (effect := abi_effect(flag)) is not None:
         context.faults.error(f"flag {flag!r} changes the calling convention: {effect}", at, expected=_ORDINARY)
     elif _FLAG.fullmatch(flag) is None:
@@ -166,7 +159,7 @@ class StackFiles:
 
 def read_stack_files(context: Context, entry: Mapping) -> StackFiles:
     """Return the content of the `.su` files of an entry; report unusable files."""
-    found = StackFiles()
+    stack_files = StackFiles()
     if "stack_usage" in entry and "target" not in entry:
         context.faults.error(
             "'stack_usage' requires 'target'",
@@ -174,7 +167,7 @@ def read_stack_files(context: Context, entry: Mapping) -> StackFiles:
             expected="target: the target of the objects",
             hint="C sources and LLVM IR are compiled once per target, with different frame sizes",
         )
-        return found
+        return stack_files
     for file, at in located_items(context.items("stack_usage", entry)):
         path = context.regular_file(file, at, "a .su file written by a compiler")
         if path is None:
@@ -185,9 +178,9 @@ def read_stack_files(context: Context, entry: Mapping) -> StackFiles:
             message = f"{file}: {error.message.removeprefix(path.name).lstrip(': ')}"
             context.faults.error(message, at, expected=error.expected, hint=error.hint)
             continue
-        found._files.append((file, at, frozenset(entries)))
-        for name, one in entries.items():
-            old = found.functions.get(name)
-            if old is None or (one.exact, -one.bytes) < (old.exact, -old.bytes):
-                found.functions[name] = one
-    return found
+        stack_files._files.append((file, at, frozenset(entries)))
+        for name, frame in entries.items():
+            old = stack_files.functions.get(name)
+            if old is None or (frame.exact, -frame.bytes) < (old.exact, -old.bytes):
+                stack_files.functions[name] = frame
+    return stack_files

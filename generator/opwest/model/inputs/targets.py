@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from opwest.base.diagnostics import nearest
+from opwest.base.diagnostics import Location, nearest, similar
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context, located_items
@@ -43,22 +43,29 @@ def read_targets(context: Context) -> tuple[dict[str, Target], tuple[Target, ...
             unusable.add(name)
         if not _check_values(context, name, own[name]):
             unusable.add(name)
-    known = {**named_targets(), **own}
     used: dict[str, Target] = {}
     for entry in context.items("objects"):
         named = [(entry["target"], entry.value_location("target"))] if "target" in entry else []
         for name, at in named + located_items(context.items("targets", entry)):
             if name in used or name in unusable:
                 continue
-            if name not in known:
-                context.faults.error(
-                    f"unknown target {name!r}",
-                    at,
-                    hint=f"{nearest(name, known)} (`opwest targets` lists all; declare others under `targets:`)",
-                )
-                continue
-            used[name] = make_target(name, known[name])
+            target = known_target(context, name, at)
+            if target is not None:
+                used[name] = target
     return used, tuple(make_target(name, own[name]) for name in own if name not in unusable)
+
+
+def known_target(context: Context, name: str, at: Location) -> Target | None:
+    """Return a target of targets.yaml or of the manifest; report an unknown one."""
+    known = {**named_targets(), **context.section("targets")}
+    if name in known:
+        return make_target(name, known[name])
+    context.faults.error(
+        f"unknown target {name!r}",
+        at,
+        hint=f"{nearest(name, known)} (`opwest targets` lists all; declare others under `targets:`)",
+    )
+    return None
 
 
 def _check_values(context: Context, name: str, entry: Mapping) -> bool:
@@ -70,7 +77,7 @@ def _check_values(context: Context, name: str, entry: Mapping) -> bool:
             f"unknown machine {machine!r} in target {name!r}",
             entry.value_location("machine"),
             expected="arm, riscv, x86-64, i386, aarch64, or another ELF machine: xtensa, arc_compact2, mips, …",
-            hint=_did_you_mean(machine, machines()) or "`opwest inspect` prints the machine of an object",
+            hint=similar(machine, machines()) or "`opwest inspect` prints the machine of an object",
         )
         return False
     bits = WORD_SIZES.get(machine, entry["bits"])
@@ -94,15 +101,15 @@ def _check_architecture(context: Context, name: str, machine: str, entry: Mappin
         return
     arch = entry["arch"]
     if machine == "riscv":
-        found = ISA_STRING.fullmatch(arch)
-        if found is None or int(found[1]) != entry["bits"]:
+        isa = ISA_STRING.fullmatch(arch)
+        if isa is None or int(isa[1]) != entry["bits"]:
             _report_value(context, name, entry, "arch", f"an ISA string such as rv{entry['bits']}imac_zicsr")
     elif machine != "arm":
         _report_value(context, name, entry, "arch", "")
     elif arch not in ARM_ARCHITECTURES:
-        plain = {one.lower().replace("-", ""): one for one in ARM_ARCHITECTURES}
+        plain = {architecture.lower().replace("-", ""): architecture for architecture in ARM_ARCHITECTURES}
         close = plain.get(arch.lower().replace("-", "").removeprefix("arm"))
-        hint = f"did you mean {close!r}?" if close else _did_you_mean(arch, ARM_ARCHITECTURES)
+        hint = f"did you mean {close!r}?" if close else similar(arch, ARM_ARCHITECTURES)
         _report_value(context, name, entry, "arch", ", ".join(ARM_ARCHITECTURES), hint)
 
 
@@ -115,11 +122,6 @@ def _report_value(context: Context, name: str, entry: Mapping, key: str, known: 
         expected=known or f"no {key}: objects for {machine} do not record it",
         hint=hint,
     )
-
-
-def _did_you_mean(value: str, known: Iterable[str]) -> str | None:
-    hint = nearest(value, known)
-    return hint if hint and hint.startswith("did") else None
 
 
 def make_target(name: str, entry: dict[str, Any] | Mapping) -> Target:
@@ -198,7 +200,7 @@ def fitting(members: Sequence[Member], name: str) -> list[str]:
         required = _abi(target)
         if not any(abi_faults(abi, required) for abi in abis):
             ranked.append((target not in parts, *_distance(next(iter(abis)), required), order, target))
-    return [str(one[-1]) for one in sorted(ranked)]
+    return [str(rank[-1]) for rank in sorted(ranked)]
 
 
 def faults_for(members: Sequence[Member], target: str) -> list[Fault]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.base.diagnostics import Diagnostics, Location
-from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.arrays import Array, ArrayError, read_array
 from opwest.manifest.located import Mapping
 from opwest.manifest.yaml_reader import describe
@@ -57,8 +56,8 @@ def element(faults: Diagnostics, what: str, dtype: DType, value: Any, place: Loc
     if is_float and is_finite(value, DTYPES["float64"]):
         number = np.array(float(value), np.float64)
         with np.errstate(over="ignore"):
-            found = (number.astype(dtype.numpy), 0) if dtype.numpy == dtype.name else elements_of(number, dtype)
-        held = found[0] if found and np.isfinite(numbers_of(found[0], dtype)) else None
+            conversion = (number.astype(dtype.numpy), 0) if dtype.numpy == dtype.name else elements_of(number, dtype)
+        held = conversion[0] if conversion and np.isfinite(numbers_of(conversion[0], dtype)) else None
     elif not is_float and _in_range(dtype, value):
         held = np.array(value).astype(dtype.numpy)
     if held is None:
@@ -87,33 +86,26 @@ def _range_words(dtype: DType) -> str:
     return f"{what} a whole number from {least} to {greatest}"
 
 
-@dataclass(frozen=True)
-class Content:
-    """The content of a tensor: little-endian, in C order."""
-
-    type: TensorType
-    content: bytes
-
-
 def constants(context: Context, required: dict[str, TensorType]) -> dict[str, Constant]:
     """Return the constants by name. `required` contains the types that the steps require, for raw files."""
     section = context.section("constants")
-    found = {}
+    resolved = {}
     for name, entry in section.items():
         at = section.key_location(name)
         check_name("constant", name, at, context.faults)
         read = read_content(context, f"constant {name!r}", name, entry, entry, required.get(name))
         if read is not None:
-            align = max(entry.get("align", 1), read.type.dtype.size, DEFAULT_ALIGNMENT)
-            info = tensor_info(context, entry, read.type)
-            found[name] = Constant(name, read.type, read.content, align, info, entry.get("pool"), at)
-    return found
+            type_, content = read
+            align = max(entry.get("align", 1), type_.dtype.size, DEFAULT_ALIGNMENT)
+            info = tensor_info(context, entry, type_)
+            resolved[name] = Constant(name, type_, content, align, info, entry.get("pool"), at)
+    return resolved
 
 
 def read_content(
     context: Context, what: str, key: str, entry: Mapping, declared: Mapping, required: TensorType | None
-) -> Content | None:
-    """Return the content of `file` in an entry; report a file that cannot be read or has another type.
+) -> tuple[TensorType, bytes] | None:
+    """Return the type and the content, little-endian, in C order, of `file` in an entry; report an unusable file.
 
     `key` is the default name in an archive; `declared` can contain dtype and shape; `required` is the type of a raw
     file that they do not specify.
@@ -128,21 +120,22 @@ def read_content(
         place = entry.value_location("key") if "key" in entry else where
         context.faults.error(f"{what}: {error.message}", place, expected=error.expected, hint=error.hint)
         return None
-    array = _as_declared(context, what, entry, declared, array)
-    type_ = _type(context, what, entry, declared, array, required)
-    return None if type_ is None else Content(type_, array.content)
-
-
-def _as_declared(context: Context, what: str, entry: Mapping, declared: Mapping, array: Array) -> Array:
-    """Return the content of a file as elements of the declared dtype, if it can be converted."""
     dtype = DTYPES.get(declared.get("dtype", ""))
-    found = converted(array, dtype) if dtype is not None else None
-    if dtype is None or found is None:
+    if dtype is not None:
+        array = as_declared(context, what, dtype, array, where)
+    type_ = _type(context, what, entry, declared, array, required)
+    return None if type_ is None else (type_, array.content)
+
+
+def as_declared(context: Context, what: str, dtype: DType, array: Array, where: Location) -> Array:
+    """Return an array as elements of a dtype, with a note about rounded values; unchanged if it cannot be converted."""
+    conversion = converted(array, dtype)
+    if conversion is None:
         return array
-    as_declared, rounded = found
+    elements, rounded = conversion
     if rounded:
-        context.faults.note(f"{what}: {rounding_note(rounded, dtype)}", entry.value_location("file"))
-    return as_declared
+        context.faults.note(f"{what}: {rounding_note(rounded, dtype)}", where)
+    return elements
 
 
 def _type(
@@ -200,7 +193,7 @@ def constant_shapes(context: Context) -> dict[tuple[str, str], Shape]:
 
     The shape is that of the first step that passes a constant; other steps are compared with it like any tensor.
     """
-    found: dict[tuple[str, str], Shape] = {}
+    shapes: dict[tuple[str, str], Shape] = {}
     operators, constants = context.section("operators"), context.section("constants")
     for step, _ in listed_steps(context):
         entry = operators.get(step["call"])
@@ -209,15 +202,14 @@ def constant_shapes(context: Context) -> dict[tuple[str, str], Shape]:
         arguments = [a for a in context.items("args", entry) if a.get("direction") != "scratch"]
         for argument, given in zip(arguments, step["args"], strict=False):
             key = step["call"], argument["name"]
-            if _needs_shape(argument) and key not in found and isinstance(given, str) and given in constants:
+            needs_shape = (
+                "shape" not in argument and not argument.get("scalar") and argument.get("direction", "in") == "in"
+            )
+            if needs_shape and key not in shapes and isinstance(given, str) and given in constants:
                 shape = _shape(context, given, constants[given])
                 if shape is not None:
-                    found[key] = shape
-    return found
-
-
-def _needs_shape(argument: Mapping) -> bool:
-    return "shape" not in argument and not argument.get("scalar") and argument.get("direction", "in") == "in"
+                    shapes[key] = shape
+    return shapes
 
 
 def _shape(context: Context, name: str, entry: Mapping) -> Shape | None:

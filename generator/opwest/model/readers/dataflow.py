@@ -9,12 +9,35 @@ from typing import Any, Literal
 from opwest.base.diagnostics import Location, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
+from opwest.model.checks.memory import Coverage
 from opwest.model.inputs.context import Context, located_items
 from opwest.model.readers.constants import bind_number
-from opwest.model.readers.step_device import step_device
-from opwest.model.readers.steps import Names, listed_steps
-from opwest.model.readers.tensor_binding import Intermediate, TensorBinding
+from opwest.model.readers.programs import step_device
+from opwest.model.readers.steps import (
+    Names,
+    check_roles,
+    first_writers,
+    has_too_many_steps,
+    listed_steps,
+    named_by_unknown_operators,
+    slice_names,
+)
+from opwest.model.readers.views import declared_types, is_arena
+from opwest.model.types.c_names import check_name
+from opwest.model.types.dtypes import TensorType
 from opwest.model.types.model import Argument, Binding, Operator, State, Step
+
+
+@dataclass
+class Intermediate:
+    """An intermediate tensor, as derived from the steps."""
+
+    name: str
+    location: Location
+    type: TensorType
+    typed: bool
+    """Whether the type is known; false if the argument of the first writer has no shape (reported)."""
+    align: int = 1
 
 
 @dataclass(frozen=True)
@@ -43,19 +66,48 @@ class Flow:
     """The views that steps use."""
 
 
-def resolve_steps(context: Context, names: Names) -> Flow:
-    """Return the steps with their bindings, and the properties of tensors that follow from them."""
-    return _Dataflow(context, names).resolve()
+class Dataflow:
+    """Binds the arguments of steps in their order; records which tensors are written, read and required."""
 
-
-class _Dataflow(TensorBinding):
     def __init__(self, context: Context, names: Names) -> None:
-        super().__init__(context, names)
+        self.context = context
+        self.faults = context.faults
+        self.names = names
+        self.constants = set(names.declared_constants)
+        self.tensors: dict[str, Intermediate] = {}
+        self.written = Coverage()
+        for view in (names.views[name] for name in names.inputs if name in names.views):
+            self.written.add(view.root, view.offset, view.end)
+        self.read: set[str] = set()
+        """The intermediate tensors and states that steps read."""
+        self.used: set[str] = set()
+        self.alignments: dict[str, int] = {}
+        self.run = context.section("run")
+        self.declared = context.section("tensors", self.run)
+        self.declared_types = declared_types(context)
+        self.writers = first_writers(context, names)
+        # Names for which further errors are suppressed: tensors of unknown operators, or declared in two roles.
+        self.uncertain = named_by_unknown_operators(context, names)
+        self.settled = check_roles(context)
+        sections = (self.declared, *(context.section(key, self.run) for key in ("inputs", "outputs")))
+        parts = [
+            (name, entry["view_of"]) for section in sections for name, entry in section.items() if "view_of" in entry
+        ]
+        for name, tensor in (*parts, *slice_names(context)):
+            if name not in names.views:  # reported
+                self.settled.add(name)
+                self.uncertain |= {name, names.root(tensor)}
+        cut = has_too_many_steps(context)
+        self.incomplete = cut or context.incomplete
+        """Whether a step could not be resolved: a tensor without a writer is then not reported."""
+        if cut:
+            given = [value for step, _ in listed_steps(context) for value in step["args"] if isinstance(value, str)]
+            self.uncertain |= {names.root(value) for value in given}
         self.agents: dict[str, set[str]] = {}
         self.scratch: list[Scratch] = []
 
     def resolve(self) -> Flow:
-        """Walk the steps in order."""
+        """Return the steps with their bindings, and the properties of tensors that follow from them."""
         steps = []
         for index, (entry, at) in enumerate(listed_steps(self.context)):
             step = self._step(index, entry, at)
@@ -75,8 +127,7 @@ class _Dataflow(TensorBinding):
                 hint=nearest(entry["call"], self.names.operators),
             )
             return None
-        placed = step_device(self.faults, self.names.devices, self.names.programs, entry, operator, at)
-        device = placed.device
+        device, program = step_device(self.faults, self.names.devices, self.names.programs, entry, operator, at)
         if device is not None:
             self.used.add(device)
         given = located_items(entry["args"])
@@ -112,7 +163,7 @@ class _Dataflow(TensorBinding):
                 bound[argument.name] = Binding("buffer", name)
         bindings = tuple(b for a in operator.args if (b := bound[a.name]) is not None)
         cycles = entry.get("cycles", operator.cycles)
-        return Step(index, operator, entry.get("device"), bindings, at, placed.program, cycles)
+        return Step(index, operator, entry.get("device"), bindings, at, program, cycles)
 
     def _check_aliases(self, operator: Operator, given: list[tuple[Any, Location]]) -> None:
         """Report memory passed twice to a step that writes it: operators require separate memory, unless in place."""
@@ -146,7 +197,7 @@ class _Dataflow(TensorBinding):
     def _overlap(self, argument: Argument, value: str, other: Argument, name: str) -> bool:
         if self.names.root(value) != self.names.root(name):
             return False
-        (low, high), (begin, end) = self.extent(argument, value), self.extent(other, name)
+        (low, high), (begin, end) = self._extent(argument, value), self._extent(other, name)
         return value == name or (low < end and begin < high)
 
     def _bind(self, index: int, argument: Argument, value: Any, place: Location) -> Binding | None:
@@ -160,7 +211,177 @@ class _Dataflow(TensorBinding):
                 hint="to pass a number, declare the argument with scalar: true",
             )
             return None
-        return self.bind_tensor(index, argument, value, place)
+        return self._bind_tensor(index, argument, value, place)
+
+    def _extent(self, argument: Argument, value: str) -> tuple[int, int]:
+        """Return the bytes of its root that an argument accesses."""
+        view = self.names.views.get(value)
+        if view is not None:
+            return view.offset, view.end
+        known = self.names.outputs.get(value) or self.names.states.get(value) or self.tensors.get(value)
+        return 0, known.type.size if known else argument.type.size
+
+    def _bind_tensor(self, index: int, argument: Argument, value: str, place: Location) -> Binding | None:
+        """Return the binding of a tensor or view in step `index`; None after an error that was reported."""
+        self.used.add(value)
+        root = self.names.root(value)
+        extent = self._extent(argument, value)
+        if {value, root} & self.settled:
+            self.written.add(root, *extent)
+            return None
+        self.used.add(root)
+        self.alignments[root] = max(self.alignments.get(root, 1), argument.align)
+        bound = self._bind_root(index, argument, value, place)
+        view = self.names.views.get(value)
+        if bound is not None and argument.is_written:
+            self.written.add_view(root, view.offset, view.type) if view else self.written.add_whole(root)
+        if bound is None or view is None:
+            return bound
+        if view.offset % argument.align:
+            self.faults.error(
+                f"view {value!r} begins at byte {view.offset} of {root!r}, "
+                f"argument {argument.name!r} requires an alignment of {argument.align} bytes",
+                place,
+                expected=f"an offset of a multiple of {argument.align} bytes",
+            )
+        return replace(bound, view=value, offset=view.offset)
+
+    def _bind_root(self, index: int, argument: Argument, value: str, place: Location) -> Binding | None:
+        """Return the binding of the tensor that contains `value`; report a use that its role does not permit."""
+        name = self.names.root(value)
+        if value != name:
+            self._agree(argument, self.names.views[value].type, f"view {value!r}", place)
+        type_: TensorType | None
+        if name in self.names.inputs:
+            binding, what, type_ = Binding("input", name), f"input {name!r}", self.names.inputs[name].type
+            if argument.is_written:
+                self.faults.error(
+                    f"{what} is written by this step",
+                    place,
+                    expected="a tensor that is not an input",
+                    hint="inputs are read-only: write another tensor",
+                )
+        elif name in self.constants:
+            constant = self.names.constants.get(name)
+            binding, what, type_ = Binding("constant", name), f"constant {name!r}", constant.type if constant else None
+            if argument.is_written:
+                self.faults.error(f"{what} is written by this step", place, expected="a tensor that is not a constant")
+        elif name in self.names.outputs:
+            binding, what, type_ = Binding("output", name), f"output {name!r}", self.names.outputs[name].type
+            if argument.is_read:
+                self._check_written(index, argument, value, what, place)
+                self.written.add(name, 0, type_.size)  # report an unwritten output once
+        elif name in self.names.states:
+            state = self.names.states[name]
+            binding, what, type_ = Binding("buffer", name), f"state {name!r}", state.type
+            if argument.is_written and state.next is not None:
+                self.faults.error(
+                    f"{what} is written by this step, and has 'next'",
+                    place,
+                    expected="a state without 'next', or steps that only read it",
+                    hint=f"run copies {state.next.name!r} to the state at its end",
+                )
+            if argument.is_read:
+                self.read.add(name)
+        else:
+            return self._bind_intermediate(index, argument, value, place)
+        if value == name and type_ is not None:
+            self._agree(argument, type_, what, place)
+        return binding
+
+    def _bind_intermediate(self, index: int, argument: Argument, value: str, place: Location) -> Binding | None:
+        name = self.names.root(value)
+        if argument.is_read:
+            if argument.direction != "inout" or value != name or not is_arena(self.context, name):
+                self._check_written(index, argument, value, f"tensor {name!r}", place)
+            if name not in self.writers and name not in self.written:
+                self.settled.add(name)
+                return None
+            self.written.add(name, *self._extent(argument, value))  # report an unwritten tensor once
+            self.read.add(name)
+        if value != name:
+            if name not in self.tensors:
+                at = self.declared.key_location(name)
+                align = self.declared[name].get("align", 1)
+                self.tensors[name] = Intermediate(name, at, self.declared_types[name], typed=True, align=align)
+            self.tensors[name].align = max(self.tensors[name].align, argument.align)
+            return Binding("buffer", name)
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            tensor = self.tensors[name] = self._introduce(argument, name, place)
+        elif not tensor.typed:
+            tensor.type, tensor.typed = argument.type, argument.location not in self.context.untyped
+        else:
+            self._agree(argument, tensor.type, f"tensor {name!r}", place)
+        tensor.align = max(tensor.align, argument.align)
+        return Binding("buffer", name)
+
+    def _introduce(self, argument: Argument, name: str, place: Location) -> Intermediate:
+        """Return a new intermediate tensor with the type of its first writer; report a declaration that differs."""
+        check_name("tensor", name, place, self.faults)
+        type_ = replace(argument.type, pitch=0)
+        if argument.type.pitch:
+            self.faults.error(
+                f"argument {argument.name!r} takes {argument.type}, tensor {name!r} has rows that follow each other",
+                place,
+                expected=f"a view with pitch: {argument.type.pitch}",
+            )
+        tensor = Intermediate(name, place, type_, argument.location not in self.context.untyped)
+        entry = self.declared.get(name, {})
+        tensor.align = max(tensor.align, entry.get("align", 1))
+        for key, actual in (("dtype", argument.type.dtype.name), ("shape", list(argument.type.shape))):
+            if key in entry and entry[key] != actual and tensor.typed:
+                self.faults.error(
+                    f"tensor {name!r} is declared with {key} {entry[key]}, "
+                    f"but argument {argument.name!r} of the step that writes it is {argument.type}",
+                    entry.value_location(key),
+                    expected=f"{key}: {actual}",
+                )
+        return tensor
+
+    def _check_written(self, index: int, argument: Argument, value: str, what: str, place: Location) -> None:
+        """Report memory that this step reads and no earlier step writes."""
+        name = self.names.root(value)
+        gap = self.written.gap(name, *self._extent(argument, value))
+        if gap is None or name in self.uncertain:
+            return
+        if name in self.written:
+            self.faults.error(
+                f"bytes {gap[0]} to {gap[1] - 1} of {what} are read by step {index} before they are written",
+                place,
+                expected="earlier steps that write all of them",
+                hint="a step writes only the bytes of the view that it is given" if self.names.views else None,
+            )
+        elif name in self.writers:
+            writer = self.writers[name]
+            by = "first by this step" if writer == index else f"by the later step {writer}"
+            self.faults.error(
+                f"{what} is read by step {index} before it is written {by}",
+                place,
+                hint="steps run in the listed order; to read the value of the last run, declare it under run.state",
+            )
+        elif not self.incomplete:
+            known = {*self.names.inputs, *self.constants, *self.names.states, *self.written.tensors}
+            self.faults.error(
+                f"{what} is read but never written",
+                place,
+                expected="an input, a constant, a state, or a tensor that an earlier step writes",
+                hint=nearest(name, known),
+            )
+
+    def _agree(self, argument: Argument, type_: TensorType, what: str, place: Location) -> None:
+        if argument.type == type_ or argument.location in self.context.untyped:
+            return
+        differs = "shape" if argument.type.dtype == type_.dtype else "dtype"
+        hint = None
+        if argument.type.size == type_.size and differs == "shape":
+            hint = "the sizes are equal: declare the same shape in both places, or pass a view with this shape"
+        self.faults.error(
+            f"{differs} mismatch: {what} is {type_}, argument {argument.name!r} takes {argument.type}",
+            place,
+            expected=str(argument.type),
+            hint=hint,
+        )
 
     def _with_next(self, state: State) -> State:
         """Return a state with the binding of its next content; report one that does not fit."""
@@ -252,12 +473,12 @@ class _Dataflow(TensorBinding):
 
     def _containing(self) -> set[str]:
         """Return the views that steps use only through views of them."""
-        found: set[str] = set()
+        containing: set[str] = set()
         for name in self.used | self.settled:
-            while name not in found and "view_of" in (entry := self.declared.get(name, {})):
-                found.add(name)
+            while name not in containing and "view_of" in (entry := self.declared.get(name, {})):
+                containing.add(name)
                 name = entry["view_of"]
-        return found
+        return containing
 
 
 def _in_place(result: Argument, other: Argument) -> bool:

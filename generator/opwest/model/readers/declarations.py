@@ -10,30 +10,31 @@ from opwest.manifest.located import Mapping
 from opwest.model.checks.memory import check_passing, supplied_arguments, workspace_need
 from opwest.model.inputs.context import Context, located_items, size_in_bytes, tensor_info, tensor_type
 from opwest.model.readers.constants import Shape, constant_shapes
-from opwest.model.readers.programs import Programs, operator_device
+from opwest.model.readers.programs import Programs, check_device_keys, operator_program, takes_launch
 from opwest.model.types.builds import External, permitted_effects
 from opwest.model.types.c_names import check_name, is_symbol
 from opwest.model.types.conventions import UNPACKED, Convention, Result, convention_of
 from opwest.model.types.dtypes import DTYPES, TensorType
-from opwest.model.types.model import Argument, Interface, Operator, scalar_type
+from opwest.model.types.model import Argument, Interface, Operator
+from opwest.model.types.sections import STRUCT_DEVICE, STRUCT_LAUNCH
 
 
 def operators(context: Context, programs: Programs) -> dict[str, Operator]:
     """Return the operators by name."""
-    found = {}
+    resolved = {}
     shapes = constant_shapes(context)
     for name, entry in context.section("operators").items():
         at = context.section("operators").key_location(name)
         check_name("operator", name, at, context.faults)
-        found[name] = _operator(context, programs, name, entry, at, shapes)
-    _check_shared_symbols(context, found)
-    return found
+        resolved[name] = _operator(context, programs, name, entry, at, shapes)
+    _check_shared_symbols(context, resolved)
+    return resolved
 
 
-def _check_shared_symbols(context: Context, found: dict[str, Operator]) -> None:
+def _check_shared_symbols(context: Context, declared: dict[str, Operator]) -> None:
     """Report operators that share a symbol and declare different C prototypes."""
     first: dict[str, Operator] = {}
-    for operator in found.values():
+    for operator in declared.values():
         other = first.setdefault(operator.symbol, operator)
         if other is not operator and other.prototype != operator.prototype:
             context.faults.error(
@@ -62,18 +63,17 @@ def _operator(
             hint="add a C function that calls it",
         )
     convention = convention_of(entry.get("convention", context.manifest.get("convention", UNPACKED.name)))
-    needs = operator_device(context, programs, name, entry, convention)
+    check_device_keys(context, name, entry, convention)
+    device = context.section("device", entry)
+    has_launch = takes_launch(context, name, device, convention)
+    program = operator_program(context, programs, name, entry)
+    takes_device, is_async = "device" in entry, entry.get("async", False)
     args: list[Argument] = []
     names: dict[str, Location] = {}
     for item, place in located_items(entry["args"]):
         argument = _argument(context, item, place, convention, shapes.get((name, item["name"])))
         if argument.name in names:
-            context.faults.error(
-                f"duplicate argument {argument.name!r} in operator {name!r}",
-                argument.location,
-                expected="unique argument names",
-                hint=f"first defined at line {names[argument.name].line}",
-            )
+            _report_duplicate(context, name, argument, names[argument.name])
         names[argument.name] = argument.location
         args.append(argument)
     for argument, (item, _) in zip(args, located_items(entry["args"]), strict=True):
@@ -81,9 +81,11 @@ def _operator(
     workspace = workspace_need(context, name, entry, convention)
     result = _result(context, name, entry, convention, has_workspace=workspace is not None)
     if isinstance(result, Argument):
-        _check_result(context, name, entry, result, names)
+        check_name("argument", result.name, result.location, context.faults)
+        if result.name in names:
+            _report_duplicate(context, name, result, names[result.name])
         args.append(result)
-    args += supplied_arguments(convention, args, needs.takes_device, needs.is_async, workspace, at)
+    args += supplied_arguments(convention, args, takes_device, is_async, workspace, at)
     return Operator(
         name=name,
         symbol=symbol,
@@ -92,19 +94,19 @@ def _operator(
         convention=convention,
         workspace=workspace,
         returns_status=result == "status",
-        takes_device=needs.takes_device,
-        device_type=needs.type,
-        device_program=needs.program_name,
-        handle=needs.handle,
-        is_async=needs.is_async,
+        takes_device=takes_device,
+        device_type=device.get("type"),
+        device_program=device.get("program"),
+        handle=STRUCT_LAUNCH if has_launch else device.get("handle", STRUCT_DEVICE),
+        is_async=is_async,
         stateful=entry.get("stateful", False),
         uses=tuple(e for e in permitted_effects(entry) if e != "state"),
         location=at,
         check=entry.get("check"),
-        takes_launch=needs.takes_launch,
-        program=needs.program,
+        takes_launch=has_launch,
+        program=program,
         cycles=entry.get("cycles"),
-        launch_cycles=needs.launch_cycles,
+        launch_cycles=entry.get("launch_cycles", 0),
         stack=size_in_bytes(entry["stack"]) if "stack" in entry else None,
         stack_location=entry.value_location("stack") if "stack" in entry else None,
     )
@@ -142,16 +144,9 @@ def _result(
     )
 
 
-def _check_result(context: Context, name: str, entry: Mapping, result: Argument, names: dict[str, Location]) -> None:
-    """Report an invalid name of a result."""
-    check_name("argument", result.name, result.location, context.faults)
-    if result.name in names:
-        context.faults.error(
-            f"duplicate argument {result.name!r} in operator {name!r}",
-            result.location,
-            expected="unique argument names",
-            hint=f"first defined at line {names[result.name].line}",
-        )
+def _report_duplicate(context: Context, operator: str, argument: Argument, first: Location) -> None:
+    what = f"argument {argument.name!r} in operator {operator!r}"
+    context.duplicate(what, argument.location, first, "unique argument names")
 
 
 def _argument(
@@ -163,7 +158,7 @@ def _argument(
     scalar = entry.get("scalar", False)
     direction = entry.get("direction", "in")
     if scalar:
-        type_ = scalar_type(DTYPES[entry["dtype"]])
+        type_ = TensorType(DTYPES[entry["dtype"]], ())
         if entry.get("shape"):
             faults.error(
                 "a scalar cannot have a shape", entry.value_location("shape"), expected="scalar: true, or a shape"
@@ -234,31 +229,27 @@ def _check_in_place(context: Context, argument: Argument, entry: Mapping, args: 
 
 def externals(context: Context) -> dict[str, External]:
     """Return the declared external symbols by name."""
-    found: dict[str, External] = {}
+    symbols: dict[str, External] = {}
     for entry, place in located_items(context.items("externals")):
         symbol = entry["symbol"]
-        if symbol in found:
-            context.faults.error(
-                f"duplicate external {symbol!r}",
-                entry.value_location("symbol"),
-                expected="each symbol once",
-                hint=f"first defined at line {found[symbol].location.line}",
-            )
+        if symbol in symbols:
+            at = entry.value_location("symbol")
+            context.duplicate(f"external {symbol!r}", at, symbols[symbol].location, "each symbol once")
         given = entry.get("kconfig", [])
         options = (given,) if isinstance(given, str) else tuple(given)
-        found[symbol] = External(symbol, entry["from"], options, place)
-    return found
+        symbols[symbol] = External(symbol, entry["from"], options, place)
+    return symbols
 
 
 def interface(context: Context, key: str) -> dict[str, Interface]:
     """Return the inputs or the outputs by name."""
     section = context.section(key, context.section("run"))
-    found = {}
+    interfaces = {}
     for name, entry in section.items():
         at = section.key_location(name)
         check_name(key.removesuffix("s"), name, at, context.faults)
         type_ = tensor_type(context, entry)
-        found[name] = Interface(
+        interfaces[name] = Interface(
             name=name,
             type=type_,
             align=max(entry.get("align", 1), type_.dtype.size),
@@ -269,19 +260,19 @@ def interface(context: Context, key: str) -> dict[str, Interface]:
             location=at,
             labels=_labels(context, key, name, entry, type_),
         )
-    return found
+    return interfaces
 
 
 def _labels(context: Context, key: str, name: str, entry: Mapping, type_: TensorType) -> tuple[str, ...]:
     """Return the names of the classes of an output; report an input, and elements that select no class."""
-    found = tuple(context.items("labels", entry))
+    labels = tuple(context.items("labels", entry))
     at = entry.key_location("labels")
-    if found and key == "inputs":
+    if labels and key == "inputs":
         context.faults.error(f"input {name!r} has 'labels'", at, expected="'labels' at an output")
-    elif found and type_.dtype.kind == "float" and type_.shape[-1:] != (len(found),):
+    elif labels and type_.dtype.kind == "float" and type_.shape[-1:] != (len(labels),):
         context.faults.error(
-            f"output {name!r} has {len(found)} labels, and no dimension of {len(found)} scores: {type_}",
+            f"output {name!r} has {len(labels)} labels, and no dimension of {len(labels)} scores: {type_}",
             at,
             expected="one label per element of the last dimension, or an output of class numbers",
         )
-    return found
+    return labels

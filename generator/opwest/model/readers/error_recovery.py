@@ -20,10 +20,10 @@ def check_readings(readings: Readings, folder: Path, boards: Sequence[str], faul
 
     Warnings and notes are not reported: most are about values that nothing uses, which the faulty value may change.
     """
-    found = [_faults_of(manifest, readings.in_steps, folder, boards, faults) for manifest in readings]
+    first, *others = [_faults_of(manifest, readings.in_steps, folder, boards, faults) for manifest in readings]
     known = readings.locations()
-    for fault in found[0]:
-        if fault.severity == "error" and fault.location not in known and all(fault in other for other in found[1:]):
+    for fault in first:
+        if fault.severity == "error" and fault.location not in known and all(fault in other for other in others):
             faults.add(fault)
 
 
@@ -35,7 +35,7 @@ def _faults_of(
     own.sources = faults.sources
     for fault in faults:  # checks that errors make meaningless are omitted
         own.add(fault)
-    contexts = [replace(one, incomplete=incomplete) for one in contexts_of(manifest, folder, own)]
+    contexts = [replace(part, incomplete=incomplete) for part in contexts_of(manifest, folder, own)]
     models = [resolve(context, inspect_objects(context), boards) for context in contexts]
     check_variants(models, own)
     return dict.fromkeys(own)

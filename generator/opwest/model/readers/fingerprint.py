@@ -75,6 +75,6 @@ def _plain(value: Any) -> Any:
         newer = _NEWER.get(type(value), {})
         names = [field.name for field in dataclasses.fields(value) if field.name not in _WITHOUT_EFFECT]
         members = {name: getattr(value, name) for name in names}
-        kept = {name: one for name, one in members.items() if name not in newer or one != newer[name]}
-        return {name: _plain(one) for name, one in kept.items()}
+        kept = {name: member for name, member in members.items() if name not in newer or member != newer[name]}
+        return {name: _plain(member) for name, member in kept.items()}
     return str(value)

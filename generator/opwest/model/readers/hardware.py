@@ -26,7 +26,7 @@ ACCELERATORS_ONLY = (
 
 def devices(context: Context, programs: Programs) -> dict[str, Device]:
     """Return the devices by name."""
-    found: dict[str, Device] = {}
+    resolved: dict[str, Device] = {}
     section = context.section("devices")
     for name, entry in section.items():
         at = section.key_location(name)
@@ -38,14 +38,14 @@ def devices(context: Context, programs: Programs) -> dict[str, Device]:
                 expected="another device name",
                 hint="steps without a device run on the host processor",
             )
-        found[name] = _device(context, programs, name, entry, at)
-    if len(found) > MAX_DEVICES:
+        resolved[name] = _device(context, programs, name, entry, at)
+    if len(resolved) > MAX_DEVICES:
         context.faults.error(
-            f"the model has {len(found)} devices",
+            f"the model has {len(resolved)} devices",
             context.manifest.value_location("devices"),
             expected=f"at most {MAX_DEVICES}",
         )
-    return found
+    return resolved
 
 
 def _device(context: Context, programs: Programs, name: str, entry: Mapping, at: Location) -> Device:
@@ -128,7 +128,7 @@ def pools(context: Context, known_devices: dict[str, Device]) -> dict[str, Pool]
     section = context.section("memory")
     if not section:
         return {"sram": Pool("sram", None, 1, None, None, (), context.manifest.location, context.manifest.location)}
-    found = {}
+    resolved = {}
     for name, entry in section.items():
         at = section.key_location(name)
         check_name("pool", name, at, context.faults)
@@ -140,7 +140,7 @@ def pools(context: Context, known_devices: dict[str, Device]) -> dict[str, Pool]
                 )
         # An undefined device was reported: do not restrict the pool as well.
         certain = "reachable_by" in entry and all(device in known_devices or device == "cpu" for device in reachable)
-        found[name] = Pool(
+        resolved[name] = Pool(
             name=name,
             size=size_in_bytes(entry["size"]) if "size" in entry else None,
             align=entry.get("align", 1),
@@ -150,4 +150,4 @@ def pools(context: Context, known_devices: dict[str, Device]) -> dict[str, Pool]
             location=at,
             size_location=entry.value_location("size") if "size" in entry else at,
         )
-    return found
+    return resolved

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from opwest.base.diagnostics import nearest
+from opwest.base.diagnostics import similar
 from opwest.model.inputs.context import Context
 
 EXPECTED: Final = "an SPDX licence expression, such as Apache-2.0, MIT OR BSD-3-Clause, or LicenseRef-NAME"
@@ -74,14 +74,14 @@ def model_licence(context: Context) -> str | None:
 
 
 def _tokens(expression: str) -> list[str]:
-    found, end = [], 0
+    tokens, end = [], 0
     while end < len(expression.rstrip()):
         token = _TOKEN.match(expression, end)
         if token is None:
             raise ValueError(f"unexpected {expression[end:].strip()[:20]!r}", None)
-        found.append(token[1])
+        tokens.append(token[1])
         end = token.end()
-    return found
+    return tokens
 
 
 def _operator(token: str) -> str:
@@ -104,11 +104,11 @@ def _licence(token: str) -> str:
 
 def _exception(token: str) -> str:
     licences, exceptions = known()
-    found = exceptions.get(token.lower())
-    if found is None:
+    exception = exceptions.get(token.lower())
+    if exception is None:
         fault = f"{token!r} is not an exception" if token.lower() in licences else f"unknown exception {token!r}"
         raise ValueError(fault, _hint(token, exceptions))
-    return found
+    return exception
 
 
 def _hint(token: str, names: dict[str, str]) -> str:
@@ -117,5 +117,4 @@ def _hint(token: str, names: dict[str, str]) -> str:
         return "omit the key"
     if token.startswith("LicenseRef-"):
         return "letters, digits, '.' and '-' follow LicenseRef-"
-    similar = nearest(token, names.values()) or ""
-    return similar if similar.startswith("did you mean") else "https://spdx.org/licenses lists the identifiers"
+    return similar(token, names.values()) or "https://spdx.org/licenses lists the identifiers"

@@ -64,7 +64,7 @@ def regions_of(operator: Operator) -> _Regions:
     Between others, the size of a region without an argument is unknown (None): that of weights which do not exist.
     """
     sizes = {argument.name: argument.type.size for argument in operator.args}
-    found = [sizes.get(f"{REGION}{number}") for number in range(REGIONS)]
-    while found and found[-1] is None:
-        found.pop()
-    return tuple(found) or None
+    regions = [sizes.get(f"{REGION}{number}") for number in range(REGIONS)]
+    while regions and regions[-1] is None:
+        regions.pop()
+    return tuple(regions) or None

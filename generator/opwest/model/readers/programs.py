@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of accelerators: the files that devices, operators and steps name."""
+"""The devices of operators and steps, and the programs that accelerators run there."""
 
 from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from opwest.base.diagnostics import Location
-from opwest.base.frozen_dataclass import dataclass
+from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context
 from opwest.model.types.conventions import Convention
-from opwest.model.types.sections import STRUCT_DEVICE, STRUCT_LAUNCH, Program
+from opwest.model.types.model import Operator
+from opwest.model.types.sections import STRUCT_DEVICE, Device, Program
 
 
 class Programs:
@@ -52,27 +52,10 @@ class Programs:
         return other
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceNeeds:
-    """The keys of an operator about its device; the members of `Operator` describe them."""
-
-    takes_device: bool
-    takes_launch: bool
-    handle: str
-    type: str | None
-    program_name: str | None
-    program: Program | None
-    is_async: bool
-    launch_cycles: int
-
-
-def operator_device(
-    context: Context, programs: Programs, name: str, entry: Mapping, convention: Convention
-) -> DeviceNeeds:
-    """Return what an operator requires of its device; report keys that contradict each other."""
-    device = context.section("device", entry)
+def check_device_keys(context: Context, name: str, entry: Mapping, convention: Convention) -> None:
+    """Report keys of an operator about its device that contradict each other."""
     is_async = entry.get("async", False)
-    if is_async and ("device" not in entry or "handle" in device):
+    if is_async and ("device" not in entry or "handle" in context.section("device", entry)):
         context.faults.error(
             f"asynchronous operator {name!r} takes no {'accelerator' if 'device' in entry else 'device'}",
             entry.value_location("async"),
@@ -92,21 +75,12 @@ def operator_device(
             expected="async: true",
             hint="'cycles' is the duration of a synchronous call",
         )
-    takes_launch = device.get("launch", False) and _can_launch(context, name, device, convention)
-    return DeviceNeeds(
-        takes_device="device" in entry,
-        takes_launch=takes_launch,
-        handle=STRUCT_LAUNCH if takes_launch else device.get("handle", STRUCT_DEVICE),
-        type=device.get("type"),
-        program_name=device.get("program"),
-        program=_program(context, programs, name, entry),
-        is_async=is_async,
-        launch_cycles=entry.get("launch_cycles", 0),
-    )
 
 
-def _can_launch(context: Context, name: str, device: Mapping, convention: Convention) -> bool:
-    """Whether an operator can take a launch; report one that cannot."""
+def takes_launch(context: Context, name: str, device: Mapping, convention: Convention) -> bool:
+    """Whether an operator takes a launch; report one that cannot."""
+    if not device.get("launch", False):
+        return False
     if "handle" in device:
         context.faults.error(
             f"operator {name!r} takes both a launch and a vendor-specific handle",
@@ -125,7 +99,7 @@ def _can_launch(context: Context, name: str, device: Mapping, convention: Conven
     return True
 
 
-def _program(context: Context, programs: Programs, name: str, entry: Mapping) -> Program | None:
+def operator_program(context: Context, programs: Programs, name: str, entry: Mapping) -> Program | None:
     """Return the program of an operator; report one that its steps cannot use."""
     if "program" not in entry:
         return None
@@ -146,3 +120,133 @@ def _program(context: Context, programs: Programs, name: str, entry: Mapping) ->
             expected=f"a file with the name {required}, or no 'program' in 'device'",
         )
     return program
+
+
+def step_device(
+    faults: Diagnostics,
+    devices: dict[str, Device],
+    programs: Programs,
+    entry: Mapping,
+    operator: Operator,
+    at: Location,
+) -> tuple[str | None, Program | None]:
+    """Return the name of the device of a step, and the program that it runs there.
+
+    Report a device or program that is missing, undefined, superfluous or incompatible.
+    """
+    device = _device(faults, devices, entry, operator, at)
+    own = programs.of(entry, "step") if device is not None and device.has_hooks else None
+    if device is None or not operator.takes_device:
+        name = entry.get("device")
+        if "program" in entry and (name is None or name in devices):
+            _refuse_program(faults, entry, "the step has a program and no accelerator")
+        return (device.name if device else None), None
+    _check_kind(faults, device, operator, entry.value_location("device"))
+    if not device.has_hooks:
+        why = "has a vendor-specific handle" if device.handle else "has driver: none"
+        if "program" in entry:
+            _refuse_program(faults, entry, f"the step has a program, device {device.name!r} {why}")
+        elif operator.program is not None:
+            faults.error(
+                f"operator {operator.name!r} has a program, device {device.name!r} {why}",
+                entry.value_location("device"),
+                expected="a device with driver: accelerator",
+            )
+        return device.name, None
+    program = own if "program" in entry else operator.program or device.program
+    _check_program(faults, device, program, entry, operator)
+    return device.name, program
+
+
+def _device(
+    faults: Diagnostics, devices: dict[str, Device], entry: Mapping, operator: Operator, at: Location
+) -> Device | None:
+    name = entry.get("device")
+    if name is None:
+        if operator.takes_device:
+            faults.error(
+                f"operator {operator.name!r} takes a device, the step has none",
+                at,
+                expected="device: NAME",
+                hint=nearest("", devices) or "declare the device under 'devices'",
+            )
+        return None
+    where = entry.value_location("device")
+    device = devices.get(name)
+    if device is None:
+        hint = nearest(name, devices) or "declare the device under 'devices'"
+        faults.error(f"undefined device {name!r}", where, hint=hint)
+    elif not operator.takes_device:
+        faults.error(
+            f"operator {operator.name!r} takes no device",
+            where,
+            expected="a step without device",
+            hint="to pass a device as the last argument, add `device: {}` to the operator",
+        )
+    return device
+
+
+def _refuse_program(faults: Diagnostics, entry: Mapping, what: str) -> None:
+    faults.error(
+        what,
+        entry.key_location("program"),
+        expected="a device with driver: accelerator",
+        hint="remove 'program', or run the step on an accelerator",
+    )
+
+
+def _check_kind(faults: Diagnostics, device: Device, operator: Operator, where: Location) -> None:
+    if operator.device_type is not None and operator.device_type != device.type:
+        faults.error(
+            f"device {device.name!r} has {f'type {device.type}' if device.type else 'no type'}, "
+            f"operator {operator.name!r} requires {operator.device_type}",
+            where,
+            expected=f"a device of type {operator.device_type}",
+        )
+    taken = STRUCT_DEVICE if operator.takes_launch else operator.handle
+    if taken != device.c_type:
+        faults.error(
+            f"device {device.name!r} is passed as `{device.c_type}`, "
+            f"operator {operator.name!r} takes `{operator.handle}`",
+            where,
+            expected=f"a device of C type `{taken}`",
+            hint=None if device.handle is None else f'declare `device: {{handle: "{device.c_type}"}}` in the operator',
+        )
+    elif operator.is_async and not device.has_hooks and device.handle is None:
+        faults.error(
+            f"asynchronous operator {operator.name!r} on device {device.name!r} with driver: none",
+            where,
+            expected="a device with driver: accelerator",
+        )
+    elif operator.takes_launch and not device.has_hooks:
+        faults.error(
+            f"operator {operator.name!r} takes a launch, device {device.name!r} has driver: none",
+            where,
+            expected="a device with driver: accelerator",
+            hint="declare `device: {}` in the operator: it takes the device itself",
+        )
+
+
+def _check_program(
+    faults: Diagnostics, device: Device, program: Program | None, entry: Mapping, operator: Operator
+) -> None:
+    """Report a step without the program that its operator requires; that of the operator itself was checked."""
+    required = operator.device_program
+    carried = program.name if program else None
+    if required is None or required == carried:
+        return
+    if "program" in entry:
+        if program is not None:
+            faults.error(
+                f"the step has program {carried}, operator {operator.name!r} requires {required}",
+                entry.value_location("program"),
+                expected=f"a file with the name {required}",
+            )
+    elif operator.program is None:
+        faults.error(
+            f"device {device.name!r} has {f'program {carried}' if carried else 'no program'}, "
+            f"operator {operator.name!r} requires {required}",
+            entry.value_location("device"),
+            expected=f"a device with program {required}",
+            hint="`program: FILE` of the operator or the step replaces that of the device",
+        )

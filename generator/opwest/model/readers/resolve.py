@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.files import with_lf
@@ -21,15 +20,15 @@ from opwest.model.inputs.files import Files
 from opwest.model.inputs.headers import normal, places
 from opwest.model.readers import declarations, hardware
 from opwest.model.readers.constants import constants
-from opwest.model.readers.dataflow import resolve_steps
+from opwest.model.readers.dataflow import Dataflow
 from opwest.model.readers.licences import model_licence
 from opwest.model.readers.programs import Programs
 from opwest.model.readers.run_keys import fixed_plan, memory_planner, states, streams
 from opwest.model.readers.steps import Names, check_step_count, constant_types, slices
-from opwest.model.readers.tvmgen import tvmgen
+from opwest.model.readers.tvmgen import table_of, tvmgen
 from opwest.model.readers.vectors import suite
-from opwest.model.readers.views import declared_types, interface_views, views
-from opwest.model.readers.workspace import resolve_workspace
+from opwest.model.readers.views import Views, declared_types, interface_views
+from opwest.model.readers.workspace import Placing
 from opwest.model.types.builds import permitted_effects
 from opwest.model.types.c_names import check_name, check_names
 from opwest.model.types.model import Checks, Constant, MemoryPlanner, Model
@@ -63,7 +62,7 @@ def declared_names(context: Context) -> tuple[Names, list[Constant]]:
     lasting, initials = states(context)
     types = {t.name: t.type for named in (inputs, outputs, known, lasting) for t in named.values()}
     types |= declared_types(context)
-    parts = views(context, types, interface_views(context, types))
+    parts = Views(context, types, interface_views(context, types)).resolve()
     check_step_count(context)
     names = Names(
         programs=programs,
@@ -96,8 +95,8 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
     inherited = files.effects_of({o.symbol for o in names.operators.values()})
     names.operators.update({n: replace(o, object_effects=inherited[o.symbol]) for n, o in names.operators.items()})
     externals = declarations.externals(context)
-    flow = resolve_steps(context, names)
-    workspace = resolve_workspace(context, names, flow)
+    flow = Dataflow(context, names).resolve()
+    workspace = Placing(context, names, flow).place()
     planner = memory_planner(context, planner)
 
     if files.modules:
@@ -143,7 +142,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         stateful=stateful,
         application=application,
         suite=tests,
-        compat=_table(manifest),
+        compat=table_of(manifest),
         tvmgen=tvmgen(context, name, workspace.inputs, workspace.outputs, tuple(names.devices.values())),
         inputs_read=_hashes(context),
         location=manifest.value_location("model"),
@@ -168,25 +167,18 @@ def _checks(context: Context) -> Checks:
     return Checks(busy=section.get("busy", True), buffers=section.get("buffers", True))
 
 
-def _table(manifest: Mapping) -> Literal["tvm-crt", "tvm-crt-all"] | None:
-    """Return the operators of the table in microTVM's layout."""
-    compat = manifest.get("compat")
-    table = compat.get("table") if isinstance(compat, Mapping) else compat
-    return table if table in ("tvm-crt", "tvm-crt-all") else None
-
-
 def _hashes(context: Context) -> tuple[tuple[str, str], ...]:
     names = {Path(context.manifest.file).name, *context.files}
-    found = []
+    hashes = []
     for name in sorted(names):
         path = context.folder / name
         try:
             if path.is_file():
-                found.append((name, hashlib.sha256(with_lf(path.read_bytes())).hexdigest()))
+                hashes.append((name, hashlib.sha256(with_lf(path.read_bytes())).hexdigest()))
         except OSError:
             if not context.faults.has_errors:  # otherwise its reader reported it
                 raise
-    return tuple(found)
+    return tuple(hashes)
 
 
 def _application(context: Context) -> Application:
@@ -206,15 +198,11 @@ def _application(context: Context) -> Application:
             contents.setdefault(normal(PurePosixPath(file)), (with_lf(path.read_bytes()), at))
     files: dict[str, ApplicationFile] = {}
     every = places({file: content for file, (content, _) in contents.items()})
-    for file, place in ((file, place) for file, found in every.items() for place in found):
+    for file, place in ((file, place) for file, copies in every.items() for place in copies):
         content, at = contents[file]
         if place in files:
-            context.faults.error(
-                f"duplicate application source {PurePosixPath(place).name!r}",
-                at,
-                expected="unique file names",
-                hint=f"first defined at line {files[place].location.line}",
-            )
+            what = f"application source {PurePosixPath(place).name!r}"
+            context.duplicate(what, at, files[place].location, "unique file names")
         else:
             files[place] = ApplicationFile(place, content, at)
     console = located_items(context.items("console", section))
@@ -241,11 +229,11 @@ def _application(context: Context) -> Application:
 
 
 def _overlays(context: Context, section: Mapping) -> tuple[tuple[str, ApplicationFile], ...]:
-    found = []
+    files = []
     overlays = context.section("overlays", section)
     for board, file in overlays.items():
         at = overlays.value_location(board)
         path = context.regular_file(file, at, "a devicetree overlay")
         if path is not None:
-            found.append((board, ApplicationFile(file, with_lf(path.read_bytes()), at)))
-    return tuple(found)
+            files.append((board, ApplicationFile(file, with_lf(path.read_bytes()), at)))
+    return tuple(files)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read `run.offsets`: the plan of a manifest with `memory_planner: fixed`."""
+"""Keys of `run` about the model as a whole: the memory planner, given offsets, streams, states."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from opwest.model.types.model import (
     State,
     Step,
     TensorInfo,
-    scalar_type,
 )
 from opwest.model.types.sections import Device
 
@@ -54,17 +53,17 @@ def fixed_plan(context: Context, pools: dict[str, Pool]) -> FixedPlan:
     """Return the offsets that the manifest gives; report undefined pools and unreadable tables."""
     run = context.section("run")
     section = context.section("offsets", run)
-    found = []
+    fixed_pools = []
     for name, given in section.items():
         if name not in pools:
             context.faults.error(f"undefined pool {name!r}", section.key_location(name), hint=nearest(name, pools))
         elif isinstance(given, Mapping):
             offsets = tuple(FixedOffset(b, at, given.value_location(b)) for b, at in given.items())
-            found.append(FixedPool(name, section.key_location(name), offsets))
+            fixed_pools.append(FixedPool(name, section.key_location(name), offsets))
         else:
             table = _table(context, name, given, section.value_location(name))
-            found += [table] if table is not None else []
-    return FixedPlan(run.key_location("offsets"), tuple(found))
+            fixed_pools += [table] if table is not None else []
+    return FixedPlan(run.key_location("offsets"), tuple(fixed_pools))
 
 
 def _table(context: Context, pool: str, name: str, at: Location) -> FixedPool | None:
@@ -110,7 +109,7 @@ def states(context: Context) -> tuple[dict[str, State], list[Constant]]:
     """Return the states by name, and the constants with their initial contents."""
     section = context.section("state", context.section("run"))
     constants = context.section("constants")
-    found: dict[str, State] = {}
+    resolved: dict[str, State] = {}
     initials: list[Constant] = []
     for name, entry in section.items():
         at = section.key_location(name)
@@ -125,7 +124,7 @@ def states(context: Context) -> tuple[dict[str, State], list[Constant]]:
             )
         elif initial:
             initials.append(initial)
-        found[name] = State(
+        resolved[name] = State(
             name=name,
             type=type_,
             align=max(entry.get("align", 1), type_.dtype.size),
@@ -136,7 +135,7 @@ def states(context: Context) -> tuple[dict[str, State], list[Constant]]:
             pool=entry.get("pool"),
             location=at,
         )
-    return found, initials
+    return resolved, initials
 
 
 def _initial(context: Context, name: str, entry: Mapping, type_: TensorType) -> Constant | None:
@@ -150,11 +149,11 @@ def _initial(context: Context, name: str, entry: Mapping, type_: TensorType) -> 
         read = read_content(context, what, name, given, entry, type_)
         if read is None:
             return None
-        content = read.content
+        content = read[1]
     else:
         value = element(context.faults, what, type_.dtype, given, at)
         if value is None or not any(value):
             return None
-        type_, content = scalar_type(type_.dtype), value
+        type_, content = TensorType(type_.dtype, ()), value
     align = max(type_.dtype.size, DEFAULT_ALIGNMENT)
     return Constant(f"{name}_initial", type_, content, align, TensorInfo(), None, at)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from math import prod
-from typing import Any
 
 from opwest.base.diagnostics import Location, nearest
 from opwest.base.frozen_dataclass import dataclass
@@ -60,7 +59,7 @@ def slices(context: Context, types: dict[str, TensorType], views: dict[str, View
 
     `types` contains all declared tensors.
     """
-    found: dict[str, View] = {}
+    parts: dict[str, View] = {}
     used = _used(context)
     for entry, _ in located_items(context.items("steps", context.section("run"))):
         over = context.section("over", entry) if "repeat" in entry else Mapping(entry.file, entry.start)
@@ -87,18 +86,18 @@ def slices(context: Context, types: dict[str, TensorType], views: dict[str, View
                     expected=f"a tensor whose first dimension is {entry['repeat']}",
                 )
             else:
-                found |= _parts(tensor, whole, view, at)
-    return found
+                parts |= _parts(tensor, whole, view, at)
+    return parts
 
 
 def _used(context: Context) -> set[str]:
     """Return the tensors of all steps, without the names of parts inside their own repetitions."""
-    found: set[str] = set()
+    tensors: set[str] = set()
     for entry in context.items("steps", context.section("run")):
         own = context.section("over", entry) if "repeat" in entry else {}
         inner = context.items("steps", entry) if "repeat" in entry else [entry]
-        found |= {given for step in inner for given in step["args"] if isinstance(given, str) and given not in own}
-    return found
+        tensors |= {given for step in inner for given in step["args"] if isinstance(given, str) and given not in own}
+    return tensors
 
 
 def _parts(tensor: str, whole: TensorType, view: View | None, at: Location) -> dict[str, View]:
@@ -134,19 +133,13 @@ def _turns(entry: Mapping) -> int:
 
 def _of_turn(entry: Mapping, over: Mapping, turn: int) -> Mapping:
     """Return a step with the parts of one turn as arguments."""
-    step = Mapping(entry.file, entry.start)
-    step.update(entry)
-    step.keys_at, step.values_at = entry.keys_at, entry.values_at
+    step = entry.copied()
     given: Items = entry["args"]
     args = Items(given.file, given.start)
     args.items_at = given.items_at
-    args += [_argument(value, over, turn) for value in given]
+    args += [slice_name(over[value], turn) if isinstance(value, str) and value in over else value for value in given]
     step["args"] = args
     return step
-
-
-def _argument(value: Any, over: Mapping, turn: int) -> Any:
-    return slice_name(over[value], turn) if isinstance(value, str) and value in over else value
 
 
 @dataclass

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
@@ -30,6 +31,13 @@ class Library:
     rows: tuple[Row, ...]
 
 
+def table_of(manifest: Mapping) -> Literal["tvm-crt", "tvm-crt-all"] | None:
+    """Return the operators of the table in microTVM's layout; None if the manifest requests no table."""
+    compat = manifest.get("compat")
+    table = compat.get("table") if isinstance(compat, Mapping) else compat
+    return table if table in ("tvm-crt", "tvm-crt-all") else None
+
+
 def system_library(models: Sequence[Model]) -> Library | None:
     """Return the table of all models that request it; None if there is none."""
     asking = [model for model in models if model.compat]
@@ -41,13 +49,13 @@ def system_library(models: Sequence[Model]) -> Library | None:
 def rows(model: Model) -> list[Row]:
     """Return the functions of one model, under the names in TVM's table."""
     names = CNames(model.name)
-    found: dict[str, Row] = {}
+    by_name: dict[str, Row] = {}
     for operator in model.operators:
         if operator.convention.is_of_system_library:
-            found.setdefault(operator.symbol, Row(operator.symbol, names.operator(operator.symbol)))
+            by_name.setdefault(operator.symbol, Row(operator.symbol, names.operator(operator.symbol)))
         elif model.compat == "tvm-crt-all":
-            found.setdefault(operator.name, Row(operator.name, names.packed_adapter(operator.name)))
-    return list(found.values())
+            by_name.setdefault(operator.name, Row(operator.name, names.packed_adapter(operator.name)))
+    return list(by_name.values())
 
 
 def adapted(model: Model) -> list[Operator]:
@@ -75,7 +83,7 @@ def tvmgen(
     for name, place in located_items(context.items("workspace_pools", entry)):
         check_name("workspace pool", name, place, context.faults)
     groups = {
-        "inputs": [one.name for one in inputs],
+        "inputs": [tensor.name for tensor in inputs],
         "outputs": [output.name for output in outputs],
         "devices": [device.name for device in devices],
     }

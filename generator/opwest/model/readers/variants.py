@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from opwest.base.diagnostics import Diagnostics, Location, PartDiagnostics, nearest
+from opwest.base.diagnostics import Diagnostics, Location, PartDiagnostics
 from opwest.manifest.located import Mapping
 from opwest.manifest.variants import VariantTree, split_variants
 from opwest.model.inputs.context import Context, located_items
-from opwest.model.inputs.targets import make_target
+from opwest.model.inputs.targets import known_target
+from opwest.model.readers.tvmgen import table_of
 from opwest.model.types.builds import Target, Variant
 from opwest.model.types.c_names import check_names_together
 from opwest.model.types.model import Interface, Model, bases, variants_of
-from opwest.objects.targets import named_targets
 
 
 def contexts_of(manifest: Mapping, folder: Path, faults: Diagnostics) -> list[Context]:
@@ -22,17 +22,18 @@ def contexts_of(manifest: Mapping, folder: Path, faults: Diagnostics) -> list[Co
     base, trees = split_variants(manifest)
     if not trees:
         return [Context(base, folder, faults)]
-    devices = frozenset[str]().union(*(_devices(tree) for tree in (base, *(one.manifest for one in trees))))
+    parts = (base, *(tree.manifest for tree in trees))
+    devices = frozenset[str]().union(*map(_devices, parts))
     whole = Context(base, folder, faults, devices_elsewhere=devices)
     _refuse_table(manifest, faults)
     owners: dict[str, tuple[VariantTree, Location]] = {}
-    found = [whole]
+    contexts = [whole]
     for tree in trees:
         targets = tuple(_targets(whole, tree, owners))
         own = PartDiagnostics(faults, f"variant {tree.name!r}", tree.contains)
         if tree.manifest["objects"]:
             variant = Variant(tree.name, targets, tree.location)
-            found.append(Context(tree.manifest, folder, own, variant, devices))
+            contexts.append(Context(tree.manifest, folder, own, variant, devices))
         else:
             faults.error(
                 f"no objects for variant {tree.name!r}: every entry has another target",
@@ -41,29 +42,22 @@ def contexts_of(manifest: Mapping, folder: Path, faults: Diagnostics) -> list[Co
             )
         _check_objects(tree, faults)
     _check_base(whole, owners, manifest)
-    return found if base["objects"] else found[1:]
+    return contexts if base["objects"] else contexts[1:]
 
 
 def _devices(manifest: Mapping) -> set[str]:
     """Return the devices of the steps."""
-    steps = [one for step in manifest["run"]["steps"] for one in step.get("steps", [step])]
+    steps = [inner for step in manifest["run"]["steps"] for inner in step.get("steps", [step])]
     return {step["device"] for step in steps if "device" in step}
 
 
 def _targets(context: Context, tree: VariantTree, owners: dict[str, tuple[VariantTree, Location]]) -> list[Target]:
     """Return the targets of a variant; report unknown ones, hosts, and targets of an earlier variant."""
-    declared = context.section("targets")
-    known = {**named_targets(), **declared}
-    found = []
+    targets = []
     for name, at in located_items(tree.targets):
-        if name not in known:
-            context.faults.error(
-                f"unknown target {name!r}",
-                at,
-                hint=f"{nearest(name, known)} (`opwest targets` lists all; declare others under `targets:`)",
-            )
+        target = known_target(context, name, at)
+        if target is None:
             continue
-        target = make_target(name, known[name])
         if target.host or ("CONFIG_ARCH_POSIX", "y") in target.kconfig:
             context.faults.error(
                 f"variant {tree.name!r} has the host target {name!r}",
@@ -80,8 +74,8 @@ def _targets(context: Context, tree: VariantTree, owners: dict[str, tuple[Varian
             )
         else:
             owners[name] = (tree, at)
-            found.append(target)
-    return found
+            targets.append(target)
+    return targets
 
 
 def _check_objects(tree: VariantTree, faults: Diagnostics) -> None:
@@ -116,13 +110,13 @@ def _check_base(base: Context, owners: dict[str, tuple[VariantTree, Location]], 
 
 def _named_targets(manifest: Mapping) -> list[tuple[str, Location]]:
     """Return the targets that `objects` names."""
-    found = []
+    named = []
     for entry in manifest["objects"]:
         if "target" in entry:
-            found.append((entry["target"], entry.value_location("target")))
+            named.append((entry["target"], entry.value_location("target")))
         elif "targets" in entry:
-            found += located_items(entry["targets"])
-    return found
+            named += located_items(entry["targets"])
+    return named
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -131,8 +125,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def _refuse_table(manifest: Mapping, faults: Diagnostics) -> None:
     """Report a table of operators in microTVM's layout: it is the same in every image."""
-    compat = manifest.get("compat")
-    if (compat.get("table") if isinstance(compat, Mapping) else compat) in ("tvm-crt", "tvm-crt-all"):
+    if table_of(manifest) is not None:
         faults.error(
             "a table of operators in a manifest with variants",
             manifest.value_location("compat"),
@@ -144,7 +137,7 @@ def check_variants(models: Sequence[Model], faults: Diagnostics) -> None:
     """Report variants with another interface than their base, and names that clash with those of other models."""
     for base in bases(models):
         for model in variants_of(base, models):
-            others = [one for one in bases(models) if one.name != model.name]
+            others = [other for other in bases(models) if other.name != model.name]
             if others:
                 check_names_together([model, *others], faults)
             for role, own, of_base in (

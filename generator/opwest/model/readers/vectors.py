@@ -9,7 +9,8 @@ from opwest.base.diagnostics import Location, nearest
 from opwest.manifest.arrays import Array, ArrayError, array_names, read_array
 from opwest.manifest.yaml_reader import describe
 from opwest.model.inputs.context import Context, located_items
-from opwest.model.types.dtypes import DTYPES, TensorType, converted, is_finite, rounding_note
+from opwest.model.readers.constants import as_declared
+from opwest.model.types.dtypes import DTYPES, TensorType, is_finite
 from opwest.model.types.model import Interface
 from opwest.model.types.sections import Suite, Tolerance, Vectors
 
@@ -32,7 +33,7 @@ def suite(
     else:
         files = located_items(context.items("vectors", section))
     reading = _Reading(context, inputs, outputs, section.get("count"))
-    vectors = [found for file, at in files if (found := reading.read(file, at))]
+    vectors = [cases for file, at in files if (cases := reading.read(file, at))]
     return Suite(tuple(vectors), _tolerances(context, inputs, outputs), repeatable=repeatable)
 
 
@@ -62,7 +63,13 @@ class _Reading:
         try:
             names = array_names(path)
             arrays = {
-                name: self._as_declared(file, name, read_array(path, name, key_given=True), at)
+                name: as_declared(
+                    self.context,
+                    f"{file}: array {name!r}",
+                    self.tensors[name][1].type.dtype,
+                    read_array(path, name, key_given=True),
+                    at,
+                )
                 for name in names
                 if name in self.tensors
             }
@@ -80,17 +87,6 @@ class _Reading:
         count = min(count, self.most or count)
         content = ((name, arrays[name].content[: count * t.type.size]) for name, (_, t) in self.tensors.items())
         return Vectors(file, count, tuple(content))
-
-    def _as_declared(self, file: str, name: str, array: Array, at: Location) -> Array:
-        """Return an array as elements of its tensor's dtype, None if it cannot be converted."""
-        dtype = self.tensors[name][1].type.dtype
-        found = converted(array, dtype)
-        if found is None:
-            return array
-        as_declared, rounded = found
-        if rounded:
-            self.faults.note(f"{file}: array {name!r}: {rounding_note(rounded, dtype)}", at)
-        return as_declared
 
     def _are_complete(self, file: str, names: tuple[str, ...], at: Location) -> bool:
         good = True
@@ -166,7 +162,7 @@ def _tolerances(
     context: Context, inputs: Mapping[str, Interface], outputs: Mapping[str, Interface]
 ) -> tuple[Tolerance, ...]:
     section = context.section("tolerance", context.section("tests"))
-    found = []
+    tolerances = []
     for name, entry in section.items():
         at = section.key_location(name)
         if name not in outputs:
@@ -176,16 +172,12 @@ def _tolerances(
         values = {}
         for key in ("absolute", "relative"):
             values[key] = entry.get(key, 0)
-            if not _is_tolerance(values[key]):
+            if not is_finite(values[key], DTYPES["float64"]) or values[key] < 0:
                 context.faults.error(
                     f"the {key} tolerance is {describe(values[key])}",
                     entry.value_location(key),
                     expected="a finite number, 0 or more",
                 )
                 values[key] = 0
-        found.append(Tolerance(name, float(values["absolute"]), float(values["relative"])))
-    return tuple(found)
-
-
-def _is_tolerance(value: float) -> bool:
-    return is_finite(value, DTYPES["float64"]) and value >= 0
+        tolerances.append(Tolerance(name, float(values["absolute"]), float(values["relative"])))
+    return tuple(tolerances)

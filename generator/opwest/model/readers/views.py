@@ -23,21 +23,21 @@ def interface_views(context: Context, types: dict[str, TensorType]) -> dict[str,
     `types` contains all declared tensors.
     """
     run = context.section("run")
-    found: dict[str, View] = {}
+    views: dict[str, View] = {}
     for key in ("inputs", "outputs"):
         what = key.removesuffix("s")
         for name, entry in context.section(key, run).items():
             if "view_of" in entry:
                 view = _view(context, f"{what} {name!r}", name, entry, types)
                 if view is not None:
-                    found[name] = view
+                    views[name] = view
             elif "offset" in entry:
                 context.faults.error(
                     f"{what} {name!r} has an offset, but is no view",
                     entry.key_location("offset"),
                     expected="'offset' with 'view_of' only",
                 )
-    return found
+    return views
 
 
 def _view(context: Context, what: str, name: str, entry: Mapping, types: dict[str, TensorType]) -> View | None:
@@ -52,7 +52,7 @@ def _view(context: Context, what: str, name: str, entry: Mapping, types: dict[st
     base = entry["view_of"]
     at = entry.value_location("view_of")
     if not is_arena(context, base) or base not in types:
-        arenas = [one for one in context.section("tensors", context.section("run")) if is_arena(context, one)]
+        arenas = [tensor for tensor in context.section("tensors", context.section("run")) if is_arena(context, tensor)]
         context.faults.error(
             f"{what} is a view of {base!r}, which is no arena",
             at,
@@ -81,14 +81,6 @@ def _view(context: Context, what: str, name: str, entry: Mapping, types: dict[st
     return View(name, type_, base, offset, at)
 
 
-def views(context: Context, types: dict[str, TensorType], outer: dict[str, View]) -> dict[str, View]:
-    """Return the views by name; report those that do not fit. `types` contains all declared tensors.
-
-    `outer` are the inputs and outputs that are views themselves; they are in the result.
-    """
-    return _Views(context, types, outer).resolve()
-
-
 def declared_types(context: Context) -> dict[str, TensorType]:
     """Return the types of intermediate tensors that the manifest declares."""
     section = context.section("tensors", context.section("run"))
@@ -99,17 +91,22 @@ def declared_types(context: Context) -> dict[str, TensorType]:
     }
 
 
-class _Views:
+class Views:
+    """Resolves the views of `run.tensors`.
+
+    `types` contains all declared tensors; `outer` are the inputs and outputs that are views themselves.
+    """
+
     def __init__(self, context: Context, types: dict[str, TensorType], outer: dict[str, View]) -> None:
         self.context = context
         self.faults = context.faults
         self.types = types
         self.section = context.section("tensors", context.section("run"))
-        self.found = dict(outer)
+        self.views = dict(outer)
         self.failed: set[str] = set()
 
     def resolve(self) -> dict[str, View]:
-        """Return all views."""
+        """Return all views by name, `outer` included; report those that do not fit."""
         for name, entry in self.section.items():
             if "view_of" in entry:
                 self._view(name)
@@ -121,13 +118,13 @@ class _Views:
                         entry.key_location(key),
                         expected=f"'{key}' with 'view_of' only",
                     )
-        return self.found
+        return self.views
 
     def _view(self, name: str) -> None:
         """Resolve a view, after the views that contain it. Without recursion: chains may have any length."""
         chain: dict[str, Mapping] = {}
         base = name
-        while base not in self.found and base not in self.failed and "view_of" in self.section.get(base, {}):
+        while base not in self.views and base not in self.failed and "view_of" in self.section.get(base, {}):
             entry = chain[base] = self.section[base]
             self.failed.add(base)  # until it is found
             self._check_keys(base, entry)
@@ -155,7 +152,7 @@ class _Views:
     def _resolve(self, name: str, entry: Mapping) -> None:
         """Add a view, whose root is no view, unless it or its base has an error."""
         base = entry["view_of"]
-        inner = self.found.get(base)
+        inner = self.views.get(base)
         if inner is not None and inner.type.pitch:
             self.faults.error(
                 f"view {name!r} is a part of {base!r}, whose rows do not follow each other",
@@ -170,7 +167,7 @@ class _Views:
             return
         view = self._fitted(name, entry, base, type_, inner)
         if view is not None:
-            self.found[name] = view
+            self.views[name] = view
 
     def _report_base(self, name: str, base: str, entry: Mapping) -> None:
         declared = base in self.section

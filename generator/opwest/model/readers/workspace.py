@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from opwest.base.diagnostics import Diagnostics, Location, nearest
+from opwest.base.diagnostics import Location, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.inputs.context import Context
 from opwest.model.readers.dataflow import Flow
@@ -19,48 +19,10 @@ from opwest.model.types.model import (
     BufferRole,
     Constant,
     Interface,
-    Pool,
     State,
     Step,
     View,
 )
-
-
-def candidate_pools(
-    faults: Diagnostics,
-    pools: dict[str, Pool],
-    agents: set[str],
-    requested: str | None,
-    tensor: str,
-    at: Location,
-    hint: str | None = None,
-) -> tuple[str, ...]:
-    """Return the pool `requested`, else all that `agents` (devices and "cpu") can reach, in order of preference.
-
-    Report an error, with `hint`, if there is none.
-    """
-    if requested is None:
-        found = tuple(pool.name for pool in pools.values() if agents <= (pool.reachable_by or agents))
-        if not found:
-            faults.error(
-                f"no pool is reachable by all users of tensor {tensor!r}: {', '.join(sorted(agents))}",
-                at,
-                expected="a pool with all of them in reachable_by",
-                hint=hint,
-            )
-        return found
-    if requested not in pools:
-        faults.error(f"undefined pool {requested!r}", at, hint=nearest(requested, pools))
-        return ()
-    missing = agents - (pools[requested].reachable_by or agents)
-    if missing:
-        faults.error(
-            f"pool {requested!r} of tensor {tensor!r} is not reachable by {', '.join(sorted(missing))}",
-            at,
-            expected=f"a pool reachable by {', '.join(sorted(agents))}",
-        )
-        return ()
-    return (requested,)
 
 
 @dataclass(frozen=True)
@@ -74,12 +36,9 @@ class Workspace:
     states: tuple[State, ...]
 
 
-def resolve_workspace(context: Context, names: Names, flow: Flow) -> Workspace:
-    """Return the content of the workspace; report tensors without a pool."""
-    return _Placing(context, names, flow).place()
+class Placing:
+    """Makes the buffers of a model; reports tensors without a pool."""
 
-
-class _Placing:
     def __init__(self, context: Context, names: Names, flow: Flow) -> None:
         self.context = context
         self.faults = context.faults
@@ -94,6 +53,7 @@ class _Placing:
         self.line = max((p.cache_line or 1 for p in names.pools.values()), default=1)
 
     def place(self) -> Workspace:
+        """Return the content of the workspace."""
         declared = self.context.section("tensors", self.run)
         for tensor in self.flow.intermediates:
             entry = declared.get(tensor.name, {})
@@ -129,25 +89,55 @@ class _Placing:
         at: Location,
     ) -> None:
         hint = "with external: true the caller provides the memory" if role in ("input", "output") else None
-        pools = candidate_pools(self.faults, self.names.pools, agents, pool, name, at, hint)
+        pools = self._pools(agents, pool, name, at, hint)
         if pools and name not in self.placed:  # otherwise it has two roles, which was reported
             self.placed.add(name)
             align = max(align, DEFAULT_ALIGNMENT)
             self.buffers.append(Buffer(name, role, type_, align, pools, self._incoherent(agents), at))
+
+    def _pools(
+        self, agents: set[str], requested: str | None, tensor: str, at: Location, hint: str | None
+    ) -> tuple[str, ...]:
+        """Return the pool `requested`, else all that `agents` (devices and "cpu") can reach, in order of preference.
+
+        Report an error, with `hint`, if there is none.
+        """
+        pools = self.names.pools
+        if requested is None:
+            reached = tuple(pool.name for pool in pools.values() if agents <= (pool.reachable_by or agents))
+            if not reached:
+                self.faults.error(
+                    f"no pool is reachable by all users of tensor {tensor!r}: {', '.join(sorted(agents))}",
+                    at,
+                    expected="a pool with all of them in reachable_by",
+                    hint=hint,
+                )
+            return reached
+        if requested not in pools:
+            self.faults.error(f"undefined pool {requested!r}", at, hint=nearest(requested, pools))
+            return ()
+        missing = agents - (pools[requested].reachable_by or agents)
+        if missing:
+            self.faults.error(
+                f"pool {requested!r} of tensor {tensor!r} is not reachable by {', '.join(sorted(missing))}",
+                at,
+                expected=f"a pool reachable by {', '.join(sorted(agents))}",
+            )
+            return ()
+        return (requested,)
 
     def _incoherent(self, agents: set[str]) -> bool:
         return any(not d.coherent for d in self.names.devices.values() if d.name in agents)
 
     def _interfaces(self, role: BufferRole, tensors: Iterable[Interface]) -> tuple[Interface, ...]:
         """Return inputs or outputs with their agents; those that devices access get a buffer."""
-        found = []
+        interfaces = []
         for tensor in tensors:
             agents = self.flow.agents.get(self.names.root(tensor.name), set())
             entry = self.context.section(f"{role}s", self.run)[tensor.name]
             align = max(tensor.align, self.flow.alignments.get(tensor.name, 1))
-            placed = tensor.pool is not None or tensor.external is False
-            if tensor.external is None and agents - {"cpu"}:
-                placed = True
+            is_used_by_device = tensor.external is None and agents - {"cpu"}
+            placed = bool(tensor.pool is not None or tensor.external is False or is_used_by_device)
             if tensor.external and tensor.pool is not None:
                 self.faults.error(
                     f"external {role} {tensor.name!r} has a pool",
@@ -165,8 +155,8 @@ class _Placing:
                 self._add(role, tensor.name, tensor.type, align, agents | {"cpu"}, tensor.pool, at)
             elif self._incoherent(agents):
                 align = max(align, self.line)
-            found.append(replace(tensor, align=align, placed=placed, agents=frozenset(agents)))
-        return tuple(found)
+            interfaces.append(replace(tensor, align=align, placed=placed, agents=frozenset(agents)))
+        return tuple(interfaces)
 
     def _inside(self, role: BufferRole, tensor: Interface, align: int, view: View) -> None:
         """Add the buffer of an input or output that is a view of an arena; without the arena, a fault is reported."""
@@ -174,15 +164,15 @@ class _Placing:
         if arena is not None and tensor.name not in self.placed:
             self.placed.add(tensor.name)
             inside = (view.root, view.offset)
-            made = Buffer(tensor.name, role, tensor.type, align, arena.pools, arena.incoherent, tensor.location, inside)
-            self.buffers.append(made)
+            self.buffers.append(
+                Buffer(tensor.name, role, tensor.type, align, arena.pools, arena.incoherent, tensor.location, inside)
+            )
 
     def _constant(self, constant: Constant) -> None:
         agents = self.flow.agents.get(constant.name, set())
-        entry = self.context.section("constants")[constant.name]
         if constant.pool is not None:
             align = max(constant.align, self.flow.alignments.get(constant.name, 1))
-            at = entry.value_location("pool")
+            at = self.context.section("constants")[constant.name].value_location("pool")
             self._add("constant", constant.name, constant.type, align, agents | {"cpu"}, constant.pool, at)
             return
         for name in sorted(agents - {"cpu"}):
@@ -195,9 +185,9 @@ class _Placing:
                 )
 
     def _state(self, state: State) -> None:
-        entry = self.context.section("state", self.run)[state.name]
         align = max(state.align, self.flow.alignments.get(state.name, 1))
-        at = entry.value_location("pool") if state.pool else state.location
+        section = self.context.section("state", self.run)
+        at = section[state.name].value_location("pool") if state.pool else state.location
         agents = self.flow.agents.get(state.name, set()) | {"cpu"}  # which writes the initial content
         self._add("state", state.name, state.type, align, agents, state.pool, at)
 

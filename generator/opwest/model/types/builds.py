@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 from typing import Any, Literal
 
 from opwest.base.diagnostics import Diagnostics, Location
@@ -89,7 +89,7 @@ class SourceFile:
     """A compiled source: its line and column in the manifest."""
     column: int = 0
     permits: tuple[str, ...] = ()
-    """The effects that the manifest permits in its object, in the order of `objects/effects.py`."""
+    """The effects that the manifest permits in its object, in the order of EFFECTS."""
 
     @property
     def is_wrapped(self) -> bool:
@@ -146,7 +146,7 @@ class CppNeeds:
 
 @dataclass(frozen=True, slots=True)
 class StackNeed:
-    """The stack that run needs on one target, computed by model/stack_need.py."""
+    """The stack that run needs on one target, computed by `model/checks/stack_need.py`."""
 
     target: str
     bytes: int
@@ -176,18 +176,18 @@ class External:
 
 
 def permitted_effects(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the effects that an entry of `operators` or `objects` permits, in the order of `objects/effects.py`."""
+    """Return the effects that an entry of `operators` or `objects` permits, in the order of EFFECTS."""
     named = {*entry.get("uses", ()), *["state"] * entry.get("stateful", False)}
     return tuple(effect for effect in EFFECTS if effect in named)
 
 
+_LLVM_IR = "LLVM IR"
 _KINDS = {
     ".a": "archive",
     ".c": "C source",
     HEADER_SOURCE: "C header",
     **dict.fromkeys(CPP_SUFFIXES, "C++ source"),
-    ".ll": "LLVM IR",
-    ".bc": "LLVM IR",
+    **dict.fromkeys((".ll", ".bc"), _LLVM_IR),
     ".o": "ELF object",
 }
 
@@ -229,3 +229,11 @@ class Examined:
 def kind_of(name: str) -> str:
     """Return the kind of an unread file, by its name."""
     return _KINDS.get(PurePosixPath(name).suffix, "unknown")
+
+
+def is_ir(path: PurePath) -> bool:
+    """Return whether a file of `objects` is LLVM IR.
+
+    The suffix decides: bitcode in an .o file is the output of -flto, which requires a linker plugin.
+    """
+    return kind_of(path.name) == _LLVM_IR

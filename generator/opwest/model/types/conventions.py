@@ -220,7 +220,7 @@ CONVENTIONS: Final = (UNPACKED, PACKED, FFI, HALIDE, MEMREF)
 
 def convention_of(name: str) -> Convention:
     """Return the calling convention of a name of the schema."""
-    return next(one for one in CONVENTIONS if one.name == name)
+    return next(convention for convention in CONVENTIONS if convention.name == name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,6 +178,43 @@ def _whole(number: int, kind: Literal["int", "uint"], size: int, *from_c: str) -
     )
 
 
+def _float(
+    number: int,
+    name: str,
+    size: int,
+    exponent: int,
+    code: DlpackCode,
+    halide: HalideCode | None = None,
+    from_c: tuple[str, ...] = (),
+    from_ir: str = "",
+    bits: str = "",
+    *,
+    numpy: str = "",
+    special: Special = "ieee",
+    aliases: tuple[str, ...] = (),
+) -> DType:
+    """Return the row of a floating-point type. C, LLVM and numpy hold one with `bits` as an unsigned integer."""
+    dlpack = Dlpack(code, 8 * size)
+    return DType(
+        name=name,
+        kind="float",
+        size=size,
+        number=number,
+        c_type=f"uint{8 * size}_t" if bits else from_c[0],
+        numpy=numpy or (f"uint{8 * size}" if bits else name),
+        dlpack=dlpack,
+        dlpack_of_packed=None if halide is None else dlpack,  # both lack the types of 8 bits
+        halide=halide,
+        llvm=f"i{8 * size}" if bits else from_ir,
+        from_c=from_c,
+        from_ir=from_ir,
+        exponent=exponent,
+        special=special,
+        bits=bits,
+        aliases=aliases,
+    )
+
+
 _ROWS = (
     _whole(0, "int", 1, "signed char", "char"),
     _whole(1, "uint", 1, "unsigned char"),
@@ -187,52 +224,9 @@ _ROWS = (
     _whole(5, "uint", 4, "unsigned int", "unsigned"),
     _whole(6, "int", 8),
     _whole(7, "uint", 8),
-    DType(
-        name="float16",
-        kind="float",
-        size=2,
-        number=8,
-        c_type="uint16_t",
-        numpy="float16",
-        dlpack=Dlpack("kDLFloat", 16),
-        dlpack_of_packed=Dlpack("kDLFloat", 16),
-        halide="float",
-        llvm="i16",
-        from_c=("_Float16", "__fp16"),
-        from_ir="half",
-        exponent=5,
-        bits="IEEE half bits",
-    ),
-    DType(
-        name="float32",
-        kind="float",
-        size=4,
-        number=9,
-        c_type="float",
-        numpy="float32",
-        dlpack=Dlpack("kDLFloat", 32),
-        dlpack_of_packed=Dlpack("kDLFloat", 32),
-        halide="float",
-        llvm="float",
-        from_c=("float",),
-        from_ir="float",
-        exponent=8,
-    ),
-    DType(
-        name="float64",
-        kind="float",
-        size=8,
-        number=10,
-        c_type="double",
-        numpy="float64",
-        dlpack=Dlpack("kDLFloat", 64),
-        dlpack_of_packed=Dlpack("kDLFloat", 64),
-        halide="float",
-        llvm="double",
-        from_c=("double",),
-        from_ir="double",
-        exponent=11,
-    ),
+    _float(8, "float16", 2, 5, "kDLFloat", "float", ("_Float16", "__fp16"), "half", "IEEE half bits", numpy="float16"),
+    _float(9, "float32", 4, 8, "kDLFloat", "float", ("float",), "float"),
+    _float(10, "float64", 8, 11, "kDLFloat", "float", ("double",), "double"),
     DType(
         name="bool",
         kind="bool",
@@ -247,52 +241,18 @@ _ROWS = (
         from_c=("bool", "_Bool"),
         from_ir="i1",
     ),
-    DType(
-        name="bfloat16",
-        kind="float",
-        size=2,
-        number=12,
-        c_type="uint16_t",
-        numpy="uint16",
-        dlpack=Dlpack("kDLBfloat", 16),
-        dlpack_of_packed=Dlpack("kDLBfloat", 16),
-        halide="bfloat",
-        llvm="i16",
-        from_c=("__bf16",),
-        from_ir="bfloat",
-        exponent=8,
-        bits="bfloat16 bits",
-    ),
-    DType(
-        name="float8_e4m3",
-        kind="float",
-        size=1,
-        number=13,
-        c_type="uint8_t",
-        numpy="uint8",
-        dlpack=Dlpack("kDLFloat8_e4m3fn", 8),
-        dlpack_of_packed=None,
-        halide=None,
-        llvm="i8",
-        exponent=4,
-        special="nan_of_ones",
+    _float(12, "bfloat16", 2, 8, "kDLBfloat", "bfloat", ("__bf16",), "bfloat", "bfloat16 bits"),
+    _float(
+        13,
+        "float8_e4m3",
+        1,
+        4,
+        "kDLFloat8_e4m3fn",
         bits="E4M3 bits",
+        special="nan_of_ones",
         aliases=("float8_e4m3fn",),
     ),
-    DType(
-        name="float8_e5m2",
-        kind="float",
-        size=1,
-        number=14,
-        c_type="uint8_t",
-        numpy="uint8",
-        dlpack=Dlpack("kDLFloat8_e5m2", 8),
-        dlpack_of_packed=None,
-        halide=None,
-        llvm="i8",
-        exponent=5,
-        bits="E5M2 bits",
-    ),
+    _float(14, "float8_e5m2", 1, 5, "kDLFloat8_e5m2", bits="E5M2 bits"),
 )
 
 DTYPES = {dtype.name: dtype for dtype in _ROWS}
@@ -426,19 +386,19 @@ def numbers_of(elements: Elements, dtype: DType) -> Elements:
 
 def reference_of(array: Elements, dtype: DType) -> Elements:
     """Return the values of an array for comparison with elements of `dtype`; bits are converted to numbers."""
-    found = None if dtype.numpy == dtype.name or array.dtype.kind == "f" else elements_of(array, dtype)
-    return array if found is None else numbers_of(found[0], dtype)
+    conversion = None if dtype.numpy == dtype.name or array.dtype.kind == "f" else elements_of(array, dtype)
+    return array if conversion is None else numbers_of(conversion[0], dtype)
 
 
 def numbers_from(content: bytes, dtype: DType, shape: Sequence[int], pitch: int = 0) -> Elements:
     """Return the values in memory of this machine's byte order: see `numbers_of`. `pitch`: that of the type."""
     import numpy as np
 
-    found = numbers_of(np.frombuffer(content, dtype.numpy), dtype)
+    numbers = numbers_of(np.frombuffer(content, dtype.numpy), dtype)
     if pitch:
         # The last row ends at its last element.
-        found = np.pad(found, (0, -len(found) % pitch)).reshape(-1, pitch)[:, : shape[-1]]
-    return found.reshape(shape)
+        numbers = np.pad(numbers, (0, -len(numbers) % pitch)).reshape(-1, pitch)[:, : shape[-1]]
+    return numbers.reshape(shape)
 
 
 def converted(array: Array, dtype: DType) -> tuple[Array, int] | None:
@@ -450,10 +410,10 @@ def converted(array: Array, dtype: DType) -> tuple[Array, int] | None:
     if array.dtype not in (dtype.numpy, *_others(dtype)):
         return None
     held = np.dtype(array.dtype if array.dtype in (dtype.numpy, *_FLOATS) else f"V{dtype.size}").newbyteorder("<")
-    found = elements_of(np.frombuffer(array.content, held), dtype)
-    if found is None:
+    conversion = elements_of(np.frombuffer(array.content, held), dtype)
+    if conversion is None:
         return None
-    elements, rounded = found
+    elements, rounded = conversion
     content = elements.astype(elements.dtype.newbyteorder("<")).tobytes()
     return replace(array, content=content, dtype=dtype.name), rounded
 

@@ -11,7 +11,7 @@ from opwest.base.diagnostics import Location
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.builds import CppNeeds, External, StackNeed, Target, TargetBuild, Variant
 from opwest.model.types.conventions import UNPACKED, Convention, WorkspaceNeed
-from opwest.model.types.dtypes import DType, TensorType
+from opwest.model.types.dtypes import TensorType
 from opwest.model.types.sections import Application, Device, Devicetree, Program, Suite, Tvmgen
 from opwest.objects.library_symbols import EFFECTS
 
@@ -144,7 +144,7 @@ class Operator:
     launch_cycles: int = 0
     """The longest duration of an asynchronous call, cycles of the processor."""
     uses: tuple[str, ...] = ()
-    """The effects besides `state` that its entry permits, in the order of `objects/effects.py`."""
+    """The effects besides `state` that its entry permits, in the order of EFFECTS."""
     object_effects: tuple[str, ...] = ()
     """The effects that entries of `objects` permit for its code."""
     stack: int | None = None
@@ -423,12 +423,12 @@ class Model:
     @property
     def programs(self) -> tuple[Program, ...]:
         """The programs of all devices, then those of the operators and of the steps in order, each content once."""
-        found: dict[bytes, Program] = {}
+        by_content: dict[bytes, Program] = {}
         owners = (self.devices, self.operators, self.steps)
         for program in (item.program for listed in owners for item in listed):
             if program is not None:
-                found.setdefault(program.content, program)
-        return tuple(found.values())
+                by_content.setdefault(program.content, program)
+        return tuple(by_content.values())
 
     @property
     def planned(self) -> tuple[Buffer, ...]:
@@ -451,9 +451,4 @@ def bases(models: Iterable[Model]) -> list[Model]:
 
 def variants_of(model: Model, models: Iterable[Model]) -> list[Model]:
     """Return the variants of a model."""
-    return [one for one in models if one.variant is not None and one.name == model.name]
-
-
-def scalar_type(dtype: DType) -> TensorType:
-    """Return the type of an argument passed by value."""
-    return TensorType(dtype, ())
+    return [model_ for model_ in models if model_.variant is not None and model_.name == model.name]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emitted test suite of a model: golden vectors and tolerances."""
+"""Sections of a manifest as types: devices, their programs, tests, the application, microTVM's interface."""
 
 from __future__ import annotations
 
