@@ -36,12 +36,13 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
 
         with stage("check faulty manifests"):
             check_readings(readings, path.parent, request.zephyr.boards, faults)
-    contexts = [one for path, manifest in manifests for one in contexts_of(manifest, path.parent, faults)]
+    contexts = [context for path, manifest in manifests for context in contexts_of(manifest, path.parent, faults)]
     with stage("inspect objects"):
         objects = [inspect_objects(context) for context in contexts]
     with stage("check models"):
         models = [
-            resolve(*both, request.zephyr.boards, request.planner) for both in zip(contexts, objects, strict=True)
+            resolve(context, inspected, request.zephyr.boards, request.planner)
+            for context, inspected in zip(contexts, objects, strict=True)
         ]
         check_together(bases(models), faults)
         check_variants(models, faults)
@@ -51,11 +52,11 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
 
         models = with_metadata_targets(models, request, faults)
     with stage("plan memory"):
-        planned = [plan_model(model, one.faults) for model, one in zip(models, contexts, strict=True)]
-    found = [Examination(*plan, *context.seen) for plan, context in zip(planned, contexts, strict=True)]
-    store_inputs(request, found, templates)
+        planned = [plan_model(model, context.faults) for model, context in zip(models, contexts, strict=True)]
+    examinations = [Examination(*plan, *context.seen) for plan, context in zip(planned, contexts, strict=True)]
+    store_inputs(request, examinations, templates)
     if last == "plan" or templates is None:
-        return Project(found)
+        return Project(examinations)
 
     from opwest.project.metadata_objects import compile_metadata
     from opwest.project.store import check_portable
@@ -84,7 +85,7 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
         layout=request.layout,
         twister=twister,
     )
-    project = Project(found, files, record)
+    project = Project(examinations, files, record)
     if last == "render":
         return project
     with stage("write files"):

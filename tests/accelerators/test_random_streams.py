@@ -14,7 +14,7 @@ import pytest
 from accelerators_support import POSIX, PROGRAMS, SANITIZED, THREADED, build, generate_quickly, play
 from campaign import sized
 from device_models import CONTEXT
-from opwest.render import stream_actions
+from opwest.render.c import stream
 from stream_graphs import StreamGraph, write_players
 
 FRAMES = 12
@@ -103,7 +103,7 @@ def test_streams_equal_runs(flags, first, metadata, tmp_path, record_property):
 
 def test_streams_without_gates_are_wrong(tmp_path, monkeypatch):
     """The negative control: frames that use states in any order have other results."""
-    monkeypatch.setattr(stream_actions._Gates, "all", lambda self: [0] * len(self._listed))
+    monkeypatch.setattr(stream._Gates, "all", lambda self: [0] * len(self._listed))
     graphs = [graph for graph in graphs_from(0, sized(16, 60)) if graph.states][: sized(6, 30)]
     program = built(graphs, tmp_path, QUICK)
     wrong = {graph.name for graph in graphs if compare(program, [graph], 1)[1]}

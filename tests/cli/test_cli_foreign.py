@@ -226,5 +226,5 @@ def test_layout_of_mlir(tmp_path, bits):
     """The structure is the descriptor in MLIR's own LLVM IR."""
     need("llvmlite")
     text = make_mlir(tmp_path / "half.ll", bits).read_text()
-    described = ir_struct_type(layout.memref(2), bits).partition(" = type ")[2]
+    described = ir_struct_type(layout.MEMREFS[2], bits).partition(" = type ")[2]
     assert described in text and described.count("[2 x ") == 2

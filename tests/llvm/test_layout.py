@@ -8,13 +8,16 @@ from collections.abc import Iterable, Iterator
 import pytest
 from backends_support import MODELS, PROGRAMS, TARGETS, includes, machine_of
 from c_support import RUNTIME
+from opwest.model.types.conventions import CONVENTIONS
 from opwest.objects.targets import named_targets
 from opwest.render.c.printer import c_type
 from opwest.render.tables import layout
 from opwest.render.tables.types import (
     Abi,
+    Constant,
     Enumeration,
     FieldType,
+    Flags,
     Index,
     Nested,
     Struct,
@@ -23,18 +26,30 @@ from opwest.render.tables.types import (
     size_and_alignment,
 )
 
+ENUMERATIONS = [value for value in vars(layout).values() if isinstance(value, Enumeration)]
+FLAGS = [value for value in vars(layout).values() if isinstance(value, Flags)]
+CONSTANTS = [
+    *(value for value in vars(layout).values() if isinstance(value, Constant)),
+    *(
+        Constant(name, code, convention.arrays.header)
+        for convention in CONVENTIONS
+        if convention.arrays is not None
+        for code, name in convention.arrays.type_codes.values()
+    ),
+]
+
 
 def layout_program(abi: Abi) -> str:
     """Return the program. It needs C11 and the warnings about missing initialisers and enumerators as errors."""
-    headers = sorted({one.header for one in (*layout.STRUCTS, *layout.CONSTANTS)})
+    headers = sorted({one.header for one in (*layout.STRUCTS, *CONSTANTS)})
     lines = ["#include <stddef.h>", "#include <stdint.h>", *(f"#include <{header}>" for header in headers)]
     for struct in layout.STRUCTS:
         lines += _of_struct(struct, abi)
-    for enumeration in layout.ENUMERATIONS:
+    for enumeration in ENUMERATIONS:
         lines += _of_enumeration(enumeration)
-    for flags in layout.FLAGS:
+    for flags in FLAGS:
         lines += (_assert(flags.constant(m), f"{1 << bit}U") for bit, m in enumerate(flags.members))
-    lines += (_assert(constant.constant, f"{constant.value}U") for constant in layout.CONSTANTS)
+    lines += (_assert(constant.constant, f"{constant.value}U") for constant in CONSTANTS)
     lines.append(_assert(f"OPWEST_TENSOR_ALIGN(5U << {layout.TENSOR_ALIGN_SHIFT})", "32U"))
     return "\n".join([*lines, ""])
 
@@ -91,7 +106,7 @@ def test_headers_have_the_described_layout(target):
 
 def test_all_flags_of_the_headers_are_described():
     text = "".join((RUNTIME / "include" / header).read_text() for header in {s.header for s in layout.STRUCTS})
-    for flags in layout.FLAGS:
+    for flags in FLAGS:
         found = re.findall(rf"^#define ({flags.prefix}\w+) +0x", text, re.MULTILINE)
         assert found == [flags.constant(member) for member in flags.members]
 

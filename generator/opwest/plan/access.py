@@ -42,18 +42,22 @@ def access_of(step: Step, line: int) -> Access:
     return access
 
 
-def _overlap(one: Ranges, other: Ranges) -> bool:
+def _overlap(first: Ranges, second: Ranges) -> bool:
     return any(
         low < end and begin < high
-        for name in one.keys() & other.keys()
-        for low, high in one[name]
-        for begin, end in other[name]
+        for name in first.keys() & second.keys()
+        for low, high in first[name]
+        for begin, end in second[name]
     )
 
 
-def conflict(one: Access, other: Access) -> bool:
+def conflict(first: Access, second: Access) -> bool:
     """Whether the order of two accesses matters: one writes what the other one reads or writes."""
-    return _overlap(one.reads, other.writes) or _overlap(one.writes, other.reads) or _overlap(one.writes, other.writes)
+    return (
+        _overlap(first.reads, second.writes)
+        or _overlap(first.writes, second.reads)
+        or _overlap(first.writes, second.writes)
+    )
 
 
 class Pending:
@@ -61,8 +65,8 @@ class Pending:
 
     def __init__(self) -> None:
         self._launched: deque[tuple[int, Access]] = deque()
-        self._reads: Ranges = {}
-        self._writes: Ranges = {}
+        self._all = Access({}, {})
+        """The accesses of all launched steps, in their order."""
 
     def __len__(self) -> int:
         """Return the number of steps."""
@@ -76,26 +80,22 @@ class Pending:
     def add(self, access: Access, index: int) -> None:
         """Add a launched step."""
         self._launched.append((index, access))
-        for total, added in ((self._reads, access.reads), (self._writes, access.writes)):
-            for name, ranges in added.items():
-                total.setdefault(name, []).extend(ranges)
+        for ranges, added in ((self._all.reads, access.reads), (self._all.writes, access.writes)):
+            for name, listed in added.items():
+                ranges.setdefault(name, []).extend(listed)
 
     def complete(self, count: int) -> tuple[int, ...]:
         """Remove the first `count` steps, and return their indexes."""
         done = [self._launched.popleft() for _ in range(count)]
         for _, access in done:
-            for total, ended in ((self._reads, access.reads), (self._writes, access.writes)):
-                for name, ranges in ended.items():
-                    del total[name][: len(ranges)]  # the first ranges are those of the first steps
+            for ranges, ended in ((self._all.reads, access.reads), (self._all.writes, access.writes)):
+                for name, listed in ended.items():
+                    del ranges[name][: len(listed)]  # the first ranges are those of the first steps
         return tuple(index for index, _ in done)
 
     def conflicts(self, access: Access) -> bool:
         """Whether another agent must wait before it makes an access."""
-        return (
-            _overlap(access.reads, self._writes)
-            or _overlap(access.writes, self._reads)
-            or _overlap(access.writes, self._writes)
-        )
+        return conflict(access, self._all)
 
 
 class Accessed:
@@ -107,23 +107,21 @@ class Accessed:
 
     def add(self, access: Access, index: int) -> set[int]:
         """Add the accesses of step `index`, and return the earlier steps that must precede it."""
-        found: set[int] = set()
-        for ranges, writes in ((access.reads, False), (access.writes, True)):
-            for name, listed in ranges.items():
-                for begin, end in listed:
-                    found |= self._conflicting(name, begin, end, writes=writes)
-        for ranges, writes in ((access.reads, False), (access.writes, True)):
-            for name, listed in ranges.items():
-                known = self._earlier.setdefault(name, [])
-                for begin, end in listed:
-                    if writes:  # later steps depend on this one instead
-                        known[:] = [item for item in known if not (begin <= item[1] and item[2] <= end)]
-                    known.append((index, begin, end, writes))
-        return found
-
-    def _conflicting(self, name: str, begin: int, end: int, *, writes: bool) -> set[int]:
-        return {
+        accesses = [
+            (name, begin, end, writes)
+            for ranges, writes in ((access.reads, False), (access.writes, True))
+            for name, listed in ranges.items()
+            for begin, end in listed
+        ]
+        steps = {
             step
+            for name, begin, end, writes in accesses
             for step, low, high, wrote in self._earlier.get(name, [])
             if low < end and begin < high and (writes or wrote)
         }
+        for name, begin, end, writes in accesses:
+            known = self._earlier.setdefault(name, [])
+            if writes:  # later steps depend on this one instead
+                known[:] = [earlier for earlier in known if not (begin <= earlier[1] and earlier[2] <= end)]
+            known.append((index, begin, end, writes))
+        return steps

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from opwest.base.diagnostics import Diagnostics, Location, nearest
-from opwest.base.frozen_dataclass import dataclass
+from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.model.types.model import Buffer, FixedOffset, FixedPlan, FixedPool, Model, Pool
 from opwest.plan.problem import Block, PoolPlan, Share, peak
 from opwest.plan.schedule import Schedule
@@ -15,17 +14,9 @@ from opwest.plan.tables import Row, read_table
 from opwest.plan.verify import Flaw, flaws
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """An offset from outside, bytes, and where it is given."""
-
-    offset: int
-    place: Location
-
-
 def report_flaws(
     blocks: Sequence[Block],
-    given: Mapping[str, Given],
+    given: Mapping[str, FixedOffset],
     pool: str,
     size: int | None,
     faults: Diagnostics,
@@ -40,20 +31,20 @@ def report_flaws(
     limit = _end(blocks, offsets) if size is None else size
     before = len(faults)
     for flaw in flaws(blocks, offsets, limit, shares):
-        _report(flaw, given, pool, limit, unit, faults)
+        _report_flaw(flaw, given, pool, limit, unit, faults)
     return len(faults) == before
 
 
 def judged(rows: Sequence[Row], faults: Diagnostics) -> PoolPlan | None:
     """Return the plan of a table with offsets, None after faults."""
     blocks = [Block(row.name, row.size, row.align, row.lower, row.upper - 1) for row in rows]
-    given = {row.name: Given(row.offset or 0, row.place) for row in rows}
+    given = {row.name: FixedOffset(row.name, row.offset or 0, row.place) for row in rows}
     if not report_flaws(blocks, given, "the plan", None, faults, unit="time"):
         return None
     return plan_of(blocks, given, peak(blocks).size)
 
 
-def plan_of(blocks: Sequence[Block], given: Mapping[str, Given], lower_bound: int) -> PoolPlan:
+def plan_of(blocks: Sequence[Block], given: Mapping[str, FixedOffset], lower_bound: int) -> PoolPlan:
     """Return the offsets as a plan."""
     offsets = {block.name: given[block.name].offset for block in blocks}
     return PoolPlan(offsets, _end(blocks, offsets), max((b.align for b in blocks), default=1), lower_bound)
@@ -63,36 +54,39 @@ def _end(blocks: Sequence[Block], offsets: Mapping[str, int]) -> int:
     return max((offsets[b.name] + b.size for b in blocks), default=0)
 
 
-def _report(flaw: Flaw, given: Mapping[str, Given], pool: str, size: int, unit: str, faults: Diagnostics) -> None:
+def _report_flaw(
+    flaw: Flaw, given: Mapping[str, FixedOffset], pool: str, size: int, unit: str, faults: Diagnostics
+) -> None:
     block = flaw.block
     entry = given[block.name]
     if flaw.kind == "misaligned":
         faults.error(
             f"the offset of {block.name!r} is {entry.offset}",
-            entry.place,
+            entry.location,
             expected=f"a multiple of {block.align}",
         )
     elif flaw.kind == "outside":
         most = (size - block.size) // block.align * block.align
         faults.error(
             f"{block.name!r} ends at {entry.offset + block.size}, {pool} has {size} bytes",
-            entry.place,
+            entry.location,
             expected=f"an offset of at most {most}" if most >= 0 else f"a size of {block.size} or more",
         )
     elif flaw.other is not None:
-        one, other = flaw.other, block
-        start = max(one.first, other.first)
-        end = min(one.last, other.last)
+        earlier, later = flaw.other, block
+        start = max(earlier.first, later.first)
+        end = min(earlier.last, later.last)
         faults.error(
-            f"{other.name!r} overlaps {one.name!r} in {pool}: bytes {_bytes(other, given)} and {_bytes(one, given)}",
-            entry.place,
+            f"{later.name!r} overlaps {earlier.name!r} in {pool}: "
+            f"bytes {_bytes(later, given)} and {_bytes(earlier, given)}",
+            entry.location,
             expected="different bytes for buffers in use at the same time",
             hint=f"both are in use {f'at {unit} {start}' if start == end else f'from {unit} {start} to {end}'}; "
-            f"the other offset is at {given[one.name].place}",
+            f"the other offset is at {given[earlier.name].location}",
         )
 
 
-def _bytes(block: Block, given: Mapping[str, Given]) -> str:
+def _bytes(block: Block, given: Mapping[str, FixedOffset]) -> str:
     offset = given[block.name].offset
     return f"{offset} to {offset + block.size - 1}"
 
@@ -103,11 +97,6 @@ def block_of(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
     align = max(buffer.align, pool.align, line)
     life = schedule.lives[buffer.name]
     return Block(buffer.name, -(-buffer.type.size // align) * align, align, life.first, life.last)
-
-
-def reserved_bytes(pool: Pool, buffer: Buffer, schedule: Schedule) -> int:
-    """Return the bytes that a buffer occupies in a pool, including padding to its alignment."""
-    return block_of(pool, buffer, schedule).size
 
 
 _SHOWN = 8
@@ -139,38 +128,39 @@ def plan_fixed(
 
 def _collected(
     model: Model, entries: Sequence[tuple[str, FixedOffset]], faults: Diagnostics, *, complete: bool
-) -> tuple[dict[str, Given], dict[str, str]]:
+) -> tuple[dict[str, FixedOffset], dict[str, str]]:
     """Return the offset and the pool of every buffer that has an offset.
 
     The buffers of a manifest with other errors may be incomplete: without `complete`, unknown names are not reported.
     """
     buffers = {buffer.name: buffer for buffer in model.planned}
-    found: dict[str, Given] = {}
+    given: dict[str, FixedOffset] = {}
     homes: dict[str, str] = {}
     for pool, entry in entries:
-        name, at = entry.buffer, entry.location
+        name = entry.buffer
         if name not in buffers:
             if complete:
                 _report_unknown(model, name, entry, faults)
-        elif name in found:
+            continue
+        if name in given:
             faults.error(
                 f"duplicate offset of {name!r}",
-                at,
+                entry.location,
                 expected="one offset per tensor",
-                hint=f"first defined at {found[name].place}",
+                hint=f"first defined at {given[name].location}",
             )
-        elif pool not in buffers[name].pools:
+            continue
+        given[name] = entry
+        if pool in buffers[name].pools:
+            homes[name] = pool
+        else:
             faults.error(
                 f"{name!r} has an offset in pool {pool!r}",
-                at,
+                entry.location,
                 expected=f"an offset in pool {' or '.join(map(repr, buffers[name].pools))}",
                 hint="a tensor is in the pool that the manifest names, or in one that all its users can reach",
             )
-            found[name] = Given(entry.offset, at)
-        else:
-            found[name] = Given(entry.offset, at)
-            homes[name] = pool
-    return found, homes
+    return given, homes
 
 
 def _offsets(fixed: FixedPool, faults: Diagnostics) -> list[FixedOffset]:
@@ -203,7 +193,7 @@ def _report_unknown(model: Model, name: str, entry: FixedOffset, faults: Diagnos
         faults.error(f"unknown tensor {name!r}", entry.location, hint=nearest(name, (b.name for b in model.planned)))
 
 
-def _report_missing(model: Model, fixed: FixedPlan, given: Mapping[str, Given], faults: Diagnostics) -> None:
+def _report_missing(model: Model, fixed: FixedPlan, given: Mapping[str, FixedOffset], faults: Diagnostics) -> None:
     """Report the buffers without an offset, one error per pool."""
     absent: dict[str, list[str]] = {}
     for buffer in model.planned:

@@ -67,12 +67,12 @@ class _Placed:
         """Return the ranges of the blocks that overlap `block` in time."""
         begin = bisect_left(self._starts, (block.first + 1,))
         end = bisect_left(self._starts, (block.last + 1,))
-        found = [(start, stop) for _, start, stop in self._starts[begin:end]]
+        ranges = [(start, stop) for _, start, stop in self._starts[begin:end]]
         node = block.first + self._leaves
         while node:
-            found += self._nodes[node]
+            ranges += self._nodes[node]
             node //= 2
-        return sorted(found)
+        return sorted(ranges)
 
 
 def _place(blocks: Sequence[Block], limit: int | None) -> dict[str, int]:

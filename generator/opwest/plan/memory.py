@@ -5,16 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from typing import Literal
 
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.model import Model, Pool
+from opwest.plan import greedy
 from opwest.plan.fixed import block_of, plan_fixed
-from opwest.plan.planner import Planner, plan_pool
 from opwest.plan.problem import Block, PoolPlan, Share, peak
 from opwest.plan.schedule import Schedule, plan_schedule
 from opwest.plan.sharing import alternatives, find_shares, merged
 from opwest.plan.verify import verify
+
+Planner = Literal["greedy", "search"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,16 @@ def _fill(
 def _required(plan: PoolPlan, frames: Frames | None) -> int:
     """Return the bytes that a pool must have."""
     return plan.size if frames is None else frames.size
+
+
+def plan_pool(blocks: Sequence[Block], planner: Planner) -> PoolPlan:
+    """Return a plan for the blocks of one pool. It depends only on the blocks."""
+    if planner == "greedy":
+        return greedy.plan_pool(blocks)
+
+    from opwest.plan.search import search_pool  # numpy is slow to import
+
+    return search_pool(blocks)
 
 
 def plan_blocks(blocks: Sequence[Block], shares: Sequence[Share], planner: Planner) -> PoolPlan:

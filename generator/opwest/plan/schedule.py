@@ -39,14 +39,14 @@ class Queues:
 
     def needed(self, step: Step, access: Access) -> list[tuple[str, int]]:
         """Return the waits before a step: devices with the steps to leave, in the order of their first launches."""
-        found = []
+        waits = []
         for device, launched in self._pending.items():
             if device != step.device:
                 if launched.conflicts(access):
-                    found.append((device, 0))
+                    waits.append((device, 0))
             elif (leave := self._room(step, len(launched))) < len(launched):
-                found.append((device, leave))
-        return sorted(found, key=self._first) if len(found) > 1 else found
+                waits.append((device, leave))
+        return sorted(waits, key=self._first) if len(waits) > 1 else waits
 
     def _first(self, wait: tuple[str, int]) -> int:
         return self._pending[wait[0]].first
@@ -203,16 +203,16 @@ def reordered(model: Model, accesses: Sequence[Access]) -> tuple[Step, ...]:
 
 def _predecessors(steps: Sequence[Step], accesses: Sequence[Access]) -> list[set[int]]:
     """Return the predecessors of every step: by the memory of its tensors, and between steps with effects."""
-    found: list[set[int]] = [set() for _ in steps]
+    predecessors: list[set[int]] = [set() for _ in steps]
     before = Accessed()
     effects: int | None = None
     for index, access in enumerate(accesses):
-        found[index].update(before.add(access, index))
+        predecessors[index].update(before.add(access, index))
         if steps[index].operator.permits:
             if effects is not None:
-                found[index].add(effects)
+                predecessors[index].add(effects)
             effects = index
-    return found
+    return predecessors
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,28 +268,28 @@ def _syncs(
 ) -> tuple[tuple[tuple[Sync, ...], ...], frozenset[int]]:
     """Return the waits before every step and at the end, and the steps that load their program."""
     queues = Queues(model)
-    found = []
+    syncs = []
     loads = set()
     for step, access in zip(steps, accesses, strict=True):
-        found.append(tuple(queues.wait(device, leave) for device, leave in queues.needed(step, access)))
+        syncs.append(tuple(queues.wait(device, leave) for device, leave in queues.needed(step, access)))
         if queues.loads(step):
             loads.add(step.index)
         queues.start(step, access, step.index)
-    found.append(queues.wait_for_all())
-    return tuple(found), frozenset(loads)
+    syncs.append(queues.wait_for_all())
+    return tuple(syncs), frozenset(loads)
 
 
 def _holds(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]]) -> dict[str, Ownership]:
     """Return the ownership of every device with hooks that steps use."""
-    found: dict[str, Ownership] = {}
+    holds: dict[str, Ownership] = {}
     for step in steps:
         if step.device is not None:  # a launched step ends at a wait
-            known = found.get(step.device, Ownership(step.index, 0))
-            found[step.device] = Ownership(known.first, step.index + 1)
+            known = holds.get(step.device, Ownership(step.index, 0))
+            holds[step.device] = Ownership(known.first, step.index + 1)
     for before, listed in enumerate(syncs):
         for sync in listed:
-            found[sync.device] = Ownership(found[sync.device].first, max(found[sync.device].last, before))
-    return {d.name: found[d.name] for d in model.devices if d.has_hooks and d.name in found}
+            holds[sync.device] = Ownership(holds[sync.device].first, max(holds[sync.device].last, before))
+    return {d.name: holds[d.name] for d in model.devices if d.has_hooks and d.name in holds}
 
 
 def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]]) -> dict[str, Lifetime]:

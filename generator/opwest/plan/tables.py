@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.frozen_dataclass import dataclass
@@ -53,7 +53,7 @@ def read_table(text: str, file: str, faults: Diagnostics) -> list[Row]:
                 if not _check_header(columns, Location(file, reader.line_num, 1), faults):
                     return []
                 continue
-            row = _row(columns, cells, _Places(file, reader.line_num, cells), faults)
+            row = _row(columns, cells, Location(file, reader.line_num, 1), faults)
             if row is None:
                 continue
             at = first.setdefault(row.name, reader.line_num)
@@ -96,18 +96,6 @@ def written_table(rows: Sequence[Row], offsets: Mapping[str, int] | None) -> str
     return out.getvalue()
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """The locations of the cells of a line, without support for quoted cells."""
-
-    file: str
-    line: int
-    cells: Sequence[str]
-
-    def of(self, index: int) -> Location:
-        return Location(self.file, self.line, 1 + sum(len(cell) + 1 for cell in self.cells[:index]))
-
-
 def _check_header(columns: Sequence[str], at: Location, faults: Diagnostics) -> bool:
     known = (*_NEEDED, *_OPTIONAL)
     expected = f"{','.join(_NEEDED)}; also {', '.join(_OPTIONAL)}"
@@ -123,15 +111,19 @@ def _check_header(columns: Sequence[str], at: Location, faults: Diagnostics) -> 
     return len(faults) == before
 
 
-def _row(columns: Sequence[str], cells: Sequence[str], places: _Places, faults: Diagnostics) -> Row | None:
+def _row(columns: Sequence[str], cells: Sequence[str], line: Location, faults: Diagnostics) -> Row | None:
+    """Return the buffer of a line. Locations of cells are exact without quoted cells."""
     if len(cells) != len(columns):
         faults.error(
             f"the line has {len(cells)} value{'s' * (len(cells) != 1)}, the header {len(columns)}",
-            places.of(0),
+            line,
             expected=",".join(columns),
         )
         return None
-    place = {name: places.of(index) for index, name in enumerate(columns)}
+    place = {
+        name: replace(line, column=1 + sum(len(cell) + 1 for cell in cells[:index]))
+        for index, name in enumerate(columns)
+    }
     value = dict(zip(columns, cells, strict=True))
     if not value["id"]:
         faults.error("the id is empty", place["id"], expected="a unique name of the buffer")

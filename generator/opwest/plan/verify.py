@@ -83,28 +83,28 @@ def _takers(blocks: Sequence[Block], shares: Sequence[Share]) -> dict[str, str]:
     A block gives and takes memory at most once: two results in the memory of one argument would overlap.
     """
     known = {block.name: block for block in blocks}
-    found: dict[str, str] = {}
+    owners: dict[str, str] = {}
     given = set()
     for share in shares:
         taken, taker = known.get(share.taken), known.get(share.taker)
-        if not taken or not taker or share.taken in given or share.taker in found:
+        if not taken or not taker or share.taken in given or share.taker in owners:
             continue
-        follows = share.taken != share.taker and share.taker not in _below(share.taken, found)
+        follows = share.taken != share.taker and share.taker not in _below(share.taken, owners)
         if follows and taken.first <= share.step == taker.first and taken.last <= taker.last:
-            found[share.taker] = share.taken
+            owners[share.taker] = share.taken
             given.add(share.taken)
-    return found
+    return owners
 
 
-def _took_over(one: str, other: str, taken: Mapping[str, str]) -> bool:
+def _took_over(first: str, second: str, taken: Mapping[str, str]) -> bool:
     """Whether one of two blocks reuses the other's memory, directly or indirectly."""
-    return other in _below(one, taken) or one in _below(other, taken)
+    return second in _below(first, taken) or first in _below(second, taken)
 
 
 def _below(name: str, taken: Mapping[str, str]) -> set[str]:
     """Return the earlier blocks in the memory of a block."""
-    found: set[str] = set()
+    below: set[str] = set()
     while name in taken:
         name = taken[name]
-        found.add(name)
-    return found
+        below.add(name)
+    return below

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rendering: a checked, planned model becomes files, as a pure function of its arguments."""
+"""The text of all files of a project.
+
+Enters: checked models, their plans, templates. Leaves: {path: bytes}. Never: a file, a process, a date."""

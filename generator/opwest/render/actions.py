@@ -101,6 +101,11 @@ def actions(model: Model, plan: MemoryPlan) -> list[Action]:
     return list(_Actions(model, plan).all())
 
 
+def launch_count(model: Model) -> int:
+    """Return the number of launches of a frame."""
+    return sum(step.operator.is_async and step.device is not None for step in model.steps)
+
+
 class _Actions:
     def __init__(self, model: Model, plan: MemoryPlan) -> None:
         self.model = model

@@ -84,11 +84,11 @@ def integration_boards(boards: Sequence[str]) -> Sequence[str]:
 
 def _overlays(models: Sequence[Model]) -> dict[str, bytes]:
     """Return the devicetree overlay of every board: those of all models joined, equal ones once."""
-    found: dict[str, dict[bytes, None]] = {}
+    overlays: dict[str, dict[bytes, None]] = {}
     for model in models:
         for board, file in model.application.overlays:
-            found.setdefault(board, {})[file.content] = None
-    return {f"boards/{board_file(board)}.overlay": b"\n".join(contents) for board, contents in found.items()}
+            overlays.setdefault(board, {})[file.content] = None
+    return {f"boards/{board_file(board)}.overlay": b"\n".join(contents) for board, contents in overlays.items()}
 
 
 def _sample(render: Renderer, name: str, models: Sequence[Model], boards: Sequence[str]) -> bytes:
@@ -109,21 +109,19 @@ def _sample(render: Renderer, name: str, models: Sequence[Model], boards: Sequen
 def _readme(render: Renderer, name: str, planned: Sequence[Planned], boards: Sequence[str], *, vendored: bool) -> bytes:
     board = boards[0] if boards else DEFAULT_BOARD
     commands = [f"west build -p -b {board} PATH_OF_THIS_DIRECTORY", "west build -t run"]
-    rows = []
-    for model, plan in planned:
-        if model.variant:
-            continue
-        rows.append(
-            {
-                "name": model.name,
-                "description": model.description,
-                "tensors": interface_rows(model),
-                "step_count": len(model.steps),
-                "stateful": model.stateful,
-                "constant_size": sum(len(c.content) for c in model.constants),
-                "pools": pool_rows(model, plan),
-            }
-        )
+    rows = [
+        {
+            "name": model.name,
+            "description": model.description,
+            "tensors": interface_rows(model),
+            "step_count": len(model.steps),
+            "stateful": model.stateful,
+            "constant_size": sum(len(c.content) for c in model.constants),
+            "pools": pool_rows(model, plan),
+        }
+        for model, plan in planned
+        if not model.variant
+    ]
     models = [model for model, _ in planned]
     modules = [{"name": name, "who": who} for name, who in (full_libc(models) | of_externals(models)).items()]
     return render(

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.model import Model, Operator
 from opwest.model.types.sections import Device
+from opwest.render.tensors import type_row
 
 ENTRY = 8
 """Bytes of an entry of the table at the begin: the offset of a tensor, or the bits of a scalar."""
@@ -16,27 +16,18 @@ MIN_ALIGN = 128
 of the cache lines of all pools."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentMemory:
-    """The size of the memory for any operator of a model, its alignment, and the largest number of arguments."""
-
-    size: int
-    align: int
-    count: int
-
-
-def argument_memory(model: Model) -> ArgumentMemory:
-    """Return the memory that the largest operator needs."""
-    align = _align(model)
-    ends = [ENTRY, *(_layout(operator, align)[1] for operator in model.operators)]
-    counts = [1, *(len(operator.args) for operator in model.operators)]
-    return ArgumentMemory(max(ends), align, max(counts))
-
-
 def argument_row(model: Model) -> dict[str, Any]:
-    """Return the memory as a row for templates and the project's record."""
-    memory = argument_memory(model)
-    return {"size": memory.size, "align": memory.align, "count": memory.count, "devices": bool(model.devices)}
+    """Return the memory for any operator of a model, for templates and the project's record.
+
+    `size` and `align` are in bytes; `count` is the largest number of arguments.
+    """
+    align = _align(model)
+    return {
+        "size": max([ENTRY, *(_layout(operator, align)[1] for operator in model.operators)]),
+        "align": align,
+        "count": max([1, *(len(operator.args) for operator in model.operators)]),
+        "devices": bool(model.devices),
+    }
 
 
 def operator_rows(model: Model) -> list[dict[str, Any]]:
@@ -47,10 +38,7 @@ def operator_rows(model: Model) -> list[dict[str, Any]]:
         offsets, _ = _layout(operator, align)
         args = [
             {
-                "name": a.name,
-                "dtype": a.type.dtype.name,
-                "shape": list(a.type.shape),
-                "size": a.type.size,
+                **type_row(a.name, a.type),
                 "direction": a.direction,
                 "scalar": a.scalar,
                 "offset": offset,
@@ -73,11 +61,8 @@ def _fits(operator: Operator, device: Device) -> bool:
 
 
 def _align(model: Model) -> int:
-    return max(MIN_ALIGN, *(pool.cache_line or 0 for pool in model.pools), *_aligns(model))
-
-
-def _aligns(model: Model) -> list[int]:
-    return [a.align for operator in model.operators for a in operator.args] or [1]
+    lines = [pool.cache_line or 0 for pool in model.pools]
+    return max([MIN_ALIGN, *lines, *(a.align for operator in model.operators for a in operator.args)])
 
 
 def _layout(operator: Operator, align: int) -> tuple[list[int], int]:

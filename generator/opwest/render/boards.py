@@ -27,15 +27,15 @@ def board_file(board: str) -> str:
 
 def board_configurations(render: Renderer, models: Sequence[Model]) -> dict[str, bytes]:
     """Return boards/<board>.conf for each board of the manifests whose FPU the operators need, or must not have."""
-    found = {}
+    files = {}
     for board in dict.fromkeys(board for model in models for board in model.boards):
         options = board_options(models, board)
         if options:
             lines = [f"{symbol}={value}" for symbol, value in options.items()]
-            found[f"boards/{board_file(board)}.conf"] = render(
+            files[f"boards/{board_file(board)}.conf"] = render(
                 "boards/board.conf", board=board, options=lines, used=options["CONFIG_FPU"] == "y"
             )
-    return found
+    return files
 
 
 DEFAULT = 4096

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.model import Model, Step
@@ -19,10 +18,6 @@ class Breakpoint:
     point: int
     writes: tuple[tuple[str, int], ...]
 
-    def as_record(self) -> dict[str, Any]:
-        """Return the row for the project's record."""
-        return {"point": self.point, "writes": [{"tensor": tensor, "step": step} for tensor, step in self.writes]}
-
 
 def stops(model: Model, plan: MemoryPlan) -> list[Breakpoint]:
     """Return all stops in the order of the run.
@@ -32,7 +27,7 @@ def stops(model: Model, plan: MemoryPlan) -> list[Breakpoint]:
     out: a device with a queue can write it again before the wait.
     """
     todo = measured(model, plan)
-    found = []
+    breakpoints = []
     called: list[int] = []
     for index, action in enumerate(todo):
         if isinstance(action, Call):
@@ -50,8 +45,8 @@ def stops(model: Model, plan: MemoryPlan) -> list[Breakpoint]:
             if not any(_overwrites(model, plan, other, tensor) for other in called[called.index(step) + 1 :])
         }
         if writes:
-            found.append(Breakpoint(last + 1, tuple(writes.items())))  # point 0 is the whole run
-    return found
+            breakpoints.append(Breakpoint(last + 1, tuple(writes.items())))  # point 0 is the whole run
+    return breakpoints
 
 
 def _complete(action: Measured) -> tuple[int, ...]:

@@ -15,9 +15,9 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.c.header import pool_rows
 from opwest.render.devices import device_rows
 from opwest.render.literals import c_float
-from opwest.render.model_files import big_endian
+from opwest.render.model_files import array_row
 from opwest.render.templates.renderer import Renderer
-from opwest.render.tensors import interface_rows, manifest_name
+from opwest.render.tensors import heading, interface_rows
 
 _DOUBLE = DTYPES["float64"]
 _VECTORS_ALIGN = 16
@@ -61,8 +61,7 @@ def render_bundle_header(render: Renderer, model: Model) -> bytes:
     tensors = interface_rows(model)
     return render(
         "bundle/model_bundle.h",
-        model=model.name,
-        manifest=manifest_name(model),
+        **heading(model),
         macro=names.macro,
         guard=f"OPWEST_MODEL_{names.macro}_BUNDLE_H_",
         interface=f"0x{interface_hash(model):016x}",
@@ -84,10 +83,13 @@ def bundle_files(
 
     `cases` is the number of golden vectors to take from each file, `steps` the expected results of the first one.
     """
-    common = {"model": model.name, "manifest": manifest_name(model)}
+    common = heading(model)
     tensors = [_tensor_row(model, index, row) for index, row in enumerate(interface_rows(model))]
     arrays, vectors = _vectors(model, tensors, cases)
-    step_arrays = [_step_array(model, index, step) for index, step in enumerate(steps)]
+    step_arrays = [
+        array_row(model, f"{model.name}_bundle_step_{index}", f"step_{index}", step.dtype, step.content)
+        for index, step in enumerate(steps)
+    ]
     contents = {file: content for array in (*arrays, *step_arrays) for file, content in array["contents"].items()}
     inputs = [tensor for tensor in tensors if tensor["role"] == "input"]
     source = render(
@@ -118,8 +120,10 @@ def bundle_files(
 
 def _tensor_row(model: Model, number: int, row: dict[str, Any]) -> dict[str, Any]:
     """Return the row of an input or output; `index` counts those of its role, `number` all."""
-    found = next((tolerance for tolerance in model.suite.tolerances if tolerance.output == row["name"]), None)
-    absolute, relative = (found.absolute, found.relative) if found and row["role"] == "output" else (0.0, 0.0)
+    tolerance = next((t for t in model.suite.tolerances if t.output == row["name"]), None)
+    if row["role"] == "input":
+        tolerance = None
+    absolute, relative = (tolerance.absolute, tolerance.relative) if tolerance else (0.0, 0.0)
     return {
         **row,
         "number": number,
@@ -144,7 +148,7 @@ def _vectors(
             stride = strides[name] = -(-size // tensor["align"]) * tensor["align"]
             padded = b"".join(content[name][i * size : (i + 1) * size].ljust(stride, b"\0") for i in range(count))
             symbol = f"{model.name}_bundle_vectors_{index}_{name}"
-            arrays.append(_array(model, symbol, f"{index}_{name}", types[name].type.dtype, padded))
+            arrays.append(array_row(model, symbol, f"{index}_{name}", types[name].type.dtype, padded))
         for case in range(count):
             places = {
                 role: [
@@ -157,18 +161,3 @@ def _vectors(
             name = f"vector_{index}_{case}"
             rows.append({"name": name, "inputs": places["input"], "outputs": places["output"], "resets": case == 0})
     return arrays, rows
-
-
-def _step_array(model: Model, index: int, step: StepResult) -> dict[str, Any]:
-    return _array(model, f"{model.name}_bundle_step_{index}", f"step_{index}", step.dtype, step.content)
-
-
-def _array(model: Model, symbol: str, file: str, dtype: DType, content: bytes) -> dict[str, Any]:
-    swapped = big_endian(model, dtype, content)
-    return {
-        "symbol": symbol,
-        "size": len(content),
-        "file": f"{file}.bin",
-        "big_endian": f"{file}.be.bin" if swapped is not None else None,
-        "contents": {f"{file}.bin": content} | ({f"{file}.be.bin": swapped} if swapped is not None else {}),
-    }

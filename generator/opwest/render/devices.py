@@ -65,7 +65,7 @@ def reach_rows(model: Model) -> list[dict[str, Any]]:
                 "function": names.reaches(tensor.name),
                 "size": tensor.type.size,
                 "boards": [
-                    {"kconfig": board_kconfig(board), "nodes": [_node(tree) for tree in trees]}
+                    {"kconfig": board_kconfig(board), "nodes": [devicetree_node(tree) for tree in trees]}
                     for board, trees in bound.items()
                     if len(trees) == len(pools)
                 ],
@@ -84,42 +84,24 @@ def device_origin(device: Device) -> str:
 
 def _nodes(model: Model, device: Device) -> list[dict[str, Any]]:
     """Return the nodes of boards with their own node, then the node for all other boards."""
-    rows: list[dict[str, Any]] = [
-        {
-            "kconfig": board_kconfig(board),
-            "node": _node(tree),
-            "fault": _fault(model, device, tree, board),
-            "driver_fault": _driver_fault(model, device, tree),
-        }
-        for board, tree in device.boards
-    ]
+    trees: list[tuple[str | None, Devicetree]] = [*device.boards]
     if device.devicetree:
-        tree = device.devicetree
+        trees.append((None, device.devicetree))
+    rows: list[dict[str, Any]] = []
+    for board, tree in trees:
+        number = f" number {tree.index}" if tree.kind == "compatible" else ""
+        which = f"board {board}" if board else "the board"
+        fault = f"device {device.name}: {which} has no enabled devicetree node with {tree}{number}"
+        driver_fault = f"device {device.name}: no driver is built for {tree}: set its option in prj.conf"
         rows.append(
             {
-                "kconfig": None,
-                "node": _node(tree),
-                "fault": _fault(model, device, tree, None),
-                "driver_fault": _driver_fault(model, device, tree),
+                "kconfig": board_kconfig(board) if board else None,
+                "node": devicetree_node(tree),
+                "fault": where_fault(model, tree, fault),
+                "driver_fault": where_fault(model, tree, driver_fault),
             }
         )
-    elif not device.handle:
-        fault = where_fault(model, device.location.line, f"device {device.name}: no devicetree node for this board")
+    if not device.devicetree and not device.handle:
+        fault = where_fault(model, device, f"device {device.name}: no devicetree node for this board")
         rows.append({"kconfig": None, "node": None, "fault": fault})
     return rows
-
-
-def _node(tree: Devicetree) -> str:
-    return devicetree_node(tree.kind, tree.value, tree.index)
-
-
-def _driver_fault(model: Model, device: Device, tree: Devicetree) -> str:
-    text = f"device {device.name}: no driver is built for {tree}: set its option in prj.conf"
-    return where_fault(model, tree.location.line, text)
-
-
-def _fault(model: Model, device: Device, tree: Devicetree, board: str | None) -> str:
-    number = f" number {tree.index}" if tree.kind == "compatible" else ""
-    which = f"board {board}" if board else "the board"
-    text = f"device {device.name}: {which} has no enabled devicetree node with {tree}{number}"
-    return where_fault(model, tree.location.line, text)

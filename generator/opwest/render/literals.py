@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import textwrap
 
 from opwest.model.types.dtypes import DType, round_to_float32
 
@@ -80,8 +79,3 @@ def yaml_string(text: str) -> str:
     """Return a quoted YAML string in ASCII: JSON syntax, except for characters that need two JSON escapes."""
     escaped = (json.dumps(char)[1:-1] if ord(char) < 0x10000 else f"\\U{ord(char):08x}" for char in text)
     return f'"{"".join(escaped)}"'
-
-
-def wrapped(text: str, indent: str, width: int = 100) -> list[str]:
-    """Return comment lines of at most `width` columns."""
-    return textwrap.wrap(c_comment(text), width - len(indent.expandtabs(8)), break_long_words=False)

@@ -29,7 +29,7 @@ from opwest.render.tables.arrays import has_bridges
 from opwest.render.tables.model import model_records
 from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.renderer import Renderer
-from opwest.render.tensors import interface_rows, manifest_name
+from opwest.render.tensors import heading, interface_rows, manifest_name
 from opwest.render.variants import kconfig_rows, variant_rows
 from opwest.zephyr.floats import fpu_conditions
 
@@ -53,7 +53,7 @@ def model_files(
     where they are; otherwise the model has copies. `variants` are those of a base.
     """
     table = render_system_library(render, model, library) if library else None
-    common = {"model": model.name, "manifest": manifest_name(model)}
+    common = heading(model)
     files = {
         **(_module(render, model, variants) if model.variant is None else {}),
         "model.cmake": _declaration(
@@ -61,12 +61,14 @@ def model_files(
         ),
         **render_headers(render, model, plan),
         **_devices(render, model, plan, common, in_c=compiled is None),
-        **_driver_checks(render, model, common),
         "note.S": render_note(render, model, plan),
         **_objects(render, model, in_place=in_place),
         **render_tvmgen(render, model, plan),
         **render_stream(render, model, plan),
     }
+    if has_drivers(model):
+        content = render("models/model/src/model_devices.ld", **common, devices=device_rows(model))
+        files[f"src/{model.name}_devices.ld"] = content
     if compiled is None or model.streams:
         files[f"src/{model.name}_internal.h"] = render_internal(render, model)
     if service:
@@ -145,14 +147,14 @@ def _module(render: Renderer, model: Model, variants: Sequence[Model]) -> dict[s
             "models/model/Kconfig",
             kconfig=names.kconfig,
             title=kconfig_string(f"opwest model {model.name}"),
-            full_libc=all(one.needs_full_libc for one in every),
+            full_libc=all(m.needs_full_libc for m in every),
             cpp={
-                "language": all(one.cpp.language for one in every),
-                "library": all(one.cpp.library for one in every),
+                "language": all(m.cpp.language for m in every),
+                "library": all(m.cpp.library for m in every),
             },
-            tvm=all(one.needs_tvm for one in every),
-            halide=all(one.needs_halide for one in every),
-            fpu=list(dict.fromkeys(condition for one in every for condition in fpu_conditions(one))),
+            tvm=all(m.needs_tvm for m in every),
+            halide=all(m.needs_halide for m in every),
+            fpu=list(dict.fromkeys(condition for m in every for condition in fpu_conditions(m))),
             manifest=manifest_name(model),
             variants=kconfig_rows(model, variants),
         ),
@@ -185,6 +187,8 @@ def _declaration(render: Renderer, model: Model, variants: Sequence[Model], *, h
         for s in (model.builds[0].sources if model.builds else ())
         if s.compiled
     ]
+    constants = [file for constant in model.constants for file in _constant_row(model, constant)["contents"]]
+    constants += [f"{CNames.program(program.content)}.bin" for program in model.programs]
     return render(
         "models/model/model.cmake",
         model=model.name,
@@ -216,7 +220,7 @@ def _declaration(render: Renderer, model: Model, variants: Sequence[Model], *, h
         tvm=model.needs_tvm,
         halide=model.needs_halide,
         in_c=in_c,
-        constants=_flash_files(model) if in_c else [],
+        constants=constants if in_c else [],
     )
 
 
@@ -242,13 +246,26 @@ def _option_rows(model: Model) -> list[dict[str, Any]]:
     ]
 
 
-def constant_files(model: Model, constant: Constant) -> dict[str, bytes]:
-    """Return the file of a constant below constants/, and its byte-swapped copy if a target needs one."""
-    files = {f"{constant.name}.bin": constant.content}
-    swapped = big_endian(model, constant.type.dtype, constant.content)
-    if swapped is not None:
-        files[f"{constant.name}.be.bin"] = swapped
-    return files
+def array_row(model: Model, symbol: str, name: str, dtype: DType, content: bytes) -> dict[str, Any]:
+    """Return the row of an array in assembly, with its files: <name>.bin and a swapped copy if a target needs one.
+
+    `content` is little-endian.
+    """
+    swapped = big_endian(model, dtype, content)
+    swapped_files = {} if swapped is None else {f"{name}.be.bin": swapped}
+    return {
+        "symbol": symbol,
+        "size": len(content),
+        "file": f"{name}.bin",
+        "big_endian": None if swapped is None else f"{name}.be.bin",
+        "contents": {f"{name}.bin": content, **swapped_files},
+    }
+
+
+def _constant_row(model: Model, constant: Constant) -> dict[str, Any]:
+    symbol = CNames(model.name).constant(constant.name)
+    row = array_row(model, symbol, constant.name, constant.type.dtype, constant.content)
+    return {**row, "align": constant.align}
 
 
 def big_endian(model: Model, dtype: DType, content: bytes) -> bytes | None:
@@ -263,13 +280,14 @@ def _devices(
 ) -> dict[str, bytes]:
     if not has_devices(model) and in_c:
         return {}
+    reached = reach_rows(model)
     return {
         f"src/{model.name}_devices.c": render(
             "models/model/src/model_devices.c",
             **common,
             layouts=None if in_c else layout_checks(model, plan),
-            reached=reach_rows(model),
-            bound=sorted({board["kconfig"] for row in reach_rows(model) for board in row["boards"]}),
+            reached=reached,
+            bound=sorted({board["kconfig"] for row in reached for board in row["boards"]}),
         )
     }
 
@@ -279,48 +297,19 @@ def has_devices(model: Model) -> bool:
     return bool(model.devices) or any(pool.boards for pool in model.pools)
 
 
-def _driver_checks(render: Renderer, model: Model, common: dict[str, Any]) -> dict[str, bytes]:
-    if not has_drivers(model):
-        return {}
-    return {
-        f"src/{model.name}_devices.ld": render(
-            "models/model/src/model_devices.ld", **common, devices=device_rows(model)
-        )
-    }
-
-
 def has_drivers(model: Model) -> bool:
     """Whether a device comes from devicetree."""
     return any(device.handle is None for device in model.devices)
 
 
-def _flash_files(model: Model) -> list[str]:
-    """Return the names of the files that constants.S includes."""
-    constants = [file for constant in model.constants for file in constant_files(model, constant)]
-    return constants + [f"{CNames.program(program.content)}.bin" for program in model.programs]
-
-
 def _constants(render: Renderer, model: Model, common: dict[str, Any]) -> dict[str, bytes]:
     if not model.constants and not model.programs:
         return {}
-    names = CNames(model.name)
-    rows = []
-    files = {}
-    for constant in model.constants:
-        own = constant_files(model, constant)
-        files.update({f"constants/{name}": content for name, content in own.items()})
-        rows.append(
-            {
-                "symbol": names.constant(constant.name),
-                "align": constant.align,
-                "size": len(constant.content),
-                "file": f"{constant.name}.bin",
-                "big_endian": f"{constant.name}.be.bin" if len(own) > 1 else None,
-            }
-        )
+    rows = [_constant_row(model, constant) for constant in model.constants]
+    files = {f"constants/{file}": content for row in rows for file, content in row["contents"].items()}
     programs = []
     for program in model.programs:
-        symbol = names.program(program.content)
+        symbol = CNames.program(program.content)
         file = f"{symbol}.bin"
         files[f"constants/{file}"] = program.content
         programs.append({"name": c_comment(program.name), "symbol": symbol, "file": file, "size": len(program.content)})

@@ -13,14 +13,13 @@ from typing import Any
 from opwest import __version__
 from opwest.model.readers.fingerprint import model_hash
 from opwest.model.types.c_names import CNames
-from opwest.model.types.dtypes import TensorType
 from opwest.model.types.model import Model, Step
 from opwest.objects.images import NOTE_FORMAT, NOTE_OWNER, NOTE_SECTION, NOTE_TYPE
 from opwest.plan.memory import MemoryPlan
 from opwest.render.tables import layout
 from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.renderer import Renderer
-from opwest.render.tensors import manifest_name
+from opwest.render.tensors import heading, type_row
 
 _CHARACTERS = 72
 """Of JSON per line of assembly."""
@@ -32,8 +31,7 @@ def render_note(render: Renderer, model: Model, plan: MemoryPlan) -> bytes:
     lines = [text[at : at + _CHARACTERS] for at in range(0, len(text), _CHARACTERS)]
     return render(
         "models/model/note.S",
-        model=model.name,
-        manifest=manifest_name(model),
+        **heading(model),
         section=NOTE_SECTION,
         owner=NOTE_OWNER,
         owner_size=len(NOTE_OWNER) + 1,
@@ -54,8 +52,8 @@ def note_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
         "hash": model_hash(model),
         **({"variant": model.variant.name} if model.variant else {}),
         "targets": [build.target.name for build in model.builds if build.target],
-        "inputs": [_tensor(t.name, t.type) for t in model.inputs],
-        "outputs": [_tensor(t.name, t.type) for t in model.outputs],
+        "inputs": [type_row(t.name, t.type) for t in model.inputs],
+        "outputs": [type_row(t.name, t.type) for t in model.outputs],
         "devices": [
             {
                 "name": device.name,
@@ -67,7 +65,7 @@ def note_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
         ],
         "pools": _pools(model, plan),
         "constants": [
-            _tensor(c.name, c.type) | {"symbol": names.constant(c.name), "pool": c.pool or ""} for c in model.constants
+            type_row(c.name, c.type) | {"symbol": names.constant(c.name), "pool": c.pool or ""} for c in model.constants
         ],
         "steps": [
             {
@@ -88,13 +86,9 @@ def _own_program(model: Model, step: Step) -> dict[str, str]:
     return {"program": step.program.name, "symbol": CNames.program(step.program.content)}
 
 
-def _tensor(name: str, type_: TensorType) -> dict[str, Any]:
-    return {"name": name, "dtype": type_.dtype.name, "shape": list(type_.shape), "size": type_.size}
-
-
 def _pools(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
     declared = {pool.name: pool for pool in model.pools}
-    found = []
+    pools = []
     for used in used_pools(model, plan):
         pool = declared[used.name]
         buffers = []
@@ -103,8 +97,8 @@ def _pools(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
             if home == used.name:
                 life = plan.schedule.lives[buffer.name]
                 place = {"role": buffer.role, "offset": offset, "first_step": life.first, "last_step": life.last}
-                buffers.append(_tensor(buffer.name, buffer.type) | place)
-        found.append(
+                buffers.append(type_row(buffer.name, buffer.type) | place)
+        pools.append(
             {
                 "name": used.name,
                 "size": used.size,
@@ -114,4 +108,4 @@ def _pools(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
                 "buffers": sorted(buffers, key=lambda row: (row["offset"], row["first_step"])),
             }
         )
-    return found
+    return pools

@@ -42,21 +42,13 @@ class Subject:
 
 
 def tensor_memory(model: Model) -> list[Memory]:
-    """Return the buffers of the caller: inputs, then outputs."""
+    """Return the buffers of the caller: inputs, then outputs; whole cache lines where a device requires them."""
+    interfaces: tuple[tuple[Role, tuple[Interface, ...]], ...] = (("input", model.inputs), ("output", model.outputs))
     return [
-        Memory(role, index, tensor.name, _bytes(model, tensor))
-        for role, tensors in _interfaces(model)
+        Memory(role, index, tensor.name, padded_elements(model, tensor) * tensor.type.dtype.size)
+        for role, tensors in interfaces
         for index, tensor in enumerate(tensor for tensor in tensors if not tensor.placed)
     ]
-
-
-def _interfaces(model: Model) -> tuple[tuple[Literal["input", "output"], tuple[Interface, ...]], ...]:
-    return ("input", model.inputs), ("output", model.outputs)
-
-
-def _bytes(model: Model, tensor: Interface) -> int:
-    """Return the size of a buffer; whole cache lines where a device requires them."""
-    return padded_elements(model, tensor) * tensor.type.dtype.size
 
 
 def pool_memory(model: Model, plan: MemoryPlan) -> list[Memory]:
@@ -76,7 +68,7 @@ def run_overlaps(model: Model, plan: MemoryPlan) -> list[Subject]:
     inputs = [tensor for tensor in tensors if tensor.role == "input"]
     outputs = [tensor for tensor in tensors if tensor.role == "output"]
     return [
-        *(Subject(one, own) for one in inputs),
+        *(Subject(tensor, own) for tensor in inputs),
         *(Subject(output, (*inputs, *outputs[: output.index], *own)) for output in outputs),
     ]
 
@@ -97,5 +89,5 @@ def is_inline(subjects: list[Subject]) -> bool:
 def table(tensors: list[Memory], pools: list[Memory]) -> list[int]:
     """Return the numbers of opwest_buffers_overlap() after the size of the workspace."""
     inputs = sum(tensor.role == "input" for tensor in tensors)
-    sizes = [one.size or 0 for one in (*tensors, *pools)]
+    sizes = [memory.size or 0 for memory in (*tensors, *pools)]
     return [inputs, len(tensors) - inputs, len(pools), *sizes]

@@ -26,13 +26,6 @@ class PerfectHash:
     order: tuple[int, ...]
 
 
-def find(table: PerfectHash, name: str) -> int:
-    """Return the place that `name` hashes to, whether or not it is one of the names."""
-    hashed = _hash(name.encode(), table.seed)
-    bucket = _scale(_spread(hashed), len(table.displacements))
-    return _place(hashed, table.displacements[bucket], len(table.order))
-
-
 def perfect_hash(names: Sequence[str]) -> PerfectHash:
     """Return a minimal perfect hash of distinct names."""
     for seed in range(1000):

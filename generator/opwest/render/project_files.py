@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opwest.base.files import ProjectFile
 from opwest.base.paths import folded
 from opwest.model.readers.tvmgen import Library, adapted, system_library
-from opwest.model.types.builds import NO_OPTIONS, SOURCES, SourceFile, TargetBuild
+from opwest.model.types.builds import NO_OPTIONS, SOURCES, TargetBuild
 from opwest.model.types.c_names import CNames
 from opwest.model.types.dtypes import TensorType
 from opwest.model.types.model import Model, bases, variants_of
@@ -25,7 +25,7 @@ from opwest.render.tables.arrays import has_bridges
 from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.files import EXTRA, SUFFIX, is_extra
 from opwest.render.templates.renderer import Renderer
-from opwest.render.tensors import interface_rows, manifest_name
+from opwest.render.tensors import interface_rows, manifest_name, type_row
 from opwest.render.variants import variant_folder
 from opwest.zephyr.version import SEPARATE, TwisterFiles
 
@@ -83,15 +83,12 @@ class _Taken:
 
     def clash(self, path: str) -> str | None:
         """Return the existing path that conflicts with a path or with one of its directories."""
-        if found := self._files.get(folded(path)):
-            return f"file {found!r}"
-        if found := self._folders.get(folded(path)):
-            return f"directory {found!r}"
-        for parent in _parents(path):
-            if found := self._files.get(folded(parent)):
-                return f"file {found!r}"
-            if (found := self._folders.get(folded(parent), parent)) != parent:
-                return f"directory {found!r}"
+        for place in (path, *_parents(path)):
+            if file := self._files.get(folded(place)):
+                return f"file {file!r}"
+            folder = self._folders.get(folded(place))
+            if folder is not None and (place == path or folder != place):
+                return f"directory {folder!r}"
         return None
 
 
@@ -193,7 +190,7 @@ def project_record(
         if model.variant is None:
             record["models"].append(row)
         else:
-            base = next(one for one in record["models"] if one["name"] == model.name)
+            base = next(known for known in record["models"] if known["name"] == model.name)
             base.setdefault("variants", []).append(row | {"variant": model.variant.name})
             base["inputs"] |= row["inputs"]
     if template is not None:
@@ -206,14 +203,17 @@ def project_record(
 
 
 def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> dict[str, Any]:
-    tensors = interface_rows(model)
+    tolerances = [
+        {"output": tolerance.output, "absolute": tolerance.absolute, "relative": tolerance.relative}
+        for tolerance in model.suite.tolerances
+    ]
     kept = "name member role dtype shape size align c_type macro buffer elements placed reached labels".split()
     return {
         "name": model.name,
         "macro": CNames(model.name).macro,
         "manifest": manifest_name(model),
         "inputs": dict(model.inputs_read),
-        "tensors": [{key: tensor[key] for key in kept} for tensor in tensors],
+        "tensors": [{key: tensor[key] for key in kept} for tensor in interface_rows(model)],
         "devices": [d["name"] for d in device_rows(model)],
         "emulated": any(d.host_latency_us is not None for d in model.devices),
         "constants": bool(model.constants or model.programs),
@@ -226,7 +226,7 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
         "steps": [step.operator.name for step in model.steps],
         "pools": [pool.member for pool in used_pools(model, plan)],
         **_check_record(model, plan),
-        **_tolerances(model),
+        **({"tolerances": tolerances} if tolerances else {}),
         "operators": operator_rows(model),
         "arguments": argument_row(model),
         "memory": {
@@ -237,19 +237,10 @@ def _model_record(model: Model, plan: MemoryPlan, library: Library | None) -> di
     }
 
 
-def _tolerances(model: Model) -> dict[str, Any]:
-    """Return the tolerances of outputs; nothing without any."""
-    rows = [
-        {"output": tolerance.output, "absolute": tolerance.absolute, "relative": tolerance.relative}
-        for tolerance in model.suite.tolerances
-    ]
-    return {"tolerances": rows} if rows else {}
-
-
 def _check_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
     """Return the part for `opwest run --check-steps`: the stops, and the results of steps in the workspace."""
-    found = stops(model, plan)
-    written = {tensor for stop in found for tensor, _ in stop.writes}
+    breakpoints = stops(model, plan)
+    written = {tensor for stop in breakpoints for tensor, _ in stop.writes}
     views = [view for view in model.views if view.name in written]
     roots = {view.root for view in views}
     results = [
@@ -260,27 +251,30 @@ def _check_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
     return {
         "results": results,
         "views": [{**_typed(view.name, view.type), "root": view.root, "offset": view.offset} for view in views],
-        "stops": [stop.as_record() for stop in found],
+        "stops": [
+            {"point": stop.point, "writes": [{"tensor": tensor, "step": step} for tensor, step in stop.writes]}
+            for stop in breakpoints
+        ],
     }
 
 
 def _typed(name: str, type_: TensorType) -> dict[str, Any]:
     pitch = {"pitch": type_.pitch} if type_.pitch else {}
-    return {"name": name, "dtype": type_.dtype.name, "shape": list(type_.shape), "size": type_.size, **pitch}
-
-
-def _options_record(source: SourceFile) -> dict[str, Any]:
-    return {
-        "source": str(source.unit),
-        "include_dirs": [str(SOURCES / folder) for folder in source.options.include_dirs],
-        "flags": [*(f"-D{define}" for define in source.options.defines), *source.options.flags],
-    }
+    return {**type_row(name, type_), **pitch}
 
 
 def _build_record(build: TargetBuild) -> dict[str, Any]:
     folder = target_folder(build)
-    options = [_options_record(source) for source in build.sources if source.compiled and source.options != NO_OPTIONS]
     sources = [source for source in build.sources if source.compiled]
+    options = [
+        {
+            "source": str(source.unit),
+            "include_dirs": [str(SOURCES / folder) for folder in source.options.include_dirs],
+            "flags": [*(f"-D{define}" for define in source.options.defines), *source.options.flags],
+        }
+        for source in sources
+        if source.options != NO_OPTIONS
+    ]
     return {
         "target": build.target.name if build.target else None,
         "bits": build.target.bits if build.target else None,

@@ -20,9 +20,9 @@ from opwest.render.boards import board_configurations, board_file, stack_is_know
 from opwest.render.c.header import pool_rows
 from opwest.render.devices import device_rows
 from opwest.render.literals import c_float, c_string, kconfig_string, kconfig_value
-from opwest.render.model_files import big_endian
+from opwest.render.model_files import array_row
 from opwest.render.templates.renderer import Renderer
-from opwest.render.tensors import initialisers, interface_rows, manifest_name
+from opwest.render.tensors import external_rows, heading, initialisers, interface_rows
 from opwest.render.variants import common_options
 
 _DOUBLE = DTYPES["float64"]
@@ -59,7 +59,7 @@ def suite_application(
 
 def suite_files(render: Renderer, model: Model, plan: MemoryPlan) -> dict[PurePosixPath, bytes]:
     """Return the suite and its vectors, by path inside the model's directory; of a variant, only the suite."""
-    common = {"model": model.name, "manifest": manifest_name(model)}
+    common = heading(model)
     vectors = [_vector_rows(model, index, vector) for index, vector in enumerate(model.suite.vectors)]
     arrays = [array for rows in vectors for array in rows["arrays"]]
     files = {f"{model.name}_suite.c": _suite(render, model, plan, common, vectors)}
@@ -76,20 +76,9 @@ def _vector_rows(model: Model, index: int, vectors: Vectors) -> dict[str, Any]:
     arrays = []
     for name, content in vectors.content:
         dtype = types[name].dtype
-        file = f"{index}_{name}"
-        swapped = big_endian(model, dtype, content)
-        contents = {f"{file}.bin": content} | ({f"{file}.be.bin": swapped} if swapped is not None else {})
-        arrays.append(
-            {
-                "symbol": names.vectors(index, name),
-                "member": f"{'input' if name in inputs else 'output'}_{name}",
-                "c_type": dtype.c_type,
-                "size": len(content),
-                "file": f"{file}.bin",
-                "big_endian": f"{file}.be.bin" if swapped is not None else None,
-                "contents": contents,
-            }
-        )
+        row = array_row(model, names.vectors(index, name), f"{index}_{name}", dtype, content)
+        member = f"{'input' if name in inputs else 'output'}_{name}"
+        arrays.append({**row, "member": member, "c_type": dtype.c_type})
     return {"file": c_string(vectors.file), "count": vectors.count, "arrays": arrays}
 
 
@@ -99,7 +88,6 @@ def _suite(
     tensors = [_tensor_row(model, tensor) for tensor in interface_rows(model)]
     pools = pool_rows(model, plan)
     devices = device_rows(model)
-    given = {role: [t for t in tensors if t["role"] == role and not t["placed"]] for role in ("input", "output")}
     checked = "golden vectors, " if vectors else ""
     return render(
         "models/model/tests/model_suite.c",
@@ -109,8 +97,8 @@ def _suite(
         contents=f"{checked}life cycle, argument checks",
         tensors=tensors,
         has_inputs=bool(model.inputs),
-        external_inputs=given["input"],
-        external_outputs=given["output"],
+        external_inputs=external_rows(tensors, "input"),
+        external_outputs=external_rows(tensors, "output"),
         inputs=initialisers(tensors, role="input"),
         outputs=initialisers(tensors, role="output"),
         reached=any(t["reached"] for t in tensors),

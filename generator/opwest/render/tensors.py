@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from opwest.model.types.c_names import CNames, member_name
-from opwest.model.types.dtypes import DTYPES
+from opwest.model.types.dtypes import DTYPES, TensorType
 from opwest.model.types.model import Interface, Model, Quantization
+from opwest.model.types.sections import Device, Devicetree
 from opwest.render.literals import c_comment, c_float, c_string
 
 _FLOAT32 = DTYPES["float32"]
@@ -43,6 +45,11 @@ def interface_rows(model: Model) -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+def external_rows(rows: Sequence[dict[str, Any]], role: str) -> list[dict[str, Any]]:
+    """Return the rows of a role whose memory the caller provides."""
+    return [row for row in rows if row["role"] == role and not row["placed"]]
 
 
 def external_line(model: Model, tensor: Interface) -> int | None:
@@ -104,21 +111,31 @@ def _macros(macro: str, tensor: Interface, padded: int) -> list[dict[str, str]]:
 
 def initialisers(rows: list[dict[str, Any]], *, role: str) -> str:
     """Return the initialiser list of a struct <model>_inputs or <model>_outputs: the caller's buffers by name."""
-    given = [f".{t['member']} = {t['buffer']}" for t in rows if t["role"] == role and not t["placed"]]
+    given = [f".{t['member']} = {t['buffer']}" for t in external_rows(rows, role)]
     return ", ".join(given) or ".reserved = 0"
 
 
-def devicetree_node(kind: str, value: str, index: int) -> str:
+def devicetree_node(tree: Devicetree) -> str:
     """Return the devicetree.h expression of a node: names in lower case with _ for every other character."""
-    token = "".join(c if c.isalnum() else "_" for c in value.lower())
-    return f"DT_INST({index}, {token})" if kind == "compatible" else f"DT_{kind.upper()}({token})"
+    token = "".join(c if c.isalnum() else "_" for c in tree.value.lower())
+    return f"DT_INST({tree.index}, {token})" if tree.kind == "compatible" else f"DT_{tree.kind.upper()}({token})"
 
 
-def where_fault(model: Model, line: int, message: str) -> str:
-    """Return a C string for a build error that names the manifest's line."""
-    return c_string(f"{manifest_name(model)}:{line}: {message}")
+def where_fault(model: Model, item: Device | Devicetree, message: str) -> str:
+    """Return a C string for a build error that names the manifest's line of an item."""
+    return c_string(f"{manifest_name(model)}:{item.location.line}: {message}")
 
 
 def manifest_name(model: Model) -> str:
     """Return the manifest's file name without its directory: output must not depend on the directory."""
     return model.manifest.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def heading(model: Model) -> dict[str, str]:
+    """Return the values of the first comment in every file of a model."""
+    return {"model": model.name, "manifest": manifest_name(model)}
+
+
+def type_row(name: str, type_: TensorType) -> dict[str, Any]:
+    """Return the name and the type of a tensor as JSON values; `size` in bytes."""
+    return {"name": name, "dtype": type_.dtype.name, "shape": list(type_.shape), "size": type_.size}

@@ -16,7 +16,7 @@ from opwest.model.checks.exportability import exportability
 from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Model, Step
 from opwest.objects.library_symbols import float_calls
-from opwest.plan.fixed import reserved_bytes
+from opwest.plan.fixed import block_of
 from opwest.plan.memory import MemoryPlan
 from opwest.project.lock import to_json
 from opwest.project.origin import ORIGIN, missing_manifests, read_origin
@@ -123,7 +123,7 @@ def _memory(model: Model, plan: MemoryPlan) -> tuple[tuple[data.Pool, ...], tupl
                 dtype=buffer.type.dtype.name,
                 shape=buffer.type.shape,
                 bytes=buffer.type.size,
-                reserved=reserved_bytes(declared[pool], buffer, plan.schedule),
+                reserved=block_of(declared[pool], buffer, plan.schedule).size,
                 pool=pool,
                 offset=offset,
                 first=life.first,

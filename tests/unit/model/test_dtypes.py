@@ -185,7 +185,7 @@ def test_element_types_of_halide():
     """halide_type_t of HalideRuntime.h: code, bits, lanes; Bool() is an unsigned integer of one bit."""
     described = {name: dtype for name, dtype in DTYPES.items() if HALIDE.passes_tensor(dtype)}
     assert DTYPES.keys() - described == {"float8_e4m3", "float8_e5m2"}
-    found = {name: [value.value for _, value in halide_type(dtype).values] for name, dtype in described.items()}
+    found = {name: [value for _, value in halide_type(dtype).values] for name, dtype in described.items()}
     codes = {"int": 0, "uint": 1, "float": 2, "bool": 1}
     for name, dtype in described.items():
         code = 4 if name == "bfloat16" else codes[dtype.kind]

@@ -13,10 +13,10 @@ import pytest
 from campaign import sized
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.plan import exact_search, greedy, search
-from opwest.plan.exact_search import Outcome, pack
-from opwest.plan.planner import plan_pool
+from opwest.plan import greedy, search
+from opwest.plan.memory import plan_pool
 from opwest.plan.problem import Block, PoolPlan
+from opwest.plan.search import Outcome, pack
 from opwest.plan.verify import verify
 from plan_support import HARD, least
 from requirements_support import skip_here
@@ -238,8 +238,8 @@ def test_requested_planner_is_used(monkeypatch):
 
 
 def test_too_many_blocks_are_left_to_greedy(monkeypatch):
-    limit = sized(300, exact_search.MAX_BLOCKS)  # the time of the search is quadratic
-    monkeypatch.setattr(exact_search, "MAX_BLOCKS", limit)
+    limit = sized(300, search.MAX_BLOCKS)  # the time of the search is quadratic
+    monkeypatch.setattr(search, "MAX_BLOCKS", limit)
     blocks = [Block(f"b{i}", 1, 1, 0, 0) for i in range(limit + 1)]
     assert pack(blocks, 10**6, 10) == Outcome(None, False, 0)
     assert pack(blocks[:-1], 10**6, 10**5).offsets is not None

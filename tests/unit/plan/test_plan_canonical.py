@@ -6,9 +6,9 @@ import random
 import sys
 
 import pytest
-from opwest.plan import exact_search
-from opwest.plan.exact_search import Component, Outcome, _moments, _recursion, pack
+from opwest.plan import search
 from opwest.plan.problem import Block
+from opwest.plan.search import Component, Outcome, _moments, _recursion, pack
 from opwest.plan.verify import verify
 from plan_support import HARD, least
 
@@ -47,7 +47,7 @@ def test_few_blocks(aligns):
 def limit_runs(monkeypatch, nodes):
     """Limit every run of the search, the first as well, to a number of nodes."""
     for name, value in (("FIRST_RUN", nodes), ("RUN", nodes), ("RUN_OF_A_BLOCK", 0)):
-        monkeypatch.setattr(exact_search, name, value)
+        monkeypatch.setattr(search, name, value)
 
 
 @pytest.mark.parametrize("run", [1, 2, 3, 3000])
@@ -73,7 +73,7 @@ def test_problems_without_search():
 
 
 def test_component_of_too_many_blocks_is_not_searched(monkeypatch):
-    monkeypatch.setattr(exact_search, "MAX_BLOCKS", 7)
+    monkeypatch.setattr(search, "MAX_BLOCKS", 7)
     assert pack(HARD, 13, 10_000).offsets is not None
     assert pack([*HARD, Block("one", 1, 1, 9, 9)], 13, 10_000) == Outcome(None, False, 0)
 
@@ -187,12 +187,12 @@ def test_lengths_of_runs(monkeypatch):
     """The first run is longer, and every run has two nodes for each block."""
     lengths = []
 
-    def solve(search):
-        lengths.append(search.left)
-        search.left = 0
-        raise exact_search._OutOfNodesError
+    def solve(run):
+        lengths.append(run.left)
+        run.left = 0
+        raise search._OutOfNodesError
 
-    monkeypatch.setattr(exact_search._Search, "_solve", solve)
+    monkeypatch.setattr(search._Search, "_solve", solve)
     assert pack(HARD, 13, 5500) == Outcome(None, False, 5500)
     assert lengths == [3000, 800, 800, 800, 100]
     lengths.clear()

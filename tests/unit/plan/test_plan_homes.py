@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from opwest.base.diagnostics import Diagnostics
 from opwest.plan import memory
-from opwest.plan.fixed import reserved_bytes
+from opwest.plan.fixed import block_of
 from opwest.plan.memory import Frames, frames_of, joined, plan_memory, plan_model, verify_frames
 from opwest.plan.problem import Block, PoolPlan
 from opwest.plan.schedule import Lifetime, Schedule, plan_schedule
@@ -120,7 +120,7 @@ def test_occupied_bytes_of_a_buffer(size, own, pools_, line, incoherent, reserve
     given = buffer("a", size, align=own, incoherent=incoherent)
     where = pool(align=pools_, cache_line=line)
     schedule = Schedule((), ((),), {"a": Lifetime(0, 0)})
-    assert reserved_bytes(where, given, schedule) == reserved
+    assert block_of(where, given, schedule).size == reserved
     plan = plan_memory(model_of(buffers=[given], pools=[where]), schedule, Diagnostics())
     assert (plan.pools["sram"].size, plan.pools["sram"].align, plan.place("a")) == (reserved, aligned, ("sram", 0))
     assert plan.schedule is schedule

@@ -11,7 +11,8 @@ import pytest
 import yaml
 from c_support import STRICT, compile_all, includes, portable_sources
 from golden_support import generate_quickly
-from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.base.diagnostics import Diagnostics, Location, OpwestError
+from opwest.model.types.sections import Devicetree
 from opwest.render.c.header import board_kconfig
 from opwest.render.project_files import render_project
 from opwest.render.tensors import devicetree_node
@@ -283,7 +284,7 @@ def test_cmake_sources_with_special_names(source, tmp_path):
     ],
 )
 def test_devicetree_nodes(kind, value, index, node):
-    assert devicetree_node(kind, value, index) == node
+    assert devicetree_node(Devicetree(kind, value, index, Location(""))) == node
 
 
 @pytest.mark.parametrize(

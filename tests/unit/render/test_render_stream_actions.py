@@ -7,8 +7,8 @@ import pytest
 from opwest.base.diagnostics import Diagnostics
 from opwest.model.types.model import Binding, Interface, State
 from opwest.plan.memory import plan_model
-from opwest.render.actions import uses
-from opwest.render.stream_actions import frame_actions, launch_count
+from opwest.render.actions import launch_count, uses
+from opwest.render.c.stream import frame_actions
 from plan_support import HERE, buffer, device, model_of, pool
 
 

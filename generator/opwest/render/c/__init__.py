@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C sources of a model: rows for the templates of project_template/models."""
+"""The C sources of a model.
+
+Enters: a model, its plan, its tables as records. Leaves: C. Never: LLVM IR."""

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from opwest.model.types.c_names import CNames
@@ -11,31 +10,28 @@ from opwest.model.types.conventions import CONVENTIONS, Arrays, Descriptors
 from opwest.model.types.model import Model, Operator
 from opwest.render.c.printer import c_definitions, c_record
 from opwest.render.c.run import call_text, plain_types, prototype
-from opwest.render.tables.arrays import Described, DescriptorRecords, Entry, TensorRecords, entries, supplied, tensors
+from opwest.render.tables.arrays import BridgeRecords, Described, Entry, entries, supplied, tensors
 from opwest.render.templates.renderer import Renderer
-from opwest.render.tensors import manifest_name
+from opwest.render.tensors import heading
 
 
 def render_bridges(render: Renderer, model: Model) -> bytes:
     """Return src/<model>_bridges.c."""
     names = CNames(model.name)
-    records, descriptors = TensorRecords(), DescriptorRecords()
+    records = BridgeRecords()
     bridged = [operator for operator in model.operators if operator.is_bridged]
-    bridges = [_bridge_row(names, operator, records, descriptors) for operator in bridged]
+    bridges = [_bridge_row(names, operator, records) for operator in bridged]
     return render(
         "models/model/src/model_bridges.c",
-        model=model.name,
-        manifest=manifest_name(model),
-        tables=c_definitions([*records.tables.values(), *descriptors.tables.values()]),
+        **heading(model),
+        tables=c_definitions(records.define()),
         bridges=bridges,
         headers=_headers(model),
     )
 
 
-def _bridge_row(
-    names: CNames, operator: Operator, records: TensorRecords, descriptors: DescriptorRecords
-) -> dict[str, Any]:
-    """Return the row of one bridge; `records` and `descriptors` collect the tables of shapes and strides."""
+def _bridge_row(names: CNames, operator: Operator, records: BridgeRecords) -> dict[str, Any]:
+    """Return the row of one bridge; `records` collects the tables of shapes and strides."""
     named = [_parameter(type_, index) for index, type_ in enumerate(plain_types(operator))]
     workspace, need = supplied(operator, "workspace"), operator.workspace
     arrays = operator.convention.arrays
@@ -49,7 +45,7 @@ def _bridge_row(
         else f"&note, arg{workspace}, {need.rounded // need.align}U, {need.align.bit_length() - 1}U",
     }
     if operator.convention.descriptors is not None:
-        described = descriptors.of(operator)
+        described = records.described(operator)
         row["arrays"] = _descriptors_row(described, operator.convention.descriptors) if described else None
         passed = _described_arguments(operator, described)
     elif arrays is not None:
@@ -81,12 +77,12 @@ def _descriptors_row(described: list[Described], descriptors: Descriptors) -> di
     return {
         "memory": None,
         "size": None,
-        "members": [f"{one.record.struct.c_type} {one.member};" for one in described],
-        "constants": [f".{one.member} = {c_record(one.record)}," for one in described],
+        "members": [f"{tensor.record.struct.c_type} {tensor.member};" for tensor in described],
+        "constants": [f".{tensor.member} = {c_record(tensor.record)}," for tensor in described],
         "tables": [],
         "fills": [
-            f"arrays->{one.member}.{member} = (void *)(uintptr_t)arg{one.parameter};"
-            for one in described
+            f"arrays->{tensor.member}.{member} = (void *)(uintptr_t)arg{tensor.parameter};"
+            for tensor in described
             for member in descriptors.data
         ],
     }
@@ -94,7 +90,7 @@ def _descriptors_row(described: list[Described], descriptors: Descriptors) -> di
 
 def _described_arguments(operator: Operator, described: list[Described]) -> list[str]:
     """Return the arguments of the compiled function."""
-    members = {one.parameter: one.member for one in described}
+    members = {tensor.parameter: tensor.member for tensor in described}
     return [
         f"&arrays->{members[index]}" if index in members else f"arg{index}"
         for index, argument in enumerate(operator.args)
@@ -102,13 +98,17 @@ def _described_arguments(operator: Operator, described: list[Described]) -> list
     ]
 
 
-def _arrays_row(operator: Operator, arrays: Arrays, records: TensorRecords) -> dict[str, Any]:
+def _arrays_row(operator: Operator, arrays: Arrays, records: BridgeRecords) -> dict[str, Any]:
     """Return the row of a bridge's arrays; `memory` is their location if they are not on the stack."""
     memory = supplied(operator, "arrays")
     listed = entries(operator)
     codes = [arrays.type_codes[entry.kind][1] for entry in listed]
     described = [c_record(records.tensor(argument, arrays)) for argument in tensors(operator)]
-    tables = [f"static const int32_t {operator.name}_codes[] = {{{', '.join(codes)}}};"]
+    tables: list[str] = []
+    typed = [".values = {", *(f"\t{{.type_index = {code}}}," for code in codes), "},"]
+    if arrays.has_code_array:
+        tables = [f"static const int32_t {operator.name}_codes[] = {{{', '.join(codes)}}};"]
+        typed = [".result_code = kTVMNullptr,"]
     return {
         "memory": None if memory is None else f"arg{memory}",
         "size": None if memory is None else operator.args[memory].type.size,
@@ -120,16 +120,11 @@ def _arrays_row(operator: Operator, arrays: Arrays, records: TensorRecords) -> d
         ],
         "constants": [
             *([".tensors = {", *(f"\t{tensor}," for tensor in described), "},"] if described else []),
-            *([".result_code = kTVMNullptr,"] if arrays.has_code_array else _typed_values(codes)),
+            *typed,
         ],
-        "tables": tables if arrays.has_code_array else [],
+        "tables": tables,
         "fills": [line for index, entry in enumerate(listed) for line in _fill(entry, index, arrays.pointer)],
     }
-
-
-def _typed_values(codes: Sequence[str]) -> list[str]:
-    """Return the initialiser of values that contain their codes."""
-    return [".values = {", *(f"\t{{.type_index = {code}}}," for code in codes), "},"]
 
 
 def _passed(operator: Operator, arrays: Arrays) -> list[str]:
@@ -149,7 +144,7 @@ def _headers(model: Model) -> list[str]:
     """Return the headers of the conventions that a model has, in the order of the table."""
     used = {operator.convention.name for operator in model.operators}
     passing = [c.arrays or c.descriptors for c in CONVENTIONS if c.name in used]
-    headers = [one.header for one in passing if one is not None]
+    headers = [convention.header for convention in passing if convention is not None]
     return [*headers, *(["opwest/tvm_workspace.h"] if any(o.uses_tvm for o in model.operators) else [])]
 
 

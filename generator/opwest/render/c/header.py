@@ -11,15 +11,15 @@ from opwest.model.types.model import Model, Pool
 from opwest.model.types.sections import STRUCT_DEVICE, STRUCT_LAUNCH
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import EXCLUDED
+from opwest.render.actions import launch_count
 from opwest.render.boards import board_kconfig
 from opwest.render.devices import device_rows
 from opwest.render.literals import c_comment
-from opwest.render.stream_actions import launch_count
 from opwest.render.tables.details import optional_parts
 from opwest.render.tables.model import points
 from opwest.render.tables.tensors import resets_after_failure, saved_size, used_pools
 from opwest.render.templates.renderer import Renderer
-from opwest.render.tensors import devicetree_node, interface_rows, manifest_name, where_fault
+from opwest.render.tensors import devicetree_node, external_rows, heading, interface_rows, where_fault
 
 
 def pool_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
@@ -35,39 +35,29 @@ def pool_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
             "align": pool.align,
             "both": plan.frames[pool.name].size if model.streams else None,
             "bindings": _bindings(model, declared[pool.name], plan),
-            "title": c_comment(f"Pool {pool.name}: {_agents(model, declared[pool.name])}"),
+            "title": c_comment(
+                f"Pool {pool.name}: reachable by {', '.join(sorted(declared[pool.name].reachable_by or ())) or 'all'}"
+            ),
         }
         for pool in used_pools(model, plan)
     ]
 
 
-def _agents(model: Model, pool: Pool) -> str:
-    agents = sorted(pool.reachable_by) if pool.reachable_by is not None else []
-    return f"reachable by {', '.join(agents)}" if agents else "reachable by all"
-
-
 def _bindings(model: Model, pool: Pool, plan: MemoryPlan) -> list[dict[str, str]]:
-    rows = []
     size = (plan.frames if model.streams else plan.pools)[pool.name].size
+    rows = []
     for board, tree in pool.boards:
-        line = tree.location.line
-        node = str(tree)
+        faults = {
+            "fault": f"board {board} has no enabled node {tree}",
+            "size_fault": f"the region {tree} of board {board} is smaller than its plan: {size} bytes",
+            "kind_fault": f"{tree} of board {board} is not a zephyr,memory-region",
+            "flash_fault": f"{tree} of board {board} is its flash: read only",
+        }
         rows.append(
             {
                 "kconfig": board_kconfig(board),
-                "node": devicetree_node(tree.kind, tree.value, tree.index),
-                "fault": where_fault(model, line, f"pool {pool.name}: board {board} has no enabled node {node}"),
-                "size_fault": where_fault(
-                    model,
-                    line,
-                    f"pool {pool.name}: the region {node} of board {board} is smaller than its plan: {size} bytes",
-                ),
-                "kind_fault": where_fault(
-                    model, line, f"pool {pool.name}: {node} of board {board} is not a zephyr,memory-region"
-                ),
-                "flash_fault": where_fault(
-                    model, line, f"pool {pool.name}: {node} of board {board} is its flash: read only"
-                ),
+                "node": devicetree_node(tree),
+                **{key: where_fault(model, tree, f"pool {pool.name}: {text}") for key, text in faults.items()},
             }
         )
     return rows
@@ -83,7 +73,7 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
     placed = [t for t in tensors if t["placed"]]
     handles = {d.handle.type for d in model.devices if d.handle}
     handles |= {o.handle for o in model.operators if o.takes_device and o.handle not in (STRUCT_DEVICE, STRUCT_LAUNCH)}
-    common = {"model": model.name, "macro": names.macro, "manifest": manifest_name(model), "devices": devices}
+    common = {**heading(model), "macro": names.macro, "devices": devices}
     header = render(
         "models/model/include/model.h",
         **common,
@@ -93,8 +83,8 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         stateful=model.stateful,
         stateful_operators=", ".join(o.name for o in model.operators if "state" in o.permits),
         tensors=tensors,
-        inputs=[t for t in tensors if t["role"] == "input" and not t["placed"]],
-        outputs=[t for t in tensors if t["role"] == "output" and not t["placed"]],
+        inputs=external_rows(tensors, "input"),
+        outputs=external_rows(tensors, "output"),
         placed={role: [t for t in placed if t["role"] == role] for role in ("input", "output")},
         structures=sorted({handle.removeprefix("const ").removesuffix(" *") for handle in handles}),
         workspace_tail=workspace_tail(model),

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.builds import ANY_TARGET
 from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Model, Operator
@@ -19,15 +18,14 @@ from opwest.render.tables.model import ModelRecords, callable_by_name
 from opwest.render.tables.tensors import workspace_struct
 from opwest.render.tables.types import Struct
 from opwest.render.templates.renderer import Renderer
-from opwest.render.tensors import manifest_name
+from opwest.render.tensors import heading
 
 
 def render_metadata(render: Renderer, model: Model, records: ModelRecords) -> bytes:
     """Return src/<model>_metadata.c."""
     return render(
         "models/model/src/model_metadata.c",
-        model=model.name,
-        manifest=manifest_name(model),
+        **heading(model),
         any_target=ANY_TARGET,
         target_symbol=TARGET_OF_C,
         definitions=c_definitions((*records.metadata, *records.details)),
@@ -39,8 +37,7 @@ def render_registry(render: Renderer, model: Model, records: ModelRecords) -> by
     names = CNames(model.name)
     return render(
         "models/model/src/model_registry.c",
-        model=model.name,
-        manifest=manifest_name(model),
+        **heading(model),
         on_devices=any(operator.takes_device for operator in model.operators),
         adapters=[_adapter_row(names, operator) for operator in model.operators if callable_by_name(operator)],
         definitions=c_definitions(records.registry),
@@ -66,16 +63,8 @@ def _adapter_row(names: CNames, operator: Operator) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutChecks:
-    """The checks, and the headers that they need besides the model's."""
-
-    headers: tuple[str, ...]
-    asserts: tuple[str, ...]
-
-
-def layout_checks(model: Model, plan: MemoryPlan) -> LayoutChecks:
-    """Return the checks of every structure that the model's object defines or accesses."""
+def layout_checks(model: Model, plan: MemoryPlan) -> dict[str, list[str]]:
+    """Return the checks of every structure that the model's object defines or accesses, and the runtime's headers."""
     always = (s for s in layout.METADATA if s not in (*_OF_DEVICES, *_OF_STATE))
     structs = [layout.VALUE, layout.STATUS, layout.MEASURE, *always]
     if model.devices:
@@ -90,7 +79,7 @@ def layout_checks(model: Model, plan: MemoryPlan) -> LayoutChecks:
     workspace = workspace_struct(model, plan)
     places = c_layout(workspace)
     asserts += [_offset(workspace, field.name, places) for field in workspace.fields]
-    return LayoutChecks(tuple(sorted({s.header for s in structs})), tuple(asserts))
+    return {"headers": sorted({s.header for s in structs}), "asserts": asserts}
 
 
 _OF_DEVICES = (layout.PROGRAM, layout.DEVICE_USE, layout.DEVICE_SET)
@@ -109,5 +98,5 @@ def _offset(struct: Struct, field: str, places: dict[str, str]) -> str:
     return _assert(f"offsetof({struct.c_type}, {field})", places[field], f"{struct.c_type}: {field}")
 
 
-def _assert(found: str, expected: str, fault: str) -> str:
-    return f'BUILD_ASSERT({found} == {expected}, "{fault}");'
+def _assert(expression: str, expected: str, fault: str) -> str:
+    return f'BUILD_ASSERT({expression} == {expected}, "{fault}");'

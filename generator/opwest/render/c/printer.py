@@ -20,9 +20,6 @@ from opwest.render.tables.types import (
     Function,
     Index,
     Nested,
-    Null,
-    Number,
-    Numbers,
     Pointer,
     Record,
     Reference,
@@ -30,8 +27,6 @@ from opwest.render.tables.types import (
     Size,
     String,
     Struct,
-    Table,
-    Text,
     Union,
     Value,
     offsets,
@@ -83,15 +78,13 @@ def _definition(definition: Definition, strings: _Strings) -> str:
         is_optional = definition.part is not None and definition.part != RUN
         return strings.symbol(definition.part or "", text) if is_optional else c_string(text)
 
-    table = definition.type if isinstance(definition.type, Table) else None
-    private = "static " if definition.linkage == "private" else ""
-    suffix = "" if table is None else "[]" if private else f"[{table.count}]"
-    head = f"{private}const {_declared(definition.element, definition.symbol)}{suffix} = "
-    if table is None:
-        (record,) = definition.items
-        fields = "".join(f"\t{member},\n" for member in _members(record, literal))
-        return f"{head}{{\n{fields}}};"
-    items = [_value(definition.element, item, literal) for item in definition.items]
+    private = "" if definition.is_public else "static "
+    head = f"{private}const {_declared(definition.element, definition.symbol)}"
+    if isinstance(definition.content, Record):
+        fields = "".join(f"\t{member},\n" for member in _members(definition.content, literal))
+        return f"{head} = {{\n{fields}}};"
+    items = [_value(definition.element, value, literal) for value in definition.content]
+    head += f"[{len(items)}] = " if definition.is_public else "[] = "
     if isinstance(definition.element, Struct):
         rows = items
     elif len(items) <= _NUMBERS:
@@ -165,17 +158,16 @@ def _declared(element: Struct | Scalar | String, symbol: str) -> str:
     return f"{_pointee(element)} {symbol}"
 
 
-def _members(item: Value, literal: Callable[[str], str]) -> list[str]:
-    assert isinstance(item, Record)
-    return [f".{field.name} = {_value(field.type, value, literal)}" for field, value in item.values]
+def _members(record: Record, literal: Callable[[str], str]) -> list[str]:
+    return [f".{field.name} = {_value(field.type, value, literal)}" for field, value in record.values]
 
 
 def _value(type_: FieldType | Struct, value: Value, literal: Callable[[str], str]) -> str:
     match value:
-        case Null():
+        case None:
             return "NULL"
-        case Text(text):
-            return literal(text)
+        case str():
+            return literal(value)
         case Reference(symbol, None):
             is_record = isinstance(type_, Pointer) and isinstance(type_.to, Struct) and type_.count is None
             address = f"&{symbol}" if is_record else symbol
@@ -188,10 +180,10 @@ def _value(type_: FieldType | Struct, value: Value, literal: Callable[[str], str
             return c_record(value, literal)
         case Expression(text):
             return text
-        case Number(number):
-            return str(number) if isinstance(type_, Index) else _number(type_, number)
-        case Numbers(numbers):
-            return f"{{{', '.join(map(str, numbers))}}}"
+        case int() | float():
+            return str(value) if isinstance(type_, Index) else _number(type_, value)
+        case tuple():
+            return f"{{{', '.join(map(str, value))}}}"
         case _ as never:
             assert_never(never)
 

@@ -31,30 +31,33 @@ from opwest.render.tables.layout import METADATA_VERSION
 from opwest.render.tables.model import ModelRecords
 from opwest.render.tables.tensors import resets_after_failure, saved_size
 from opwest.render.templates.renderer import Renderer
-from opwest.render.tensors import interface_rows, manifest_name
+from opwest.render.tensors import external_rows, heading, interface_rows
 
 
 def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelRecords) -> bytes:
     """Return src/<model>_run.c."""
     names = CNames(model.name)
-    tensors = [t for t in interface_rows(model) if not t["placed"]]
+    tensors = interface_rows(model)
     offsets = offset_macros(model)
     places = {b.name: f"pool_{plan.place(b.name)[0]} + {offsets[b.name]}" for b in model.buffers}
-    steps = _action_rows(model, plan, names, places)
+    steps = []
+    point = 0
+    for action in actions(model, plan):
+        point += not isinstance(action, Acquire | Release)
+        steps.append({**action_row(names, places, action), "point": point})
     pools = pool_rows(model, plan)
     used = {plan.place(b.name)[0] for step in model.steps for b in step.bindings if b.role == "buffer"}
     used |= {plan.place(name)[0] for name in copied_at_end(model)}
     used |= {plan.place(state.name)[0] for state in model.states if state.next}
     opened = {plan.place(b.name)[0] for b in model.buffers if b.role in ("input", "output", "constant")}
-    pinned = [_pinned_row(names, model, plan, places, b.name) for b in model.buffers if b.role == "constant"]
+    pinned = [_pinned_row(names, model, plan, places[b.name], b) for b in model.buffers if b.role == "constant"]
     has_hooks = any(d.has_hooks for d in model.devices)
     overlaps = run_overlaps(model, plan)
     return render(
         "models/model/src/model_run.c",
-        model=model.name,
-        manifest=manifest_name(model),
-        inputs=[t for t in tensors if t["role"] == "input"],
-        outputs=[t for t in tensors if t["role"] == "output"],
+        **heading(model),
+        inputs=external_rows(tensors, "input"),
+        outputs=external_rows(tensors, "output"),
         placed=[
             {"role": b.role, "member": member_name(b.name), "c_type": b.type.dtype.c_type, "place": places[b.name]}
             for b in model.buffers
@@ -105,16 +108,6 @@ def _memory_row(memory: Memory) -> dict[str, str]:
     return {"place": f"{owner}->{member_name(memory.name)}", "size": f"{memory.size}U"}
 
 
-def _action_rows(model: Model, plan: MemoryPlan, names: CNames, places: dict[str, str]) -> list[dict[str, Any]]:
-    """Return a row for every action of run, with the number of its point."""
-    rows = []
-    point = 0
-    for action in actions(model, plan):
-        point += not isinstance(action, Acquire | Release)
-        rows.append({**action_row(names, places, action), "point": point})
-    return rows
-
-
 def offset_macros(model: Model) -> dict[str, str]:
     """Return the macro of each buffer's offset, by the buffer's name; names that differ only in case get a number."""
     taken: dict[str, int] = {}
@@ -132,55 +125,54 @@ def offset_row(plan: MemoryPlan, macro: str, buffer: Buffer) -> dict[str, Any]:
     return {"macro": macro, "offset": offset, "comment": c_comment(f"{pool}: {buffer.type}")}
 
 
-def _pinned_row(names: CNames, model: Model, plan: MemoryPlan, places: dict[str, str], name: str) -> dict[str, Any]:
+def _pinned_row(names: CNames, model: Model, plan: MemoryPlan, place: str, buffer: Buffer) -> dict[str, Any]:
     """Return the row for the copy of a constant into the workspace."""
-    buffer = next(b for b in model.buffers if b.name == name)
     size = buffer.type.size
-    line = next(p.cache_line for p in model.pools if p.name == plan.place(name)[0])
+    pool, _ = plan.place(buffer.name)
+    line = next(p.cache_line for p in model.pools if p.name == pool)
     return {
-        "symbol": names.constant(name),
-        "place": places[name],
+        "symbol": names.constant(buffer.name),
+        "place": place,
         "size": size,
         "flushed": -(-size // line) * line if line and buffer.incoherent else 0,
-        "device": first_incoherent(model, name) if buffer.incoherent else None,
+        "device": first_incoherent(model, buffer.name) if buffer.incoherent else None,
     }
 
 
 def action_row(names: CNames, places: dict[str, str], action: Action) -> dict[str, Any]:
     """Return the row of an action; `places` are C expressions for the addresses of buffers."""
-    if isinstance(action, Acquire):
-        return {"kind": "acquire", "step": action.step, "is_first": action.is_first, "has_status": False}
-    if isinstance(action, Release):
-        return {"kind": "release", "index": action.index, "device": action.device, "has_status": False}
-    if isinstance(action, Wait):
-        listed = ", ".join(map(str, action.steps))
-        return {
-            "kind": "wait",
-            "index": action.index,
-            "leave": action.leave,
-            "comment": f"Wait for {action.device}: step{'s' * (len(action.steps) > 1)} {listed}",
-            "has_status": False,
-        }
-    if isinstance(action, Copy):
-        return {
-            "kind": "copy",
-            "comment": f"Copy {action.source.shown} to state {action.state}",
-            "place": places[action.state],
-            "source": _bytes(places, action.source, action.source.offset, is_const=True),
-            "size": action.size,
-            "has_status": False,
-        }
-    if isinstance(action, Cache):
-        return {
-            "kind": "cache",
-            "operation": action.operation,
-            "place": _bytes(places, action.binding, action.start, is_const=action.operation == "flush"),
-            "size": action.size,
-            "step": action.step,
-            "device": action.index,
-            "has_status": False,
-        }
-    return _call_row(names, places, action)
+    return {"has_status": False, **_action_row(names, places, action)}
+
+
+def _action_row(names: CNames, places: dict[str, str], action: Action) -> dict[str, Any]:
+    match action:
+        case Acquire():
+            return {"kind": "acquire", "step": action.step, "is_first": action.is_first}
+        case Release():
+            return {"kind": "release", "index": action.index, "device": action.device}
+        case Wait():
+            listed = ", ".join(map(str, action.steps))
+            comment = f"Wait for {action.device}: step{'s' * (len(action.steps) > 1)} {listed}"
+            return {"kind": "wait", "index": action.index, "leave": action.leave, "comment": comment}
+        case Copy():
+            return {
+                "kind": "copy",
+                "comment": f"Copy {action.source.shown} to state {action.state}",
+                "place": places[action.state],
+                "source": _bytes(places, action.source, action.source.offset, is_const=True),
+                "size": action.size,
+            }
+        case Cache():
+            return {
+                "kind": "cache",
+                "operation": action.operation,
+                "place": _bytes(places, action.binding, action.start, is_const=action.operation == "flush"),
+                "size": action.size,
+                "step": action.step,
+                "device": action.index,
+            }
+        case Call():
+            return _call_row(names, places, action)
 
 
 def _call_row(names: CNames, places: dict[str, str], action: Call) -> dict[str, Any]:
@@ -209,14 +201,10 @@ def _call_row(names: CNames, places: dict[str, str], action: Call) -> dict[str, 
 def _bytes(places: dict[str, str], binding: Binding, start: int, *, is_const: bool) -> str:
     """Return a pointer to bytes of a tensor from `start` on."""
     const = "const " if is_const else ""
-    is_buffer = binding.role == "buffer"
-    whole = places[binding.name] if is_buffer else _given(binding, f"({const}uint8_t *)")
+    whole = f"({const}uint8_t *){binding.role}s->{member_name(binding.name)}"
+    if binding.role == "buffer":
+        whole = places[binding.name]
     return f"{whole} + {start}" if start else whole
-
-
-def _given(binding: Binding, cast: str = "") -> str:
-    """Return a pointer of the caller's structures."""
-    return f"{cast}{binding.role}s->{member_name(binding.name)}"
 
 
 def _shown(argument: Argument, binding: Binding) -> str:
@@ -234,7 +222,7 @@ def _expression(names: CNames, places: dict[str, str], argument: Argument, bindi
         place = _bytes(places, binding, binding.offset, is_const=False)
         return f"({const}{argument.type.dtype.c_type} *)(void *)({place})"
     is_constant = binding.role == "constant"
-    whole = names.constant(binding.name) if is_constant else _given(binding)
+    whole = names.constant(binding.name) if is_constant else f"{binding.role}s->{member_name(binding.name)}"
     if binding.view is None:
         return whole
     at = f" + {binding.offset}" if binding.offset else ""
@@ -260,7 +248,10 @@ def render_internal(render: Renderer, model: Model) -> bytes:
         forward=sorted(
             {o.convention.descriptors.forward for o in model.operators if o.convention.descriptors} - {None}
         ),
-        prototypes=[call_text(f"{o.c_result} {names.operator(o.symbol)}", entry_types(o)) for o in by_symbol.values()],
+        prototypes=[
+            call_text(f"{o.c_result} {names.operator(o.symbol)}", [c_type for _, c_type in o.parameters])
+            for o in by_symbol.values()
+        ],
         checks=[names.operator(symbol) for symbol in checked_steps(model)],
         bridges=[prototype(names.bridge(o.name), o, plain_types(o)) for o in model.operators if o.is_bridged],
         constants=[
@@ -277,11 +268,6 @@ def render_internal(render: Renderer, model: Model) -> bytes:
         programs=[{"symbol": names.program(p.content), "size": len(p.content)} for p in model.programs],
         program_table=names.function("programs"),
     )
-
-
-def entry_types(operator: Operator) -> list[str]:
-    """Return the C types of the parameters of the compiled function."""
-    return [c_type for _, c_type in operator.parameters]
 
 
 def plain_types(operator: Operator) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from opwest.model.readers.tvmgen import Library, adapted
 from opwest.model.types.c_names import CNames, member_name
 from opwest.model.types.conventions import PACKED_ARRAYS, EntryKind
-from opwest.model.types.model import Argument, Model, Operator
+from opwest.model.types.model import Model, Operator
 from opwest.model.types.sections import STRUCT_DEVICE, Tvmgen
 from opwest.plan.memory import MemoryPlan
 from opwest.render.c.header import pool_rows, workspace_tail
@@ -19,22 +19,18 @@ from opwest.render.c.run import call_text, plain_types, prototype
 from opwest.render.devices import device_rows
 from opwest.render.literals import c_string
 from opwest.render.templates.renderer import Renderer
-from opwest.render.tensors import interface_rows, manifest_name
+from opwest.render.tensors import heading, interface_rows
 
 TYPE_CODES: Final = PACKED_ARRAYS.type_codes
 """The kinds of parameters of adapters."""
 
 
-def entry_kind(argument: Argument) -> EntryKind:
-    """Return the parameter of an adapter for an argument; memory that opwest adds is passed as a tensor."""
-    if not argument.scalar:
-        return "tensor"
-    return "float" if argument.type.dtype.is_float else "integer"
-
-
 def entry_kinds(operator: Operator) -> list[EntryKind]:
-    """Return the parameters of an adapter: all arguments, then the device."""
-    kinds = [entry_kind(argument) for argument in operator.args]
+    """Return the parameters of an adapter: all arguments, then the device; memory that opwest adds is a tensor."""
+    kinds: list[EntryKind] = [
+        "tensor" if not argument.scalar else "float" if argument.type.dtype.is_float else "integer"
+        for argument in operator.args
+    ]
     return kinds + (["pointer"] if operator.takes_device else [])
 
 
@@ -48,8 +44,7 @@ def render_system_library(render: Renderer, model: Model, library: Library) -> b
     own = {names.packed_adapter(operator.name) for operator in adapters}
     return render(
         "models/model/src/model_tvm_crt.c",
-        model=model.name,
-        manifest=manifest_name(model),
+        **heading(model),
         handles=sorted({o.handle.split()[-2] for o in adapters if o.takes_device and o.handle != STRUCT_DEVICE}),
         devices=any(o.takes_device and o.handle == STRUCT_DEVICE for o in adapters),
         adapters=[_adapter_row(names, operator) for operator in adapters],
@@ -68,12 +63,9 @@ def names_size(library: Library) -> int:
 def _adapter_row(names: CNames, operator: Operator) -> dict[str, Any]:
     args = []
     for index, argument in enumerate(operator.args):
-        kind = entry_kind(argument)
-        if kind == "tensor":
-            args.append(f"data(&args[{index}])")
-        else:
-            dtype = argument.type.dtype
-            args.append(f"({dtype.c_type})args[{index}].{dtype.packed_member}")
+        dtype = argument.type.dtype
+        given = f"args[{index}]"
+        args.append(f"({dtype.c_type}){given}.{dtype.packed_member}" if argument.scalar else f"data(&{given})")
     if operator.takes_device:
         args.append(f"args[{len(operator.args)}].v_handle")
     return {
@@ -113,9 +105,8 @@ def render_tvmgen(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str,
     ]
     members = {row["tvm_member"]: row for row in (*tensors, *device_members, *pools)}
     rows = {
-        "model": model.name,
+        **heading(model),
         "macro": names.macro,
-        "manifest": manifest_name(model),
         "prefix": prefix,
         "upper": prefix.upper(),
         "tensors": tensors,

@@ -15,15 +15,15 @@ from opwest.render.llvm.printer import (
     ir_copy,
     ir_entry_result,
     ir_extension,
+    ir_load_scalar,
     ir_member,
     ir_parameter,
     ir_parameters,
     ir_result,
     ir_struct,
-    ir_type,
 )
 from opwest.render.tables import layout
-from opwest.render.tables.arrays import Described, DescriptorRecords, Entry, TensorRecords, entries, supplied, tensors
+from opwest.render.tables.arrays import BridgeRecords, Described, Entry, entries, supplied, tensors
 
 _TYPE = "signext i32 @{}(ptr, ptr, i32 signext, ptr, ptr, ptr)"
 
@@ -71,17 +71,8 @@ def _adapter(names: CNames, operator: Operator) -> str:
             ]
         elif kind != "pointer":
             dtype = operator.args[index].type.dtype
-            wide = "double" if kind == "float" else "i64"
-            value = f"%value.{index}"
-            if dtype.size == 8:
-                lines.append(f"  {value} = load {wide}, ptr {place}")
-            else:
-                narrow = "fptrunc" if kind == "float" else "trunc"
-                lines += [
-                    f"  {value}.wide = load {wide}, ptr {place}",
-                    f"  {value} = {narrow} {wide} {value}.wide to {ir_type(dtype)}",
-                ]
-            passed.append(f"{ir_type(dtype)}{ir_extension(dtype)} {value}")
+            lines += ir_load_scalar(f"%value.{index}", place, dtype)
+            passed.append(f"{dtype.llvm}{ir_extension(dtype)} %value.{index}")
     head = "%status = " if operator.returns_status else ""
     lines += [
         f"  {head}call {ir_result(operator)} @{names.callee(operator)}({', '.join(passed)})",
@@ -168,17 +159,14 @@ class Bridges:
         self.model = model
         self.bits = pointer_bits
         self.names = CNames(model.name)
-        self._streams = model.streams
         self.constants: list[str] = []
-        self._records = TensorRecords()
-        self._descriptors = DescriptorRecords()
+        self._records = BridgeRecords()
         self._printer = Printer(pointer_bits=pointer_bits)
 
     def define(self) -> list[str]:
         """Return constants and functions; empty if no operator needs a bridge."""
         functions = [self._bridge(operator) for operator in self.model.operators if operator.is_bridged]
-        every = [*self._records.tables.values(), *self._descriptors.tables.values()]
-        tables = [Printer().definition(table) for table in every]
+        tables = [Printer().definition(table) for table in self._records.define()]
         return [*tables, *self.constants, *functions]
 
     def _bridge(self, operator: Operator) -> str:
@@ -187,7 +175,7 @@ class Bridges:
             lines.append("  %note = alloca %opwest_tvm_workspace")
         arrays = operator.convention.arrays
         if operator.convention.descriptors is not None:
-            described = self._descriptors.of(operator)
+            described = self._records.described(operator)
             lines += self._describe(operator, described, operator.convention.descriptors)
             passed = _described_arguments(operator, described)
         elif arrays is None:
@@ -211,7 +199,7 @@ class Bridges:
         lines += self._end(operator, call)
         parameters = ", ".join(f"{type_} %arg{i}" for i, type_ in enumerate(ir_parameters(operator)))
         name = self.names.bridge(operator.name)
-        linkage = "" if self._streams else "internal "  # C calls it, too
+        linkage = "" if self.model.streams else "internal "  # C calls it, too
         return "\n".join([f"define {linkage}{ir_result(operator)} @{name}({parameters}) {{", *lines, "}"])
 
     @staticmethod
@@ -221,7 +209,7 @@ class Bridges:
             given = f"%arg{operator.args.index(operator.result)}"
             return [
                 f"  %value = {call}",
-                f"  store {ir_type(operator.result.type.dtype)} %value, ptr {given}",
+                f"  store {operator.result.type.dtype.llvm} %value, ptr {given}",
                 "  ret void",
             ]
         if not operator.returns_status:
@@ -246,12 +234,12 @@ class Bridges:
         constant = f"@described.{operator.name}"
         self.constants.append(f"{constant} = {PRIVATE} {type_} {{ {', '.join(rows)} }}, align 8")
         lines = [f"  %described = alloca {type_}, align 8", self._copy(type_, "%described", constant)]
-        for number, one in enumerate(described):
-            lines.append(f"  %{one.member} = getelementptr {type_}, ptr %described, i32 0, i32 {number}")
+        for number, tensor in enumerate(described):
+            lines.append(f"  %{tensor.member} = getelementptr {type_}, ptr %described, i32 0, i32 {number}")
             for member in descriptors.data:
-                place = f"%{one.member}.{member}"
-                lines.append(ir_member(place, one.record.struct, f"%{one.member}", member))
-                lines.append(f"  store ptr %arg{one.parameter}, ptr {place}")
+                place = f"%{tensor.member}.{member}"
+                lines.append(ir_member(place, tensor.record.struct, f"%{tensor.member}", member))
+                lines.append(f"  store ptr %arg{tensor.parameter}, ptr {place}")
         return lines
 
     def _copy(self, type_: str, to: str, constant: str) -> str:
@@ -312,7 +300,7 @@ class Bridges:
             return [f"  store {wide} {given}, ptr {place}"]
         widening = "fpext" if entry.kind == "float" else "sext" if dtype.is_signed else "zext"
         return [
-            f"  %wide.{index} = {widening} {ir_type(dtype)} {given} to {wide}",
+            f"  %wide.{index} = {widening} {dtype.llvm} {given} to {wide}",
             f"  store {wide} %wide.{index}, ptr {place}",
         ]
 
@@ -322,7 +310,7 @@ class Bridges:
 
 def _described_arguments(operator: Operator, described: list[Described]) -> list[str]:
     """Return the arguments of the compiled function."""
-    members = {one.parameter: one.member for one in described}
+    members = {tensor.parameter: tensor.member for tensor in described}
     return [
         f"ptr %{members[index]}" if index in members else f"{ir_parameter(argument)} %arg{index}"
         for index, argument in enumerate(operator.args)

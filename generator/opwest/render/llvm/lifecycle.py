@@ -9,31 +9,26 @@ from opwest.model.checks.firmware import checked_steps
 from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Buffer, Model
 from opwest.plan.memory import MemoryPlan
-from opwest.render.actions import Cache, actions
 from opwest.render.devices import first_incoherent
-from opwest.render.llvm.printer import Printer, ir_copy, ir_integer, ir_member, ir_struct, model_name
+from opwest.render.llvm.printer import Printer, ir_copy, ir_integer, ir_member, ir_phi, ir_struct, model_name
 from opwest.render.overlaps import WORKSPACE, Memory, Subject, open_overlaps, pool_memory
 from opwest.render.tables import layout
-from opwest.render.tables.tensors import resets_after_failure, saved_size, used_pools, workspace_struct
-from opwest.render.tables.types import Number, Record
+from opwest.render.tables.tensors import saved_size, used_pools, workspace_struct
+from opwest.render.tables.types import Record
 from opwest.render.tensors import interface_rows
 
 # ISO C and POSIX leave these values to the C library; all those that Zephyr supports agree.
 EPERM, EBUSY, ENODEV, EINVAL = 1, 16, 19, 22
-NO_STEP = f"i16 zeroext {ir_integer(layout.NO_STEP.value, 2)}"
-_CLEAR = {
-    "code": Number(0),
-    "step": Number(layout.NO_STEP.value),
-    "hook": Number(layout.HOOK.code("operator")),
-    "device": Number(layout.STATUS_NO_DEVICE.value),
-    "argument": Number(layout.NO_ARGUMENT.value),
-}
+NO_STEP = ir_integer(layout.NO_STEP.value, 2)
+_CLEAR = Record(
+    layout.STATUS,
+    code=0,
+    step=layout.NO_STEP.value,
+    hook=layout.HOOK.code("operator"),
+    device=layout.STATUS_NO_DEVICE.value,
+    argument=layout.NO_ARGUMENT.value,
+)
 """OPWEST_STATUS_INIT."""
-
-
-def hook(name: str) -> str:
-    """Return an argument of enum opwest_hook."""
-    return f"i32 signext {layout.HOOK.code(name)}"
 
 
 class Code:
@@ -57,17 +52,6 @@ class Code:
         self.refusals: dict[str, list[tuple[str, int, str]]] = {}
         """Kind and index of the argument, block: the branches to `invalid` and to `unreached`."""
 
-    @property
-    def abandoned_name(self) -> str:
-        """The function that ends a failed run; C calls that of a model that streams."""
-        return self.names.function("abandoned") if self.model.streams else "abandoned"
-
-    @property
-    def can_abandon(self) -> bool:
-        """Whether a failed run must clean up devices."""
-        hooks = any(device.has_hooks for device in self.model.devices)
-        return hooks or any(isinstance(action, Cache) for action in actions(self.model, self.plan))
-
     def field(self, register: str, *path: str) -> list[str]:
         """Address a member of the workspace."""
         return [ir_member(register, self.workspace, "%workspace", *path)]
@@ -79,8 +63,7 @@ class Code:
 
     def clear_status(self) -> list[str]:
         """Clear the record of the latest failure."""
-        status = Printer().value(layout.STATUS, Record(layout.STATUS, _CLEAR))
-        return [f"  store {ir_struct(layout.STATUS)} {status}, ptr %status.at"]
+        return [f"  store {ir_struct(layout.STATUS)} {Printer().value(layout.STATUS, _CLEAR)}, ptr %status.at"]
 
     def branch(self, condition: str, target: str) -> list[str]:
         """Branch to `target` if the condition holds, else continue in a new block."""
@@ -139,13 +122,11 @@ class Code:
         ends = [*([] if self.model.checks.busy else [("unset", EINVAL)]), *[("owned", EBUSY)] * self.refuses_owned]
         lines = self.end(*ends) if ends else []
         self.refuses_owned = False
-        for label, found in self.refusals.items():
-            kinds = ", ".join(f"[ {layout.HOOK.code(kind)}, %{block} ]" for kind, _, block in found)
-            indices = ", ".join(f"[ {ir_integer(index, 2)}, %{block} ]" for _, index, block in found)
+        for label, branches in self.refusals.items():
             lines += [
                 f"{label}:",
-                f"  %{label}.kind = phi i8 {kinds}",
-                f"  %{label}.index = phi i16 {indices}",
+                ir_phi(f"%{label}.kind", "i8", ((layout.HOOK.code(kind), block) for kind, _, block in branches)),
+                ir_phi(f"%{label}.index", "i16", ((ir_integer(index, 2), block) for _, index, block in branches)),
                 f"  %{label}.code = tail call signext i32 @opwest_status_{label}(ptr %status.at, "
                 f"i8 zeroext %{label}.kind, i16 zeroext %{label}.index)",
                 f"  ret i32 %{label}.code",
@@ -221,16 +202,16 @@ class Code:
         """Load whether the workspace is open."""
         return [*self.field("%opened.at", "opened"), "  %opened = load i8, ptr %opened.at"]
 
+    def require_open(self, target: str) -> list[str]:
+        """Branch to `target` if the workspace is not open."""
+        return [*self.load_opened(), "  %is.closed = icmp eq i8 %opened, 0", *self.branch("%is.closed", target)]
+
     def load_member(self, struct: str, index: int, register: str) -> list[str]:
         """Load a pointer of a structure of pointers."""
         return [
             f"  {register}.at = getelementptr ptr, ptr %{struct}, i32 {index}",
             f"  {register} = load ptr, ptr {register}.at",
         ]
-
-    def load_device(self, index: int, name: str) -> list[str]:
-        """Load the handle of a device."""
-        return self.load_member("devices", index, f"%device.{name}")
 
     def handle_of_slot(self, index: int) -> list[str]:
         """Address the handle in a slot."""
@@ -243,6 +224,13 @@ class Code:
             ir_member(f"{register}.at", layout.DEVICE, table, "name", index=index),
             f"  {register} = load ptr, ptr {register}.at",
         ]
+
+    def hook_failed(self, call: str, name: str, hook: str, device: str, step: str, code: str) -> str:
+        """Record a failed hook of a device: registers or numbers of its name, its index, the step and the errno."""
+        return (
+            f"  {call} signext i32 @opwest_status_hook_failed(ptr %status.at, ptr {self.model_name}, ptr {name}, "
+            f"i32 signext {layout.HOOK.code(hook)}, i8 zeroext {device}, i16 zeroext {step}, i32 signext {code})"
+        )
 
     def reset_state(self) -> list[str]:
         """Set the states to their initial content."""
@@ -326,8 +314,8 @@ class Lifecycle(Code):
             return [], []
         return lines, [
             "unfit:",
-            f"  %unfit.code = phi i32 {', '.join(f'[ {code}, %{block} ]' for code, _, block in failed)}",
-            "  %unfit.step = phi i16 " + ", ".join(f"[ {ir_integer(step, 2)}, %{block} ]" for _, step, block in failed),
+            ir_phi("%unfit.code", "i32", ((code, block) for code, _, block in failed)),
+            ir_phi("%unfit.step", "i16", ((ir_integer(step, 2), block) for _, step, block in failed)),
             "  %unfit.result = tail call signext i32 @opwest_status_failed"
             f"(ptr %status.at, ptr {self.model_name}, i16 zeroext %unfit.step, i32 signext %unfit.code)",
             "  ret i32 %unfit.result",
@@ -338,7 +326,7 @@ class Lifecycle(Code):
         lines: list[str] = []
         endings: list[str] = []
         for index, device in enumerate(self.model.devices):
-            lines += self.load_device(index, device.name) + self.handle_of_slot(index)
+            lines += self.load_member("devices", index, f"%device.{device.name}") + self.handle_of_slot(index)
             if not device.handle:
                 lines.append(f"  store ptr %device.{device.name}, ptr %slot.{index}")
                 continue
@@ -350,9 +338,14 @@ class Lifecycle(Code):
             endings += [
                 f"absent.{device.name}:",
                 *self.device_name(f"%name.{index}", index),
-                f"  %absent.code.{index} = tail call signext i32 @opwest_status_hook_failed(ptr %status.at, "
-                f"ptr {self.model_name}, ptr %name.{index}, {hook('ready')}, "
-                f"i8 zeroext {ir_integer(index, 1)}, {NO_STEP}, i32 signext {-ENODEV})",
+                self.hook_failed(
+                    f"%absent.code.{index} = tail call",
+                    f"%name.{index}",
+                    "ready",
+                    ir_integer(index, 1),
+                    NO_STEP,
+                    str(-ENODEV),
+                ),
                 f"  ret i32 %absent.code.{index}",
             ]
         lines += self._take()
@@ -393,13 +386,11 @@ class Lifecycle(Code):
             return lines, []
         return lines, [
             "unflushed:",
-            f"  %flush.code = phi i32 {', '.join(f'[ {code}, %{block} ]' for code, _, block in failures)}",
-            f"  %flush.device = phi i32 {', '.join(f'[ {index}, %{block} ]' for _, index, block in failures)}",
+            ir_phi("%flush.code", "i32", ((code, block) for code, _, block in failures)),
+            ir_phi("%flush.device", "i32", ((index, block) for _, index, block in failures)),
             *self.device_name("%flush.name", "%flush.device"),
             "  %flush.index = trunc i32 %flush.device to i8",
-            "  %flush.result = call signext i32 @opwest_status_hook_failed(ptr %status.at, "
-            f"ptr {self.model_name}, ptr %flush.name, {hook('cache')}, i8 zeroext %flush.index, "
-            f"{NO_STEP}, i32 signext %flush.code)",
+            self.hook_failed("%flush.result = call", "%flush.name", "cache", "%flush.index", NO_STEP, "%flush.code"),
             f"  %undone = call signext i32 @opwest_devices_deactivate(ptr {self.device_set}, ptr %slots, ptr null)",
             *self._give(),
             "  ret i32 %flush.result",
@@ -431,9 +422,7 @@ class Lifecycle(Code):
 
     def close(self) -> str:
         """Return <model>_close()."""
-        lines = self.null_checks({"devices": "device"}, unowned=True) + self.load_opened()
-        lines.append("  %is.closed = icmp eq i8 %opened, 0")
-        lines += self.branch("%is.closed", "already")
+        lines = self.null_checks({"devices": "device"}, unowned=True) + self.require_open("already")
         lines += ["  store i8 0, ptr %opened.at", *self.clear_status()]
         if self.model.devices:
             lines += [
@@ -453,9 +442,7 @@ class Lifecycle(Code):
 
     def _state_function(self, verb: str) -> str:
         state = f"ptr @{self.names.function('state')}, ptr %workspace"
-        checks = self.null_checks({}, unowned=True) + self.load_opened()
-        checks.append("  %is.closed = icmp eq i8 %opened, 0")
-        checks += self.branch("%is.closed", "closed")
+        checks = self.null_checks({}, unowned=True) + self.require_open("closed")
         parameters = ["ptr %workspace"]
         inside: list[str] = []
         if verb == "reset":
@@ -494,8 +481,7 @@ class Lifecycle(Code):
         lines = [
             f"define signext i32 @{self.names.function('cancel')}(ptr %workspace) {{",
             "entry:",
-            "  %null.workspace = icmp eq ptr %workspace, null",
-            *self.branch("%null.workspace", "unset"),
+            *self.null_workspace(),
             *self.field("%slots", "slots"),
             f"  call void @opwest_devices_cancel(ptr {self.device_set}, ptr %slots)",
             "  ret i32 0",
@@ -503,23 +489,4 @@ class Lifecycle(Code):
             "}",
         ]
         self.start()
-        return ["\n".join(lines)]
-
-    def abandoned(self) -> list[str]:
-        """Return the end of a failed run, as a separate function as in C."""
-        if not self.can_abandon:
-            return []
-        lines = [
-            f"define {'' if self.model.streams else 'internal '}signext i32 @{self.abandoned_name}"
-            "(i32 signext %rc, ptr %workspace) noinline cold {",
-            *self.field("%slots", "slots"),
-            *self.field("%opened.at", "opened"),
-            f"  %open = call zeroext i1 @opwest_devices_abandon(ptr {self.device_set}, ptr %slots)",
-            # Not earlier: launched devices may write the state until they have ended.
-            *(self.reset_state() if resets_after_failure(self.model) else []),
-            "  %open.byte = zext i1 %open to i8",
-            "  store i8 %open.byte, ptr %opened.at",
-            "  ret i32 %rc",
-            "}",
-        ]
         return ["\n".join(lines)]

@@ -19,10 +19,10 @@ from opwest.render.llvm.printer import (
     Tables,
     ir_entry_result,
     ir_extension,
+    ir_load_scalar,
     ir_result,
     ir_struct,
     ir_struct_type,
-    ir_type,
 )
 from opwest.render.llvm.run import Run
 from opwest.render.overlaps import is_inline, pool_memory, run_overlaps, table, tensor_memory
@@ -41,10 +41,10 @@ def render_ir(model: Model, plan: MemoryPlan, target: Target, library: Library |
     parts = [
         _types(model, plan, pointer_bits),
         _declarations(model, plan, pointer_bits),
-        *Tables(model, plan, target).define(),
+        *Tables(CNames(model.name)).define(model, plan, target),
     ]
-    lifecycle = Lifecycle(model, plan, pointer_bits)
-    parts += [lifecycle.open(), lifecycle.close(), *lifecycle.state_functions(), *lifecycle.abandoned()]
+    lifecycle, run = Lifecycle(model, plan, pointer_bits), Run(model, plan, pointer_bits)
+    parts += [lifecycle.open(), lifecycle.close(), *lifecycle.state_functions(), *run.abandon_function()]
     parts += lifecycle.cancel()
     parts += [Run(model, plan, pointer_bits).run(profiled=profiled) for profiled in (False, True)]
     parts += Bridges(model, pointer_bits).define()
@@ -149,14 +149,8 @@ def _adapter(names: CNames, operator: Operator) -> str:
             args.append(f"ptr {register}")
             continue
         dtype = argument.type.dtype
-        wide = "double" if dtype.is_float else "i64"
-        if dtype.size == 8:
-            lines.append(f"  {register} = load {wide}, ptr %at.{index}")
-        else:
-            narrow = "fptrunc" if dtype.is_float else "trunc"
-            lines.append(f"  {register}.wide = load {wide}, ptr %at.{index}")
-            lines.append(f"  {register} = {narrow} {wide} {register}.wide to {ir_type(dtype)}")
-        args.append(f"{ir_type(dtype)}{ir_extension(dtype)} {register}")
+        lines += ir_load_scalar(register, f"%at.{index}", dtype)
+        args.append(f"{dtype.llvm}{ir_extension(dtype)} {register}")
     if operator.takes_launch:
         args.append("ptr %launch")
     elif operator.takes_device:

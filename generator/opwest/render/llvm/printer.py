@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import assert_never
 
 from opwest.model.types.builds import Target
@@ -20,17 +20,12 @@ from opwest.render.tables.types import (
     FieldType,
     Index,
     Nested,
-    Null,
-    Number,
-    Numbers,
     Pointer,
     Record,
     Reference,
     Scalar,
     Size,
     Struct,
-    Table,
-    Text,
     Union,
     Value,
 )
@@ -55,11 +50,6 @@ def ir_integer(value: int, size: int) -> str:
     return str(value - (1 << bits) if value >> bits - 1 == 1 else value)
 
 
-def ir_type(dtype: DType) -> str:
-    """Return the type of a scalar."""
-    return dtype.llvm
-
-
 def ir_extension(dtype: DType) -> str:
     """Return the attribute by which C's calling conventions extend an integer, after a blank; "" if there is none.
 
@@ -77,14 +67,14 @@ def ir_parameter(argument: Argument) -> str:
     """Return the type of an operator's parameter with its attributes."""
     if not argument.scalar:
         return "ptr"
-    return ir_type(argument.type.dtype) + ir_extension(argument.type.dtype)
+    return argument.type.dtype.llvm + ir_extension(argument.type.dtype)
 
 
 def ir_entry_result(operator: Operator) -> str:
     """Return the return type of a compiled function, with its attributes before it."""
     if operator.result is not None:
         dtype = operator.result.type.dtype
-        return f"{ir_extension(dtype).strip()} {ir_type(dtype)}".strip()
+        return f"{ir_extension(dtype).strip()} {dtype.llvm}".strip()
     return ir_result(operator)
 
 
@@ -104,6 +94,23 @@ def ir_copy(result: str, to: str, source: str, size: str, pointer_bits: int) -> 
     `result` is a register for the result, which nothing uses; `size` in bytes, a number or a constant expression.
     """
     return f"  {result} = call ptr @memcpy(ptr {to}, ptr {source}, i{pointer_bits} {size}) nobuiltin"
+
+
+def ir_phi(register: str, type_: str, values: Iterable[tuple[str | int, str]]) -> str:
+    """Return the selection of a value by the preceding block."""
+    return f"  {register} = phi {type_} " + ", ".join(f"[ {value}, %{block} ]" for value, block in values)
+
+
+def ir_load_scalar(register: str, place: str, dtype: DType) -> list[str]:
+    """Load an int64_t or a double, and convert it to the type of an argument."""
+    wide = "double" if dtype.is_float else "i64"
+    if dtype.size == 8:
+        return [f"  {register} = load {wide}, ptr {place}"]
+    narrowing = "fptrunc" if dtype.is_float else "trunc"
+    return [
+        f"  {register}.wide = load {wide}, ptr {place}",
+        f"  {register} = {narrowing} {wide} {register}.wide to {dtype.llvm}",
+    ]
 
 
 def ir_number(value: int | float, dtype: DType) -> str:
@@ -132,7 +139,7 @@ def ir_field_type(type_: FieldType | Struct, pointer_bits: int = 0) -> str:
     """Return the type of a field; `pointer_bits` is the width of size_t."""
     match type_:
         case Scalar(dtype) | Union(Scalar(dtype)):
-            return ir_type(dtype)
+            return dtype.llvm
         case Size():
             return f"i{pointer_bits}"
         case Index(None):
@@ -176,24 +183,24 @@ class Printer:
 
     def definition(self, definition: Definition) -> str:
         """Return the definition of a constant."""
-        linkage = PRIVATE if definition.linkage == "private" else "constant"
-        head = f"@{definition.symbol} = {linkage} "
+        head = f"@{definition.symbol} = {'constant' if definition.is_public else PRIVATE} "
         element = ir_field_type(definition.element)
-        items = [f"{element} {self.value(definition.element, item, definition.part)}" for item in definition.items]
-        if not isinstance(definition.type, Table):
+        items = [f"{element} {self.value(definition.element, item, definition.part)}" for item in definition.values]
+        if isinstance(definition.content, Record):
             return head + items[0]
-        lines = ",\n  ".join(items) if isinstance(definition.element, Struct) else ", ".join(items)
-        brackets = ("[\n  ", "\n]") if isinstance(definition.element, Struct) else ("[", "]")
-        return f"{head}[{len(items)} x {element}] {brackets[0]}{lines}{brackets[1]}"
+        if isinstance(definition.element, Struct):
+            lines = ",\n  ".join(items)
+            return f"{head}[{len(items)} x {element}] [\n  {lines}\n]"
+        return f"{head}[{len(items)} x {element}] [{', '.join(items)}]"
 
     def value(self, type_: FieldType | Struct, value: Value, part: str | None = None) -> str:
         """Return a constant without its type."""
         match value:
-            case Null():
+            case None:
                 return "null"
-            case Text(text):
+            case str():
                 assert self._string is not None, "no strings were expected"
-                return self._string(text, part)
+                return self._string(value, part)
             case Reference(symbol, None):
                 return f"@{symbol}"
             case Reference(symbol, index):
@@ -205,15 +212,15 @@ class Printer:
                     for field, member in value.values
                 )
                 return f"{{ {', '.join(members)} }}"
-            case Number(number) if isinstance(type_, Index):
-                return str(number)
-            case Numbers(numbers):
-                return f"[{', '.join(f'i{self._bits} {number}' for number in numbers)}]"
-            case Number(number):
+            case tuple():
+                return f"[{', '.join(f'i{self._bits} {number}' for number in value)}]"
+            case int() | float():
+                if isinstance(type_, Index):
+                    return str(value)
                 assert isinstance(type_, Scalar)
-                return (
-                    ir_float(number, type_.dtype) if type_.dtype.is_float else ir_integer(int(number), type_.dtype.size)
-                )
+                if type_.dtype.is_float:
+                    return ir_float(value, type_.dtype)
+                return ir_integer(int(value), type_.dtype.size)
             case Expression(text):
                 raise AssertionError(f"the C expression {text} has no value in LLVM IR")
             case _ as never:
@@ -232,27 +239,32 @@ def _string_of(names: CNames, part: str, index: int) -> str:
 class Tables:
     """Collects the definitions; equal strings are defined once."""
 
-    def __init__(self, model: Model, plan: MemoryPlan, target: Target) -> None:
-        self.model = model
-        self.plan = plan
-        self.target = target
-        self.names = CNames(model.name)
-        self.lines: list[str] = []
+    def __init__(self, names: CNames) -> None:
+        self._names = names
         self._strings: dict[str | None, dict[str, str]] = {}
+        self._lines: list[str] = []
 
-    def define(self) -> list[str]:
+    def define(self, model: Model, plan: MemoryPlan, target: Target) -> list[str]:
         """Return the definitions of constants, metadata and registry."""
-        self._string(self.model.name, RUN)
-        self._constants()
-        self._programs()
-        records = model_records(self.model, self.plan, self.target)
+        self._string(model.name, RUN)
+        for constant in model.constants:
+            self._lines.append(
+                f"@{self._names.constant(constant.name)} = constant {_array(constant.content)}, align {constant.align}"
+            )
+        for program in model.programs:  # each once in an image
+            symbol = self._names.program(program.content)
+            self._lines += [
+                f"${symbol} = comdat any",
+                f"@{symbol} = weak_odr constant {_array(program.content)}, comdat, align 16",
+            ]
+        records = model_records(model, plan, target)
         printer = Printer(self._string)
         for definition in (
             *(*records.devices, *records.states, *records.metadata, *records.details, *records.registry),
             records.points,
         ):
-            self.lines.append(printer.definition(definition))
-        return self.lines
+            self._lines.append(printer.definition(definition))
+        return self._lines
 
     def _string(self, text: str, part: str | None) -> str:
         """Return the symbol of a C string. Strings of `run` and of optional parts are in separate sections.
@@ -261,25 +273,14 @@ class Tables:
         """
         known = self._strings.setdefault(part, {})
         if text not in known:
-            symbol = f"@string_{len(known)}" if part is None else _string_of(self.names, part, len(known))
-            content = text.encode() + b"\0"
+            symbol = f"@string_{len(known)}" if part is None else _string_of(self._names, part, len(known))
             kind, section = (PRIVATE, "") if part is None else ("private constant", f', section ".rodata.{symbol[1:]}"')
-            self.lines.append(f"{symbol} = {kind} [{len(content)} x i8] {ir_bytes(content)}{section}, align 1")
+            content = _array(text.encode() + b"\0")
+            self._lines.append(f"{symbol} = {kind} {content}{section}, align 1")
             known[text] = symbol
         return known[text]
 
-    def _constants(self) -> None:
-        for constant in self.model.constants:
-            symbol = f"@{self.names.constant(constant.name)}"
-            size = len(constant.content)
-            self.lines.append(f"{symbol} = constant [{size} x i8] {ir_bytes(constant.content)}, align {constant.align}")
 
-    def _programs(self) -> None:
-        """Define the contents of programs, each once in an image."""
-        for program in self.model.programs:
-            symbol = self.names.program(program.content)
-            size = len(program.content)
-            self.lines += [
-                f"${symbol} = comdat any",
-                f"@{symbol} = weak_odr constant [{size} x i8] {ir_bytes(program.content)}, comdat, align 16",
-            ]
+def _array(content: bytes) -> str:
+    """Return a constant of bytes with its type."""
+    return f"[{len(content)} x i8] {ir_bytes(content)}"

@@ -3,19 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from opwest.model.types.model import Binding
 from opwest.render.actions import Acquire, Action, Cache, Call, Copy, Release, Wait, actions
-from opwest.render.llvm.lifecycle import EPERM, Code, hook
-from opwest.render.llvm.printer import ir_copy, ir_integer, ir_member, ir_number, ir_parameter, ir_result
+from opwest.render.llvm.lifecycle import EPERM, Code
+from opwest.render.llvm.printer import ir_copy, ir_integer, ir_member, ir_number, ir_parameter, ir_phi, ir_result
 from opwest.render.overlaps import is_inline, run_overlaps
 from opwest.render.tables.layout import SLOT
 from opwest.render.tables.tensors import resets_after_failure, workspace_struct
+from opwest.render.tensors import external_rows
 
 
 class Run(Code):
     """Run. Failures of one kind share a block, whose phi selects the failed step or device."""
+
+    @property
+    def abandoned_name(self) -> str:
+        """The function that ends a failed run; C calls that of a model that streams."""
+        return self.names.function("abandoned") if self.model.streams else "abandoned"
+
+    @property
+    def can_abandon(self) -> bool:
+        """Whether a failed run must clean up devices."""
+        hooks = any(device.has_hooks for device in self.model.devices)
+        return hooks or any(isinstance(action, Cache) for action in actions(self.model, self.plan))
 
     def run(self, *, profiled: bool = False) -> str:
         """Return <model>_run(), or its variant with profiling."""
@@ -34,9 +44,7 @@ class Run(Code):
         structures = {"inputs": "input", "outputs": "output", "devices": "device"}
         lines = self.null_checks(structures, unowned=True)
         lines += self._profile() + self._point(0, "begin")
-        lines += self.clear_status() + self._check_tensors() + self.load_opened()
-        lines.append("  %is.closed = icmp eq i8 %opened, 0")
-        lines += self.branch("%is.closed", "closed")
+        lines += self.clear_status() + self._check_tensors() + self.require_open("closed")
         lines += self.load_pools()
         lines += self._check_overlaps()
         lines += self._check_devices()
@@ -70,14 +78,13 @@ class Run(Code):
         """Check the caller's buffers, if any."""
         lines = []
         for role in ("input", "output"):
-            own = [t for t in self.tensors if t["role"] == role and not t["placed"]]
-            for index, tensor in enumerate(own):
+            for index, tensor in enumerate(external_rows(self.tensors, role)):
                 register = f"%{role}s.{tensor['name']}"
                 lines += self.load_member(f"{role}s", index, register)
                 lines += self.usable(register, tensor["align"], role, index)
         for tensor in self.tensors:
             if tensor["reached"]:
-                own = [t["name"] for t in self.tensors if t["role"] == tensor["role"] and not t["placed"]]
+                own = [row["name"] for row in external_rows(self.tensors, tensor["role"])]
                 register = f"%{tensor['role']}s.{tensor['name']}"
                 lines += [
                     f"  {register}.reached = call zeroext i1 @{tensor['reached']}(ptr {register})",
@@ -102,7 +109,7 @@ class Run(Code):
         """Load the handles; devicetree handles must equal those of the opened workspace."""
         lines = []
         for index, device in enumerate(self.model.devices):
-            lines += self.load_device(index, device.name)
+            lines += self.load_member("devices", index, f"%device.{device.name}")
             if device.handle:
                 lines.append(f"  %other.{index} = icmp eq ptr %device.{device.name}, null")
             else:
@@ -267,8 +274,8 @@ class Run(Code):
         if self.failed:
             lines += [
                 "failed:",
-                f"  %code = phi i32 {_phi((code, block) for code, _, block in self.failed)}",
-                f"  %step = phi i16 {_phi((ir_integer(step, 2), block) for _, step, block in self.failed)}",
+                ir_phi("%code", "i32", ((code, block) for code, _, block in self.failed)),
+                ir_phi("%step", "i16", ((ir_integer(step, 2), block) for _, step, block in self.failed)),
                 *(self.reset_state() if resets_after_failure(self.model) and not self.can_abandon else []),
                 f"  %result = {'call' if self.can_abandon else 'tail call'} signext i32 @opwest_status_failed"
                 f"(ptr %status.at, ptr {self.model_name}, i16 zeroext %step, i32 signext %code)",
@@ -277,21 +284,21 @@ class Run(Code):
         if self.cancelled:
             lines += [
                 "cancelled:",
-                f"  %cancel.step = phi i16 {_phi((ir_integer(step, 2), block) for step, block in self.cancelled)}",
+                ir_phi("%cancel.step", "i16", ((ir_integer(step, 2), block) for step, block in self.cancelled)),
                 "  %cancel.code = call signext i32 @opwest_status_cancelled(ptr %status.at, i16 zeroext %cancel.step)",
                 *self._abandon("%cancel.code"),
             ]
         if self.uncached:
             lines += [
                 "uncached:",
-                f"  %cache.code = phi i32 {_phi((code, block) for code, _, _, block in self.uncached)}",
-                f"  %cache.step = phi i16 {_phi((ir_integer(step, 2), block) for _, step, _, block in self.uncached)}",
-                f"  %cache.device = phi i32 {_phi((str(device), block) for _, _, device, block in self.uncached)}",
+                ir_phi("%cache.code", "i32", ((code, block) for code, _, _, block in self.uncached)),
+                ir_phi("%cache.step", "i16", ((ir_integer(step, 2), block) for _, step, _, block in self.uncached)),
+                ir_phi("%cache.device", "i32", ((str(device), block) for _, _, device, block in self.uncached)),
                 *self.device_name("%name", "%cache.device"),
                 "  %cache.index = trunc i32 %cache.device to i8",
-                f"  %cache.result = call signext i32 @opwest_status_hook_failed(ptr %status.at, ptr {self.model_name}, "
-                f"ptr %name, {hook('cache')}, i8 zeroext %cache.index, i16 zeroext %cache.step, "
-                "i32 signext %cache.code)",
+                self.hook_failed(
+                    "%cache.result = call", "%name", "cache", "%cache.index", "%cache.step", "%cache.code"
+                ),
                 *self._abandon("%cache.result"),
             ]
         for code, _ in self.unowned:
@@ -303,17 +310,32 @@ class Run(Code):
         if self.abandoned:
             lines += [
                 "abandon:",
-                f"  %lost.code = phi i32 {_phi(self.abandoned)}",
+                ir_phi("%lost.code", "i32", self.abandoned),
                 *self._abandon("%lost.code"),
             ]
         return lines
+
+    def abandon_function(self) -> list[str]:
+        """Return the end of a failed run, as a separate function as in C."""
+        if not self.can_abandon:
+            return []
+        lines = [
+            f"define {'' if self.model.streams else 'internal '}signext i32 @{self.abandoned_name}"
+            "(i32 signext %rc, ptr %workspace) noinline cold {",
+            *self.field("%slots", "slots"),
+            *self.field("%opened.at", "opened"),
+            f"  %open = call zeroext i1 @opwest_devices_abandon(ptr {self.device_set}, ptr %slots)",
+            # Not earlier: launched devices may write the state until they have ended.
+            *(self.reset_state() if resets_after_failure(self.model) else []),
+            "  %open.byte = zext i1 %open to i8",
+            "  store i8 %open.byte, ptr %opened.at",
+            "  ret i32 %rc",
+            "}",
+        ]
+        return ["\n".join(lines)]
 
     def _abandon(self, code: str) -> list[str]:
         return [
             f"  {code}.end = tail call signext i32 @{self.abandoned_name}(i32 signext {code}, ptr %workspace)",
             f"  ret i32 {code}.end",
         ]
-
-
-def _phi(values: Iterable[tuple[str, str]]) -> str:
-    return ", ".join(f"[ {value}, %{block} ]" for value, block in values)

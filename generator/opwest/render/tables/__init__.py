@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emitted data of a model as typed records, which c/ and llvm/ print."""
+"""The constant data of a model.
+
+Enters: a model and its plan. Leaves: definitions of typed records, which c/ and llvm/ print. Never: text."""

@@ -8,7 +8,7 @@ from opwest.model.types.conventions import Arrays, Descriptors, EntryKind
 from opwest.model.types.dtypes import DType
 from opwest.model.types.model import Argument, Model, Operator
 from opwest.render.tables import layout
-from opwest.render.tables.types import NULL, Definition, Null, Number, Numbers, Record, Reference, Struct, Table
+from opwest.render.tables.types import Definition, Record, Reference, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +26,17 @@ class Entry:
 
 def entries(operator: Operator) -> list[Entry]:
     """Return the entries for a packed or ffi operator: its arguments, then its device."""
-    found: list[Entry] = []
+    listed: list[Entry] = []
     tensors = 0
     for index, argument in enumerate(operator.args):
         if not argument.is_passed:
             continue
         kind = _kind(argument)
-        found.append(Entry(kind, index, tensors if kind == "tensor" else None, argument))
+        listed.append(Entry(kind, index, tensors if kind == "tensor" else None, argument))
         tensors += kind == "tensor"
     if operator.takes_device:
-        found.append(Entry("pointer", len(operator.args), None, None))
-    return found
+        listed.append(Entry("pointer", len(operator.args), None, None))
+    return listed
 
 
 def tensors(operator: Operator) -> list[Argument]:
@@ -46,12 +46,12 @@ def tensors(operator: Operator) -> list[Argument]:
 
 def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return the strides of a dense tensor in C order, in elements."""
-    found: list[int] = []
+    elements: list[int] = []
     step = 1
     for extent in reversed(shape):
-        found.append(step)
+        elements.append(step)
         step *= extent
-    return tuple(reversed(found))
+    return tuple(reversed(elements))
 
 
 def supplied(operator: Operator, what: str) -> int | None:
@@ -72,46 +72,6 @@ def _kind(argument: Argument) -> EntryKind:
     return "pointer" if argument.pointer else "tensor"
 
 
-class TensorRecords:
-    """Makes the DLTensors of a model; equal tables are defined once."""
-
-    def __init__(self) -> None:
-        self.tables: dict[tuple[int, ...], Definition] = {}
-
-    def tensor(self, argument: Argument, arrays: Arrays) -> Record:
-        """Return the DLTensor of an argument without its data."""
-        shape = argument.type.shape
-        dlpack = arrays.dlpack(argument.type.dtype)
-        assert dlpack is not None  # Convention.passes_tensor
-        device = {"device_type": Number(layout.DL_CPU.value), "device_id": Number(0)}
-        dtype = {
-            "code": Number(layout.DLPACK_CODE.code(dlpack.code)),
-            "bits": Number(dlpack.bits),
-            "lanes": Number(1),
-        }
-        return Record(
-            layout.DL_TENSOR,
-            {
-                "data": NULL,
-                "device": Record(layout.DL_DEVICE, device),
-                "ndim": Number(len(shape)),
-                "dtype": Record(layout.DL_DATA_TYPE, dtype),
-                "shape": self._table(shape),
-                "strides": self._table(strides(shape)) if arrays.has_strides else NULL,
-                "byte_offset": Number(0),
-            },
-        )
-
-    def _table(self, values: tuple[int, ...]) -> Reference | Null:
-        if not values:
-            return NULL
-        if values not in self.tables:
-            symbol = "numbers_" + "_".join(map(str, values))
-            items = tuple(Number(value) for value in values)
-            self.tables[values] = Definition(symbol, Table(layout.I64, len(items)), items)
-        return Reference(self.tables[values].symbol)
-
-
 @dataclass(frozen=True, slots=True)
 class Described:
     """A tensor that is passed as a pointer to a structure."""
@@ -124,53 +84,80 @@ class Described:
     """The structure without data."""
 
 
-class DescriptorRecords:
-    """Makes the descriptors of a model; equal tables of dimensions are defined once."""
+class BridgeRecords:
+    """Makes the structures that describe the tensors of bridges; equal tables are defined once."""
 
     def __init__(self) -> None:
-        self.tables: dict[tuple[int, ...], Definition] = {}
+        self._numbers: dict[tuple[int, ...], Definition] = {}
+        self._dimensions: dict[tuple[int, ...], Definition] = {}
 
-    def of(self, operator: Operator) -> list[Described]:
+    def define(self) -> list[Definition]:
+        """Return the tables of the shapes, strides and dimensions."""
+        return [*self._numbers.values(), *self._dimensions.values()]
+
+    def tensor(self, argument: Argument, arrays: Arrays) -> Record:
+        """Return the DLTensor of an argument without its data."""
+        shape = argument.type.shape
+        dlpack = arrays.dlpack(argument.type.dtype)
+        assert dlpack is not None  # Convention.passes_tensor
+        code = layout.DLPACK_CODE.code(dlpack.code)
+        return Record(
+            layout.DL_TENSOR,
+            data=None,
+            device=Record(layout.DL_DEVICE, device_type=layout.DL_CPU.value, device_id=0),
+            ndim=len(shape),
+            dtype=Record(layout.DL_DATA_TYPE, code=code, bits=dlpack.bits, lanes=1),
+            shape=self._number_table(shape),
+            strides=self._number_table(strides(shape)) if arrays.has_strides else None,
+            byte_offset=0,
+        )
+
+    def _number_table(self, values: tuple[int, ...]) -> Reference | None:
+        if not values:
+            return None
+        symbol = "numbers_" + "_".join(map(str, values))
+        self._numbers.setdefault(values, Definition(symbol, layout.I64, values))
+        return Reference(symbol)
+
+    def described(self, operator: Operator) -> list[Described]:
         """Return the descriptors for a call of an operator."""
         return [
-            Described(index, f"tensor_{index}", self._record(operator.convention.descriptors, argument))
+            Described(index, f"tensor_{index}", self._descriptor(operator.convention.descriptors, argument))
             for index, argument in enumerate(operator.args)
             if argument.is_passed and not argument.scalar
         ]
 
-    def _record(self, descriptors: Descriptors | None, argument: Argument) -> Record:
+    def _descriptor(self, descriptors: Descriptors | None, argument: Argument) -> Record:
+        """Return a halide_buffer_t, or a descriptor of a memref."""
         assert descriptors is not None
-        return self._buffer(argument) if descriptors.content == "halide_buffer" else _memref(argument.type.shape)
-
-    def _buffer(self, argument: Argument) -> Record:
-        """Return a halide_buffer_t. Halide numbers dimensions from the innermost one, a manifest from the outermost."""
         shape = argument.type.shape
+        if descriptors.content != "halide_buffer":
+            arrays: dict[str, Value] = {"sizes": shape, "strides": strides(shape)} if shape else {}
+            return Record(layout.MEMREFS[len(shape)], allocated=None, aligned=None, offset=0, **arrays)
         return Record(
             layout.HALIDE_BUFFER,
-            {
-                "device": Number(0),
-                "device_interface": NULL,
-                "host": NULL,
-                "flags": Number(0),
-                "type": halide_type(argument.type.dtype),
-                "dimensions": Number(len(shape)),
-                "dim": Reference(self._dimensions(shape)) if shape else NULL,
-                "padding": NULL,
-            },
+            device=0,
+            device_interface=None,
+            host=None,
+            flags=0,
+            type=halide_type(argument.type.dtype),
+            dimensions=len(shape),
+            dim=self._dimension_table(shape),
+            padding=None,
         )
 
-    def _dimensions(self, shape: tuple[int, ...]) -> str:
-        if shape not in self.tables:
-            items = tuple(
-                Record(
-                    layout.HALIDE_DIMENSION,
-                    {"min": Number(0), "extent": Number(extent), "stride": Number(step), "flags": Number(0)},
-                )
+    def _dimension_table(self, shape: tuple[int, ...]) -> Reference | None:
+        """Halide numbers dimensions from the innermost one, a manifest from the outermost."""
+        if not shape:
+            return None
+        symbol = "dimensions_" + "_".join(map(str, shape))
+        if shape not in self._dimensions:
+            rows = tuple(
+                Record(layout.HALIDE_DIMENSION, min=0, extent=extent, stride=step, flags=0)
                 for extent, step in zip(reversed(shape), reversed(strides(shape)), strict=True)
             )
-            symbol = "dimensions_" + "_".join(map(str, shape))
-            self.tables[shape] = Definition(symbol, Table(layout.HALIDE_DIMENSION, len(items)), items)
-        return self.tables[shape].symbol
+            self._dimensions[shape] = Definition(symbol, layout.HALIDE_DIMENSION, rows)
+        return Reference(symbol)
 
 
 def halide_type(dtype: DType) -> Record:
@@ -178,18 +165,7 @@ def halide_type(dtype: DType) -> Record:
     assert dtype.halide is not None  # Convention.passes_tensor
     return Record(
         layout.HALIDE_TYPE,
-        {
-            "code": Number(layout.HALIDE_TYPE_CODE.code(dtype.halide)),
-            "bits": Number(1 if dtype.kind == "bool" else 8 * dtype.size),
-            "lanes": Number(1),
-        },
+        code=layout.HALIDE_TYPE_CODE.code(dtype.halide),
+        bits=1 if dtype.kind == "bool" else 8 * dtype.size,
+        lanes=1,
     )
-
-
-def _memref(shape: tuple[int, ...]) -> Record:
-    arrays = {"sizes": Numbers(shape), "strides": Numbers(strides(shape))} if shape else {}
-    return Record(_struct(len(shape)), {"allocated": NULL, "aligned": NULL, "offset": Number(0), **arrays})
-
-
-def _struct(rank: int) -> Struct:
-    return layout.MEMREFS[rank]

@@ -15,25 +15,12 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.model.readers.fingerprint import model_hash
 from opwest.model.types.builds import Target
 from opwest.model.types.c_names import CNames
-from opwest.model.types.model import Binding, Model, Pool, TensorInfo
+from opwest.model.types.model import Model, TensorInfo
 from opwest.objects.elf import machine_number
 from opwest.plan.memory import MemoryPlan
 from opwest.render.tables import layout
 from opwest.render.tables.tensors import Shapes, Tensors, binding_indices, binding_record, bound_record, used_pools
-from opwest.render.tables.types import (
-    NULL,
-    Definition,
-    Expression,
-    Null,
-    Number,
-    Record,
-    Reference,
-    Scalar,
-    Struct,
-    Table,
-    Text,
-    Value,
-)
+from opwest.render.tables.types import Definition, Expression, Record, Reference, Struct, Value, address, table
 
 TARGET_OF_C = "opwest_target"
 """The name of the target in the C source, which the build defines."""
@@ -69,193 +56,173 @@ def optional_parts(model: Model, plan: MemoryPlan) -> list[OptionalPart]:
 
 def define_details(model: Model, plan: MemoryPlan, target: Target | None, shapes: Shapes) -> list[Definition]:
     """Return the definitions, each after those that it refers to. `target` is None for C."""
-    return _Details(model, plan, target, shapes).define()
+    names = CNames(model.name)
+    scalars: dict[int, int] = {}
+    bindings = _bindings(model, scalars)
+    details = _details(model, plan, scalars)
+    return [
+        Definition(names.function("build"), layout.BUILD, _build(model, target), is_public=True, part="build"),
+        *_constants(model, shapes),
+        *_buffers(model, plan, shapes),
+        *_places(model, plan),
+        *_views(model, shapes),
+        *bindings,
+        Definition(names.function("details"), layout.DETAILS, details, is_public=True, part="details"),
+    ]
 
 
-class _Details:
-    def __init__(self, model: Model, plan: MemoryPlan, target: Target | None, shapes: Shapes) -> None:
-        self.model = model
-        self.plan = plan
-        self.target = target
-        self.shapes = shapes
-        self.names = CNames(model.name)
-        self.pools = used_pools(model, plan)
-        self.scalars: dict[int, int] = {}
+def _table(model: Model, part: str, struct: Struct, rows: Sequence[Record]) -> list[Definition]:
+    return table(CNames(model.name).function(part), struct, rows, is_public=True, part=part)
 
-    def define(self) -> list[Definition]:
-        """Return all definitions."""
-        bindings = self._bindings()
-        return [
-            self._record("build", layout.BUILD, self._build()),
-            *self._constants(),
-            *self._buffers(),
-            *self._places(),
-            *self._views(),
-            *bindings,
-            self._record("details", layout.DETAILS, self._details()),
-        ]
 
-    def _record(self, part: str, layout_: Struct, fields: dict[str, Value]) -> Definition:
-        record = Record(layout_, fields)
-        return Definition(self.names.function(part), layout_, (record,), linkage="public", part=part)
-
-    def _table(self, part: str, layout_: Struct, rows: Sequence[Value]) -> list[Definition]:
-        if not rows:
-            return []
-        type_ = Table(layout_, len(rows))
-        return [Definition(self.names.function(part), type_, tuple(rows), linkage="public", part=part)]
-
-    def _private(self, part: str, symbol: str, element: Struct | Scalar, items: Sequence[Value]) -> list[Definition]:
-        type_ = Table(element, len(items))
-        return [Definition(symbol, type_, tuple(items), part=part)] if items else []
-
-    def _build(self) -> dict[str, Value]:
-        own: dict[str, Value] = {
-            "target": Expression(TARGET_OF_C),
-            "machine": Expression("OPWEST_ABI_MACHINE"),
-            "float_abi": Expression("OPWEST_ABI_FLOAT"),
-            "pointer_size": Expression("OPWEST_ABI_POINTER_SIZE"),
-            "big_endian": Expression("OPWEST_ABI_BIG_ENDIAN"),
+def _build(model: Model, target: Target | None) -> Record:
+    own: dict[str, Value] = {
+        "target": Expression(TARGET_OF_C),
+        "machine": Expression("OPWEST_ABI_MACHINE"),
+        "float_abi": Expression("OPWEST_ABI_FLOAT"),
+        "pointer_size": Expression("OPWEST_ABI_POINTER_SIZE"),
+        "big_endian": Expression("OPWEST_ABI_BIG_ENDIAN"),
+    }
+    if target is not None:
+        own = {
+            "target": target.name,
+            "machine": machine_number(target.machine),
+            "float_abi": layout.FLOAT_ABI.code(_FLOAT_ABIS.get(target.float_abi or "", "only")),
+            "pointer_size": target.bits // 8,
+            "big_endian": int(target.endian == "big"),
         }
-        if self.target is not None:
-            target = self.target
-            own = {
-                "target": Text(target.name),
-                "machine": Number(machine_number(target.machine)),
-                "float_abi": Number(layout.FLOAT_ABI.code(_FLOAT_ABIS.get(target.float_abi or "", "only"))),
-                "pointer_size": Number(target.bits // 8),
-                "big_endian": Number(int(target.endian == "big")),
-            }
-        return {"generator": Text(__version__), "model_hash": Text(model_hash(self.model)), **own}
-
-    def _constants(self) -> list[Definition]:
-        tensors = Tensors(self.shapes, "constants")
-        rows: list[Value] = [
-            Record(
-                layout.CONSTANT,
-                {
-                    "tensor": tensors.record(c.name, c.type, "in", c.align, c.info),
-                    "data": Reference(self.names.constant(c.name)),
-                },
-            )
-            for c in self.model.constants
-        ]
-        return [*tensors.define(), *self._table("constants", layout.CONSTANT, rows)]
-
-    def _buffers(self) -> list[Definition]:
-        tensors = Tensors(self.shapes, "buffers")
-        places = {pool.name: index for index, pool in enumerate(self.pools)}
-        infos = {constant.name: constant.info for constant in self.model.constants}
-        infos |= {tensor.name: tensor.info for tensor in (*self.model.inputs, *self.model.outputs)}
-        infos |= {state.name: state.info for state in self.model.states}
-        rows: list[Value] = []
-        for buffer in self.model.buffers:
-            pool, offset = self.plan.place(buffer.name)
-            life = self.plan.schedule.lives[buffer.name]
-            fields: dict[str, Value] = {
-                "tensor": tensors.record(
-                    buffer.name, buffer.type, "inout", buffer.align, infos.get(buffer.name, TensorInfo())
-                ),
-                "offset": Number(offset),
-                "pool": Number(places[pool]),
-                "first_step": Number(life.first),
-                "last_step": Number(life.last),
-                "role": Number(layout.BUFFER_ROLE.code(buffer.role)),
-            }
-            rows.append(Record(layout.BUFFER, fields))
-        return [*tensors.define(), *self._table("buffers", layout.BUFFER, rows)]
-
-    def _places(self) -> list[Definition]:
-        declared = {pool.name: pool for pool in self.model.pools}
-        inner: list[Definition] = []
-        rows: list[Value] = []
-        for index, used in enumerate(self.pools):
-            pool = declared[used.name]
-            regions = self._private("pool_places", f"regions_{index}", layout.REGION, _regions(pool))
-            reach = [n for n, device in enumerate(self.model.devices) if device.name in (pool.reachable_by or ())]
-            devices = self._private("pool_places", f"reach_{index}", layout.U16, [Number(n) for n in reach])
-            inner += [*regions, *devices]
-            is_open = pool.reachable_by is None
-            flags = layout.POOL_FLAGS.bits(cpu=is_open or "cpu" in (pool.reachable_by or ()), all_devices=is_open)
-            fields: dict[str, Value] = {
-                "regions": _address(regions),
-                "devices": _address(devices),
-                "cache_line": Number(pool.cache_line or 0),
-                "region_count": Number(len(pool.boards)),
-                "device_count": Number(len(reach)),
-                "flags": Number(flags),
-            }
-            rows.append(Record(layout.POOL_PLACE, fields))
-        return [*inner, *self._table("pool_places", layout.POOL_PLACE, rows)]
-
-    def _views(self) -> list[Definition]:
-        tensors = Tensors(self.shapes, "views")
-        indices = binding_indices(self.model)
-        rows: list[Value] = []
-        for view in self.model.views:
-            role = next(role for role, name in indices if name == view.root and role != "view")
-            # The root has the alignment; offsets of views are multiples of what their operators require.
-            align = view.type.dtype.size
-            fields: dict[str, Value] = {
-                "tensor": tensors.record(view.name, view.type, "inout", align, TensorInfo()),
-                "base": binding_record(role, indices[role, view.root]),
-                "offset": Number(view.offset),
-            }
-            rows.append(Record(layout.VIEW, fields))
-        return [*tensors.define(), *self._table("views", layout.VIEW, rows)]
-
-    def _bindings(self) -> list[Definition]:
-        indices = binding_indices(self.model)
-        inner: list[Definition] = []
-        rows: list[Value] = []
-        for step in self.model.steps:
-            items: list[Value] = []
-            for binding in step.bindings:
-                is_scalar = binding.role == "scalar"
-                items.append(
-                    binding_record("scalar", self._scalar(binding)) if is_scalar else bound_record(binding, indices)
-                )
-            own = self._private("step_bindings", f"bindings_{step.index}", layout.BINDING, items)
-            inner += own
-            rows.append(Record(layout.STEP_BINDINGS, {"bindings": _address(own), "binding_count": Number(len(items))}))
-        scalars = [Number(bits) for bits in self.scalars]
-        return [
-            *inner,
-            *self._private("details", "scalars", layout.U64, scalars),
-            *self._table("step_bindings", layout.STEP_BINDINGS, rows),
-        ]
-
-    def _scalar(self, binding: Binding) -> int:
-        """Return the index of a scalar's bits: an int64_t, or a double."""
-        value = binding.value
-        is_real = isinstance(value, float)
-        bits = int.from_bytes(struct.pack("<d", value), "little") if is_real else int(value) & (1 << 64) - 1
-        return self.scalars.setdefault(bits, len(self.scalars))
-
-    def _details(self) -> dict[str, Value]:
-        present = {part.name: part.count for part in optional_parts(self.model, self.plan)}
-        parts = ("constants", "buffers", "pool_places", "step_bindings", "views")
-        fields: dict[str, Value] = {
-            part: Reference(self.names.function(part)) if part in present else NULL for part in parts
-        }
-        return fields | {
-            "model": Reference(self.names.function("model")),
-            "build": Reference(self.names.function("build")),
-            "state": Reference(self.names.function("state")) if self.model.states else NULL,
-            "scalars": Reference("scalars") if self.scalars else NULL,
-            "constant_count": Number(len(self.model.constants)),
-            "buffer_count": Number(len(self.model.buffers)),
-            "pool_count": Number(len(self.pools)),
-            "step_count": Number(len(self.model.steps)),
-            "view_count": Number(len(self.model.views)),
-            "reserved": Number(0),
-            "scalar_count": Number(len(self.scalars)),
-        }
+    return Record(layout.BUILD, generator=__version__, model_hash=model_hash(model), **own)
 
 
-def _regions(pool: Pool) -> list[Value]:
-    return [Record(layout.REGION, {"board": Text(board), "node": Text(str(tree))}) for board, tree in pool.boards]
+def _constants(model: Model, shapes: Shapes) -> list[Definition]:
+    names = CNames(model.name)
+    tensors = Tensors(shapes, "constants")
+    rows = [
+        Record(
+            layout.CONSTANT,
+            tensor=tensors.record(c.name, c.type, "in", c.align, c.info),
+            data=Reference(names.constant(c.name)),
+        )
+        for c in model.constants
+    ]
+    return [*tensors.define(), *_table(model, "constants", layout.CONSTANT, rows)]
 
 
-def _address(table: Sequence[Definition]) -> Reference | Null:
-    return Reference(table[0].symbol) if table else NULL
+def _buffers(model: Model, plan: MemoryPlan, shapes: Shapes) -> list[Definition]:
+    tensors = Tensors(shapes, "buffers")
+    pools = [pool.name for pool in used_pools(model, plan)]
+    infos = {constant.name: constant.info for constant in model.constants}
+    infos |= {tensor.name: tensor.info for tensor in (*model.inputs, *model.outputs)}
+    infos |= {state.name: state.info for state in model.states}
+    rows = []
+    for buffer in model.buffers:
+        pool, offset = plan.place(buffer.name)
+        life = plan.schedule.lives[buffer.name]
+        info = infos.get(buffer.name, TensorInfo())
+        row = Record(
+            layout.BUFFER,
+            tensor=tensors.record(buffer.name, buffer.type, "inout", buffer.align, info),
+            offset=offset,
+            pool=pools.index(pool),
+            first_step=life.first,
+            last_step=life.last,
+            role=layout.BUFFER_ROLE.code(buffer.role),
+        )
+        rows.append(row)
+    return [*tensors.define(), *_table(model, "buffers", layout.BUFFER, rows)]
+
+
+def _places(model: Model, plan: MemoryPlan) -> list[Definition]:
+    declared = {pool.name: pool for pool in model.pools}
+    inner: list[Definition] = []
+    rows = []
+    for index, used in enumerate(used_pools(model, plan)):
+        pool = declared[used.name]
+        nodes = [Record(layout.REGION, board=board, node=str(tree)) for board, tree in pool.boards]
+        regions = table(f"regions_{index}", layout.REGION, nodes, part="pool_places")
+        reach = [n for n, device in enumerate(model.devices) if device.name in (pool.reachable_by or ())]
+        devices = table(f"reach_{index}", layout.U16, reach, part="pool_places")
+        inner += [*regions, *devices]
+        is_open = pool.reachable_by is None
+        row = Record(
+            layout.POOL_PLACE,
+            regions=address(regions),
+            devices=address(devices),
+            cache_line=pool.cache_line or 0,
+            region_count=len(nodes),
+            device_count=len(reach),
+            flags=layout.POOL_FLAGS.bits(cpu=is_open or "cpu" in (pool.reachable_by or ()), all_devices=is_open),
+        )
+        rows.append(row)
+    return [*inner, *_table(model, "pool_places", layout.POOL_PLACE, rows)]
+
+
+def _views(model: Model, shapes: Shapes) -> list[Definition]:
+    tensors = Tensors(shapes, "views")
+    indices = binding_indices(model)
+    rows = []
+    for view in model.views:
+        role = next(role for role, name in indices if name == view.root and role != "view")
+        # The root has the alignment; offsets of views are multiples of what their operators require.
+        align = view.type.dtype.size
+        row = Record(
+            layout.VIEW,
+            tensor=tensors.record(view.name, view.type, "inout", align, TensorInfo()),
+            base=binding_record(role, indices[role, view.root]),
+            offset=view.offset,
+        )
+        rows.append(row)
+    return [*tensors.define(), *_table(model, "views", layout.VIEW, rows)]
+
+
+def _bindings(model: Model, scalars: dict[int, int]) -> list[Definition]:
+    """Return the bindings of steps, and the bits of their scalars, of which `scalars` collects the indices."""
+    indices = binding_indices(model)
+    inner: list[Definition] = []
+    rows = []
+    for step in model.steps:
+        items = []
+        for binding in step.bindings:
+            if binding.role == "scalar":
+                items.append(binding_record("scalar", scalars.setdefault(_bits(binding.value), len(scalars))))
+            else:
+                items.append(bound_record(binding, indices))
+        own = table(f"bindings_{step.index}", layout.BINDING, items, part="step_bindings")
+        inner += own
+        rows.append(Record(layout.STEP_BINDINGS, bindings=address(own), binding_count=len(items)))
+    return [
+        *inner,
+        *table("scalars", layout.U64, scalars, part="details"),
+        *_table(model, "step_bindings", layout.STEP_BINDINGS, rows),
+    ]
+
+
+def _bits(value: int | float) -> int:
+    """Return the bits of a scalar: an int64_t, or a double."""
+    if isinstance(value, float):
+        return int.from_bytes(struct.pack("<d", value), "little")
+    return int(value) & (1 << 64) - 1
+
+
+def _details(model: Model, plan: MemoryPlan, scalars: dict[int, int]) -> Record:
+    names = CNames(model.name)
+    present = {part.name for part in optional_parts(model, plan)}
+    parts: dict[str, Value] = {
+        part: Reference(names.function(part)) if part in present else None
+        for part in ("constants", "buffers", "pool_places", "step_bindings", "views")
+    }
+    return Record(
+        layout.DETAILS,
+        **parts,
+        model=Reference(names.function("model")),
+        build=Reference(names.function("build")),
+        state=Reference(names.function("state")) if model.states else None,
+        scalars=Reference("scalars") if scalars else None,
+        constant_count=len(model.constants),
+        buffer_count=len(model.buffers),
+        pool_count=len(used_pools(model, plan)),
+        step_count=len(model.steps),
+        view_count=len(model.views),
+        reserved=0,
+        scalar_count=len(scalars),
+    )

@@ -6,7 +6,6 @@ tests/llvm/test_layout.py compiles the headers for every target and compares the
 
 from __future__ import annotations
 
-from opwest.model.types.conventions import CONVENTIONS
 from opwest.model.types.dtypes import DLPACK_CODES, DTYPES
 from opwest.render.tables.types import (
     Constant,
@@ -30,27 +29,8 @@ DTYPE = Enumeration(
     "enum opwest_dtype", "OPWEST_", tuple(d.name for d in sorted(DTYPES.values(), key=lambda dtype: dtype.number))
 )
 DIRECTION = Enumeration("enum opwest_direction", "OPWEST_", ("in", "out", "inout", "scratch"))
-HOOK = Enumeration(
-    "enum opwest_hook",
-    "OPWEST_HOOK_",
-    (
-        "operator",
-        "ready",
-        "activate",
-        "open",
-        "close",
-        "deactivate",
-        "sync",
-        "cache",
-        "input",
-        "output",
-        "pool",
-        "device",
-        "check",
-        "load",
-        "cancel",
-    ),
-)
+_HOOKS = "operator ready activate open close deactivate sync cache input output pool device check load cancel"
+HOOK = Enumeration("enum opwest_hook", "OPWEST_HOOK_", tuple(_HOOKS.split()))
 POINT_KIND = Enumeration("enum opwest_point_kind", "OPWEST_POINT_", ("run", "step", "launch", "wait", "cache", "copy"))
 VALUE_KIND = Enumeration("enum opwest_value_kind", "OPWEST_VALUE_", ("in", "out", "integer", "real"))
 FLOAT_ABI = Enumeration(
@@ -375,14 +355,14 @@ HALIDE_BUFFER = Struct.make(
 )
 
 
-def memref(rank: int) -> Struct:
+def _memref(rank: int) -> Struct:
     """Return the descriptor of a memref of MLIR."""
     data = Pointer("void", is_const=False)
     arrays = {"sizes": Index(rank), "strides": Index(rank)} if rank else {}
     return Struct.make(f"opwest_memref_{rank}", _MEMREF_H, allocated=data, aligned=data, offset=Index(), **arrays)
 
 
-MEMREFS = tuple(memref(rank) for rank in range(17))
+MEMREFS = tuple(map(_memref, range(17)))
 """The descriptors of all ranks that a manifest permits."""
 
 OPTIONAL = (BUILD, CONSTANT, BUFFER, REGION, POOL_PLACE, BINDING, STEP_BINDINGS, VIEW, DETAILS)
@@ -399,25 +379,3 @@ DESCRIPTORS = (HALIDE_TYPE, HALIDE_DIMENSION, HALIDE_BUFFER, *MEMREFS)
 """Structures that describe tensors."""
 STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, LAUNCH, SLOT, TVM_WORKSPACE, *ARRAYS, *DESCRIPTORS)
 """All structures of the runtime that generated code relies on."""
-ENUMERATIONS = (
-    *(
-        DTYPE,
-        DIRECTION,
-        FLOAT_ABI,
-        BUFFER_ROLE,
-        BINDING_KIND,
-        HOOK,
-        POINT_KIND,
-        VALUE_KIND,
-        DLPACK_CODE,
-        HALIDE_TYPE_CODE,
-    ),
-)
-FLAGS = (TENSOR_FLAGS, OPERATOR_FLAGS, MODEL_FLAGS, DEVICE_FLAGS, POOL_FLAGS, SLOT_FLAGS)
-TYPE_CODES = tuple(
-    Constant(name, code, convention.arrays.header)
-    for convention in CONVENTIONS
-    if convention.arrays is not None
-    for code, name in convention.arrays.type_codes.values()
-)
-CONSTANTS = (NO_STEP, NO_ARGUMENT, NO_NEXT, NO_DEVICE, STATUS_NO_DEVICE, VERSION, DL_CPU, TVM_NULLPTR, *TYPE_CODES)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from hashlib import sha256
 
 from opwest.base.frozen_dataclass import dataclass
@@ -14,23 +13,19 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.tables import layout
 from opwest.render.tables.layout import MEASURE, SLOT, STATUS, U8
 from opwest.render.tables.types import (
-    NULL,
     RUN,
     Definition,
     Field,
     FieldType,
     Index,
     Nested,
-    Null,
-    Number,
     Pointer,
     Record,
     Reference,
     Scalar,
     Struct,
-    Table,
-    Text,
-    Value,
+    address,
+    table,
 )
 
 Indices = dict[tuple[str, str], int]
@@ -58,26 +53,11 @@ def bound_record(binding: Binding, indices: Indices) -> Record:
 
 def binding_record(role: str, index: int) -> Record:
     """Return a record of struct opwest_binding."""
-    return Record(layout.BINDING, {"kind": Number(layout.BINDING_KIND.code(role)), "index": Number(index)})
+    return Record(layout.BINDING, kind=layout.BINDING_KIND.code(role), index=index)
 
 
-class Shapes:
-    """Collects the shapes of a model."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, ...], Definition] = {}
-
-    def refer(self, shape: tuple[int, ...]) -> Reference | Null:
-        """Return the address of a shape; NULL for a scalar."""
-        if not shape:
-            return NULL
-        if shape not in self._known:
-            self._known[shape] = numbers("shape_" + "_".join(map(str, shape)), layout.U32, shape)
-        return Reference(self._known[shape].symbol)
-
-    def define(self) -> list[Definition]:
-        """Return the definitions of all shapes."""
-        return list(self._known.values())
+Shapes = dict[tuple[int, ...], Definition]
+"""The tables of all shapes of a model."""
 
 
 class Tensors:
@@ -102,56 +82,50 @@ class Tensors:
         in_place: bool = False,
     ) -> Record:
         """Return the record of a tensor; `align` in bytes."""
-        flags = (
-            layout.TENSOR_FLAGS.bits(scalar=scalar, in_place=in_place)
-            | (align.bit_length() - 1) << layout.TENSOR_ALIGN_SHIFT
-        )
+        shift = (align.bit_length() - 1) << layout.TENSOR_ALIGN_SHIFT
         return Record(
             layout.TENSOR,
-            {
-                "name": Text(name),
-                "shape": self._shapes.refer(type_.shape),
-                "quantization": self._refer(info.quantization),
-                "size": Number(type_.size),
-                "dtype": Number(type_.dtype.number),
-                "rank": Number(len(type_.shape)),
-                "direction": Number(layout.DIRECTION.code(direction)),
-                "flags": Number(flags),
-            },
+            name=name,
+            shape=self._shape(type_.shape),
+            quantization=self._refer(info.quantization),
+            size=type_.size,
+            dtype=type_.dtype.number,
+            rank=len(type_.shape),
+            direction=layout.DIRECTION.code(direction),
+            flags=layout.TENSOR_FLAGS.bits(scalar=scalar, in_place=in_place) | shift,
         )
 
-    def _refer(self, quantization: Quantization | None) -> Reference | Null:
+    def _shape(self, shape: tuple[int, ...]) -> Reference | None:
+        if not shape:
+            return None
+        symbol = "shape_" + "_".join(map(str, shape))
+        self._shapes.setdefault(shape, Definition(symbol, layout.U32, shape))
+        return Reference(symbol)
+
+    def _refer(self, quantization: Quantization | None) -> Reference | None:
         if quantization is None:
-            return NULL
+            return None
         return Reference(self._table, self._known.setdefault(quantization, len(self._known)))
 
     def define(self) -> list[Definition]:
         """Return the arrays of all quantizations, then the table of them."""
         arrays: list[Definition] = []
-        rows: list[Value] = []
+        rows = []
         for quantization, index in self._known.items():
             name = f"{self._prefix}quantization_{index}"
-            scales = numbers(f"{name}_scales", layout.F32, quantization.scales)
-            zero_points = numbers(f"{name}_zero_points", layout.I32, quantization.zero_points)
+            scales = Definition(f"{name}_scales", layout.F32, quantization.scales)
+            zero_points = Definition(f"{name}_zero_points", layout.I32, quantization.zero_points)
             arrays += [scales, zero_points]
-            fields: dict[str, Value] = {
-                "scales": Reference(scales.symbol),
-                "zero_points": Reference(zero_points.symbol),
-                "scale_count": Number(len(quantization.scales)),
-                "zero_point_count": Number(len(quantization.zero_points)),
-                "axis": Number(-1 if quantization.axis is None else quantization.axis),
-            }
-            rows.append(Record(layout.QUANTIZATION, fields))
-        if not rows:
-            return []
-        table = Definition(self._table, Table(layout.QUANTIZATION, len(rows)), tuple(rows), part=self._part)
-        return [*arrays, table]
-
-
-def numbers(symbol: str, type_: Scalar, values: Iterable[int | float]) -> Definition:
-    """Return a private table of numbers."""
-    items = tuple(Number(number) for number in values)
-    return Definition(symbol, Table(type_, len(items)), items)
+            row = Record(
+                layout.QUANTIZATION,
+                scales=Reference(scales.symbol),
+                zero_points=Reference(zero_points.symbol),
+                scale_count=len(quantization.scales),
+                zero_point_count=len(quantization.zero_points),
+                axis=-1 if quantization.axis is None else quantization.axis,
+            )
+            rows.append(row)
+        return [*arrays, *table(self._table, layout.QUANTIZATION, rows, part=self._part)]
 
 
 _BOOL = Scalar(DTYPES["bool"])
@@ -226,32 +200,31 @@ def define_states(model: Model, plan: MemoryPlan) -> list[Definition]:
     pools = {pool.name: index for index, pool in enumerate(used_pools(model, plan))}
     indices = binding_indices(model)
     sizes = {constant.name: constant.type.size for constant in model.constants}
-    rows: list[Value] = []
+    rows = []
     for state in model.states:
         pool, offset = plan.place(state.name)
-        fields: dict[str, Value] = {
-            "initial": Reference(names.constant(state.initial)) if state.initial else NULL,
-            "initial_size": Number(sizes[state.initial] if state.initial else 0),
-            "offset": Number(offset),
-            "size": Number(state.type.size),
-            "pool": Number(pools[pool]),
-            "buffer": Number(indices["buffer", state.name]),
-            "next": bound_record(state.next, indices) if state.next else binding_record("input", layout.NO_NEXT.value),
-        }
-        rows.append(Record(layout.STATE_TENSOR, fields))
+        row = Record(
+            layout.STATE_TENSOR,
+            initial=Reference(names.constant(state.initial)) if state.initial else None,
+            initial_size=sizes[state.initial] if state.initial else 0,
+            offset=offset,
+            size=state.type.size,
+            pool=pools[pool],
+            buffer=indices["buffer", state.name],
+            next=bound_record(state.next, indices) if state.next else binding_record("input", layout.NO_NEXT.value),
+        )
+        rows.append(row)
+    tensors = table("state_tensors", layout.STATE_TENSOR, rows, part=RUN)
     identity = layout_hash(model.states)
-    table = "state_tensors"
-    head: dict[str, Value] = {
-        "tensors": Reference(table),
-        "count": Number(len(rows)),
-        "size": Number(saved_size(model)),
-        "layout_low": Number(identity & 0xFFFFFFFF),
-        "layout_high": Number(identity >> 32),
-    }
-    return [
-        Definition(table, Table(layout.STATE_TENSOR, len(rows)), tuple(rows), part=RUN),
-        Definition(names.function("state"), layout.STATE, (Record(layout.STATE, head),), linkage="public", part=RUN),
-    ]
+    record = Record(
+        layout.STATE,
+        tensors=address(tensors),
+        count=len(rows),
+        size=saved_size(model),
+        layout_low=identity & 0xFFFFFFFF,
+        layout_high=identity >> 32,
+    )
+    return [*tensors, Definition(names.function("state"), layout.STATE, record, is_public=True, part=RUN)]
 
 
 def layout_hash(states: tuple[State, ...]) -> int:

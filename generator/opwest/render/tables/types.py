@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Final, Literal, Self
+from typing import Self
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.dtypes import DType
@@ -162,14 +162,6 @@ class Struct:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """An array with its own definition."""
-
-    element: Struct | Scalar | String
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
 class Abi:
     """The parameters of layouts: bytes of a pointer, and the alignment of 64-bit numbers inside structures."""
 
@@ -215,40 +207,11 @@ def _round_up(value: int, alignment: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A string."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class Reference:
     """The address of a table's first element, of the element at `index`, or of a function."""
 
     symbol: str
     index: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Null:
-    """No address."""
-
-
-NULL: Final = Null()
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number of any scalar type."""
-
-    value: int | float
-
-
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """The numbers of an array."""
-
-    values: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +224,7 @@ class Expression:
 class Record:
     """A value of a structure. Raises ValueError for a missing or unknown field, or a value of the wrong type."""
 
-    def __init__(self, struct: Struct, fields: Mapping[str, Value]) -> None:
+    def __init__(self, struct: Struct, /, **fields: Value) -> None:
         expected = [field.name for field in struct.fields]
         if sorted(fields) != sorted(expected):
             odd = ", ".join(sorted(set(expected) ^ set(fields)))
@@ -272,37 +235,53 @@ class Record:
         self.values = tuple((field, fields[field.name]) for field in struct.fields)
 
 
-Value = Text | Reference | Null | Number | Numbers | Record | Expression
-Linkage = Literal["private", "public"]
+Value = str | int | float | tuple[int, ...] | Reference | Record | Expression | None
+"""A text, a number, the numbers of an array, an address, a structure, a C expression, or NULL."""
+
 RUN = "run"
 """The part of the tables that open, run and close need."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A constant: a table of the elements `items`, or one record. Raises ValueError for an item of the wrong type.
+    """A constant: one structure, or a table. Raises ValueError for a value that does not fit `element`.
 
     `part` is the part of the tables that a linker keeps or drops together: None for the metadata.
     """
 
     symbol: str
-    type: Struct | Table
-    items: tuple[Value, ...]
-    linkage: Linkage = "private"
+    element: Struct | Scalar | String
+    content: Record | tuple[Value, ...]
+    is_public: bool = False
     part: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the items."""
-        count = self.type.count if isinstance(self.type, Table) else 1
-        if len(self.items) != count:
-            raise ValueError(f"{self.symbol}: {len(self.items)} items, expected {count}")
-        for item in self.items:
-            _check(self.symbol, self.element, item)
+        """Check the values."""
+        for value in self.values:
+            _check(self.symbol, self.element, value)
 
     @property
-    def element(self) -> Struct | Scalar | String:
-        """The type of one item."""
-        return self.type.element if isinstance(self.type, Table) else self.type
+    def values(self) -> tuple[Value, ...]:
+        """The elements of the table, or the one structure."""
+        return self.content if isinstance(self.content, tuple) else (self.content,)
+
+
+def table(
+    symbol: str,
+    element: Struct | Scalar,
+    values: Iterable[Value],
+    *,
+    is_public: bool = False,
+    part: str | None = None,
+) -> list[Definition]:
+    """Return the definition of a table; nothing without values, since C has no empty arrays."""
+    content = tuple(values)
+    return [Definition(symbol, element, content, is_public, part)] if content else []
+
+
+def address(definitions: Sequence[Definition]) -> Reference | None:
+    """Return the address of a result of `table`; NULL if it is empty."""
+    return Reference(definitions[0].symbol) if definitions else None
 
 
 def _check(where: str, type_: FieldType | Struct, value: Value) -> None:
@@ -315,20 +294,20 @@ def _fits(type_: FieldType | Struct, value: Value) -> bool:
         return isinstance(type_, (Scalar, String))
     match type_:
         case Scalar(dtype):
-            if not isinstance(value, Number) or dtype.is_float:
-                return isinstance(value, Number)
+            if dtype.is_float:
+                return isinstance(value, int | float)
             low, high = dtype.minimum, dtype.maximum
-            return isinstance(value.value, int) and low is not None and high is not None and low <= value.value <= high
+            return isinstance(value, int) and low is not None and high is not None and low <= value <= high
         case Size():
-            return isinstance(value, Number) and isinstance(value.value, int) and value.value >= 0
+            return isinstance(value, int) and value >= 0
         case Index(None):
-            return isinstance(value, Number) and isinstance(value.value, int)
+            return isinstance(value, int)
         case Index(count):
-            return isinstance(value, Numbers) and len(value.values) == count
+            return isinstance(value, tuple) and len(value) == count
         case String():
-            return isinstance(value, (Text, Null))
+            return value is None or isinstance(value, str)
         case Pointer() | Function():
-            return isinstance(value, (Reference, Null))
+            return value is None or isinstance(value, Reference)
         case Nested(struct, None):
             return isinstance(value, Record) and value.struct == struct
         case Nested() | Union():

@@ -64,11 +64,12 @@ def _line(line: str, continues_macro: bool) -> list[str]:
     """Break a line of code. `continues_macro`: the line before it ends with a backslash."""
     body = line.strip()
     indent = line[: len(line) - len(line.lstrip())]
-    if body.startswith("/*") and body.endswith("*/") and body.count("/*") == 1:
-        return _one_line_comment(indent, body)
     if body.startswith("/*"):
         mark = "/**" if body.startswith("/**") else "/*"
-        return [f"{indent}{mark}", *_comment(f"{indent} * {body.removeprefix(mark).strip()}")]
+        words = body.removeprefix(mark)
+        if body.endswith("*/") and body.count("/*") == 1:
+            return [f"{indent}{mark}", *_wrapped(words.removesuffix("*/").strip(), f"{indent} * "), f"{indent} */"]
+        return [f"{indent}{mark}", *_comment(f"{indent} * {words.strip()}")]
     if body.startswith(("#include", "#error", "#warning")):
         return [line]
     if body.startswith("#") or body.endswith("\\") or continues_macro:
@@ -82,19 +83,13 @@ def _comment(line: str) -> list[str]:
     if match is None:
         return [line]
     prefix, inner, words = match.groups()
-    return _wrapped(words, prefix + inner, prefix + inner)
+    return _wrapped(words, prefix + inner)
 
 
-def _one_line_comment(indent: str, body: str) -> list[str]:
-    mark = "/**" if body.startswith("/**") else "/*"
-    words = body.removeprefix(mark).removesuffix("*/").strip()
-    return [f"{indent}{mark}", *_wrapped(words, f"{indent} * ", f"{indent} * "), f"{indent} */"]
-
-
-def _wrapped(words: str, first: str, following: str) -> list[str]:
-    width = WIDTH - len(following.expandtabs(8)) + len(following)
+def _wrapped(words: str, prefix: str) -> list[str]:
+    width = WIDTH - len(prefix.expandtabs(8)) + len(prefix)
     options = {"break_long_words": False, "break_on_hyphens": False}
-    return textwrap.wrap(words, width, initial_indent=first, subsequent_indent=following, **options)  # type: ignore[arg-type]
+    return textwrap.wrap(words, width, initial_indent=prefix, subsequent_indent=prefix, **options)  # type: ignore[arg-type]
 
 
 def _broken(indent: str, body: str, end: str, *, last: str = "") -> list[str]:

@@ -45,9 +45,9 @@ class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
         super().__init__(**options, finalize=_shown)
         self._passes = 0
         for name in _TEXT_FILTERS:
-            self.filters[name] = _of_shown(self.filters[name])
+            self.filters[name] = _bounded(self.filters[name], _shown)
         for name in _SIZED_FILTERS:
-            self.filters[name] = _sized(self.filters[name])
+            self.filters[name] = _bounded(self.filters[name], _check_number)
         self.filters["format"] = _formatted(self.filters["format"])
         self.filters["join"] = _joined(self.filters["join"])
         self.filters["replace"] = _replaced(self.filters["replace"])
@@ -95,7 +95,8 @@ class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
         owner, name = getattr(method, "__self__", None), getattr(method, "__name__", "")
         if isinstance(owner, str):
             if name in _PADDING:
-                _check_numbers(arguments, named)
+                for value in (*arguments, *named.values()):
+                    _check_number(value)
             elif name in ("format", "format_map"):
                 _check_width(owner)
                 _shown([*arguments, *named.values()])
@@ -128,13 +129,13 @@ def _shown(value: Any) -> Any:
     """Check and return a value before it becomes text; nested references to one list make its text large."""
     pending, count = [value], 0
     while pending:
-        one = pending.pop()
-        if isinstance(one, list | tuple | dict):
-            count += len(one)
+        item = pending.pop()
+        if isinstance(item, list | tuple | dict):
+            count += len(item)
             _check_elements(count)
-            pending.extend(one.values() if isinstance(one, dict) else one)
-        elif isinstance(one, str) and pending:
-            count += len(one)
+            pending.extend(item.values() if isinstance(item, dict) else item)
+        elif isinstance(item, str) and pending:
+            count += len(item)
     _check_elements(count)
     return value
 
@@ -153,10 +154,9 @@ def _check_width(text: str | bytes) -> None:
         raise SecurityError("a field of more than 9999 characters, or of a width that is an argument")
 
 
-def _check_numbers(arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-    for value in (*arguments, *named.values()):
-        if isinstance(value, int):
-            _check_elements(abs(value))
+def _check_number(value: Any) -> None:
+    if isinstance(value, int):
+        _check_elements(abs(value))
 
 
 def _check_replacement(text: str, old: Any = "", new: Any = "") -> None:
@@ -170,22 +170,12 @@ def _checked_list(separator: str, items: Any) -> list[Any]:
     return listed
 
 
-def _of_shown(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter that checks the values that it converts to text."""
+def _bounded(original: Callable[..., Any], check: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return a filter that first calls `check` with each of its arguments."""
 
     def bounded(*arguments: Any, **named: Any) -> Any:
         for value in (*arguments, *named.values()):
-            _shown(value)
-        return original(*arguments, **named)
-
-    return _as(original, bounded)
-
-
-def _sized(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter with bounded numbers; arguments from Jinja are unchanged."""
-
-    def bounded(*arguments: Any, **named: Any) -> Any:
-        _check_numbers(arguments, named)
+            check(value)
         return original(*arguments, **named)
 
     return _as(original, bounded)
@@ -234,10 +224,13 @@ class UserRenderer:
         self.faults = faults
         self._own = own
         self.known = known_templates(own)
+        texts = user.templates
         self._environment = Sandbox(
             loader=jinja2.ChoiceLoader(
                 [
-                    jinja2.FunctionLoader(self._load),
+                    jinja2.FunctionLoader(
+                        lambda name: (texts[name], str(user.place(name)), lambda: True) if name in texts else None
+                    ),
                     jinja2.PrefixLoader({"opwest": jinja2.DictLoader(own)}),
                     jinja2.DictLoader(own),
                 ]
@@ -257,7 +250,12 @@ class UserRenderer:
         """Report templates without a counterpart, and all syntax errors, also in unused templates."""
         for name, text in self.user.templates.items():
             if name in self._own and is_of_commands(name):
-                self._check_copy(name, text)
+                if text != self._own[name]:  # a copy of the whole project_template contains it unchanged
+                    self.faults.warning(
+                        f"template {name!r} has no effect: it is not a file of projects",
+                        self.user.place(name),
+                        hint="remove it",
+                    )
                 continue
             partial = PurePosixPath(name).name.startswith("_")
             if not partial and not is_extra(name) and name not in self.known:
@@ -276,15 +274,6 @@ class UserRenderer:
                 )
             except RecursionError:
                 self.faults.error("the template is nested too deeply", self.user.place(name))
-
-    def _check_copy(self, name: str, text: str) -> None:
-        """Warn about a changed template of a command; a copy of the whole project_template contains it unchanged."""
-        if text != self._own[name]:
-            self.faults.warning(
-                f"template {name!r} has no effect: it is not a file of projects",
-                self.user.place(name),
-                hint="remove it",
-            )
 
     def render(self, name: str, rows: Mapping[str, Any]) -> bytes:
         """Return the file rendered from a template and prepared rows."""
@@ -333,11 +322,7 @@ class UserRenderer:
         """
         names = {str(self.user.place(name)): name for name in self.user.templates}
         frames: Iterator[Any] = traceback.walk_tb(error.__traceback__)
-        found = [(names[f.f_code.co_filename], line) for f, line in frames if f.f_code.co_filename in names]
-        if not found:
+        places = [(names[f.f_code.co_filename], line) for f, line in frames if f.f_code.co_filename in names]
+        if not places:
             return None
-        return found[0 if isinstance(error, RecursionError) else -1]
-
-    def _load(self, name: str) -> tuple[str, str, Callable[[], bool]] | None:
-        text = self.user.templates.get(name)
-        return None if text is None else (text, str(self.user.place(name)), lambda: True)
+        return places[0 if isinstance(error, RecursionError) else -1]

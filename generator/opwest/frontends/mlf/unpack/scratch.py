@@ -15,8 +15,7 @@ from opwest.frontends.mlf.unpack.tensors import Calls, Tensor, apart
 from opwest.frontends.mlf.wrapper import Pool
 from opwest.model.types.conventions import UNPACKED, WorkspaceNeed
 from opwest.model.types.dtypes import DTYPES
-from opwest.plan.memory import plan_blocks
-from opwest.plan.planner import Planner
+from opwest.plan.memory import Planner, plan_blocks
 from opwest.plan.problem import Block, Share
 from opwest.plan.verify import verify
 
