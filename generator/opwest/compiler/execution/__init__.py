@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A numpy interpreter of programs: what each operation does, for the proof of the passes.
+"""A numpy interpreter of programs, for the proof of the passes.
 
-It shares rules of arithmetic with `interpret/`, which runs the graph as it was read. The numbers of an operation, its
-loops, and the memory of its values are those that lowering and the passes made.
+Enters: a program and arrays. Leaves: the arrays of its outputs, from the numbers, loops and memory that lowering and
+the passes made. Never: C, or rules of arithmetic of its own: those of compiler/reference/ are called.
 """
 
-from opwest.compiler.execution import elements, layers, movement, rows, stripes
-
-__all__ = ["elements", "layers", "movement", "rows", "stripes"]
+from opwest.compiler.execution import elements, layers, movement, rows, stripes  # noqa: F401 - fills the table

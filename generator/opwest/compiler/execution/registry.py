@@ -6,7 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from opwest.compiler.ir.program import Operation
+from opwest.compiler.reference.run import converted
 
 Arrays = Sequence[Any]
 """numpy arrays in the shapes of the values."""
@@ -15,7 +18,7 @@ Function = Callable[[Any, Arrays], Any]
 place. Raises ValueError where the operator returns an error code."""
 
 FUNCTIONS: dict[type[Operation], Function] = {}
-"""Importing `execute` fills it."""
+"""Importing the package fills it."""
 
 
 def executes(*types: type[Operation]) -> Callable[[Function], Function]:
@@ -32,12 +35,5 @@ def executes(*types: type[Operation]) -> Callable[[Function], Function]:
 
 def results_of(operation: Operation, arrays: Arrays) -> tuple[Any, ...]:
     """Return the results of an operation in the dtypes and shapes of its values."""
-    import numpy as np
-
     with np.errstate(all="ignore"):
-        found = FUNCTIONS[type(operation)](operation, arrays)
-        results = found if isinstance(found, tuple) else (found,)
-        return tuple(
-            np.asarray(array).astype(value.dtype).reshape(value.shape)
-            for array, value in zip(results, operation.results, strict=True)
-        )
+        return converted(FUNCTIONS[type(operation)](operation, arrays), operation.results)

@@ -29,19 +29,16 @@ class Memory:
         """`content`: the arrays of inputs and states; those of states change."""
         self._arrays: dict[Value, Any] = dict(content)
 
-    def _whole(self, value: Value) -> Any:
-        """Return the memory of a value without a root, in one dimension."""
-        if value not in self._arrays:
-            content = value.content
-            self._arrays[value] = painted(value.size, value.dtype) if content is None else np.array(content, order="C")
-        return self._arrays[value].reshape(-1)
-
     def part(self, value: Value) -> Any:
         """Return a value as an array that shares the memory of its root."""
-        base = self._whole(value.base)
+        base = value.base
+        if base not in self._arrays:
+            content = painted(base.size, base.dtype) if base.content is None else np.array(base.content, order="C")
+            self._arrays[base] = content
+        memory = self._arrays[base].reshape(-1)
         if value.root is None:
-            return base.reshape(value.shape)
-        return rows_of(base[value.offset : value.offset + extent_of(value)], value)
+            return memory.reshape(value.shape)
+        return rows_of(memory[value.offset : value.offset + extent_of(value)], value)
 
 
 def run_program(
@@ -75,6 +72,6 @@ def execute(operation: Operation, memory: Memory) -> None:
     """Run one operation: all reads before all writes."""
     # An array of a state is the memory itself: operators change it in place.
     arrays = [memory.part(value) for value in operation.inputs]
-    found = results_of(operation, arrays)
-    for value, array in zip(operation.results, found, strict=True):
+    results = results_of(operation, arrays)
+    for value, array in zip(operation.results, results, strict=True):
         memory.part(value)[...] = array

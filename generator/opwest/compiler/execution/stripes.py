@@ -117,8 +117,8 @@ class _Run:
             value.content if value.role == "constant" else self._taken(number, layer, next(pending), value)
             for value in layer.operation.inputs
         ]
-        [found] = results_of(layer.operation, inputs)
-        return found
+        [rows] = results_of(layer.operation, inputs)
+        return rows
 
     def _taken(self, number: int, layer: Layer, source: Source, value: Any) -> Any:
         """Return the rows that a call reads from an input or a buffer."""

@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from opwest import __version__
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.compiler.graph.spec import check_node
-from opwest.compiler.graph.types import Graph, Node, Shape, Tensor, Unsupported
+from opwest.compiler.graph.types import MAX_ELEMENTS, Graph, Node, Shape, Tensor, Unsupported
 from opwest.compiler.graph.user import KIND
 
 CONTROL = frozenset(
     ("IF", "WHILE", "CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "STABLEHLO_COMPOSITE")
 )
 """Control flow and variables, which are resolved before the check, and cannot be operators of the user."""
-MAX_ELEMENTS = 1 << 28
-"""The most elements of a tensor."""
 
 
 def _keep(node: Node) -> None:
@@ -88,11 +87,8 @@ def _check_result(tensor: Tensor, dtype: str, shape: tuple[int, ...]) -> None:
         raise Unsupported(f"result '{tensor.name}' has dtype {tensor.dtype}", dtype)
     if any(n < 0 for n in shape):
         raise Unsupported(f"result '{tensor.name}' has the shape {list(shape)}", "sizes of at least 0")
-    tensor_size = 1
-    for n in shape:
-        tensor_size *= n
-    if tensor_size > MAX_ELEMENTS:
-        raise Unsupported(f"result '{tensor.name}' has {tensor_size} elements", f"at most {MAX_ELEMENTS}")
+    if prod(shape) > MAX_ELEMENTS:
+        raise Unsupported(f"result '{tensor.name}' has {prod(shape)} elements", f"at most {MAX_ELEMENTS}")
 
 
 def report(faults: Diagnostics, place: str, node: Node, reason: Unsupported) -> None:

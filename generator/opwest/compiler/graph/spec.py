@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The specification of an operator: operands, dtypes, options, the shapes of its results.
 
-The rows are in `operators/`, one module per family. Later stages rely on them: a node that passes has its operands and
-options, and shapes that agree.
+The rows are in compiler/semantics/, one module per family. Later stages rely on them: a node that passes has its
+operands and options, and shapes that agree.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Operator:
 
 
 OPERATORS: dict[str, Operator] = {}
-"""The rows by kind. Importing `operators` fills it."""
+"""The rows by kind. Importing compiler/semantics/ fills it."""
 
 
 def specify(*rows: Operator) -> None:
@@ -56,9 +56,9 @@ def check_node(node: Node) -> Sequence[Result]:
     if row is None:
         raise Unsupported("unsupported operator", hint=CUSTOM_HINT)
     if row.dtypes:
-        found = [None if one is None else one.dtype for one in node.inputs]
-        if not any(_accepts(pattern.split(), found) for pattern in row.dtypes):
-            shown = ", ".join(one or "none" for one in found)
+        dtypes = [None if tensor is None else tensor.dtype for tensor in node.inputs]
+        if not any(_accepts(pattern.split(), dtypes) for pattern in row.dtypes):
+            shown = ", ".join(one or "none" for one in dtypes)
             raise Unsupported(f"unsupported dtypes {shown}", " or ".join(_words(p) for p in row.dtypes), CUSTOM_HINT)
     if row.shape_input is not None:
         _use_shape_of_file(node, row.shape_input)
@@ -77,7 +77,7 @@ def check_node(node: Node) -> Sequence[Result]:
         return row.infer(node)
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
         # Rows rely on ordinary files; a damaged one can contradict itself in ways that they do not name.
-        shapes = ", ".join("none" if one is None else str(list(one.shape)) for one in node.inputs)
+        shapes = ", ".join("none" if tensor is None else str(list(tensor.shape)) for tensor in node.inputs)
         text = f"contradictory shapes or options: inputs {shapes}" + (f" ({error})" if str(error) else "")
         raise Unsupported(text, hint="the file may be damaged") from None
 
@@ -95,14 +95,14 @@ def _use_shape_of_file(node: Node, number: int) -> None:
         node.inputs = (*node.inputs[:number], known, *node.inputs[number + 1 :])
 
 
-def _accepts(pattern: Sequence[str], found: Sequence[str | None]) -> bool:
+def _accepts(pattern: Sequence[str], dtypes: Sequence[str | None]) -> bool:
     if pattern and pattern[-1].endswith("..."):
         repeated = pattern[-1].removesuffix("...")
-        rest = max(len(found) - len(pattern) + 1, 0)
+        rest = max(len(dtypes) - len(pattern) + 1, 0)
         pattern = [*pattern[:-1], *[repeated] * rest]
-    if len(found) > len(pattern):
+    if len(dtypes) > len(pattern):
         return False
-    padded = [*found, *[None] * (len(pattern) - len(found))]
+    padded = [*dtypes, *[None] * (len(pattern) - len(dtypes))]
     for entry, dtype in zip(pattern, padded, strict=True):
         if dtype is None:
             if not entry.startswith("["):
@@ -120,6 +120,11 @@ def same(node: Node) -> Sequence[Result]:
     """Return the dtype and shape of the first input."""
     first = node.input(0)
     return [(first.dtype, first.shape)]
+
+
+def broadcast_inputs(node: Node) -> Sequence[Result]:
+    """Return the dtype of the first input and the common shape of all."""
+    return [(node.input(0).dtype, broadcast([tensor.shape for tensor in node.inputs if tensor is not None]))]
 
 
 def broadcast(shapes: Iterable[Shape]) -> Shape:

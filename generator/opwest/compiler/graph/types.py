@@ -31,6 +31,8 @@ class Damaged(Exception):  # noqa: N818
 
 
 Shape = tuple[int, ...]
+MAX_ELEMENTS = 1 << 28
+"""The most elements of a tensor."""
 
 
 @dataclass(frozen=True)

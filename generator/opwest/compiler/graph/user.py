@@ -93,7 +93,7 @@ def bind(node: Node) -> Bound:
     """Return the call. Raises Unsupported, with the location in the snippet."""
     use: Use = node.options["use"]
     arguments = use.operator.arguments
-    inputs = [one for one in node.inputs if one is not None]
+    inputs = [tensor for tensor in node.inputs if tensor is not None]
     _check_count(use.operator, "input", [argument for argument in arguments if argument.is_read], inputs)
     _check_count(
         use.operator, "result", [argument for argument in arguments if argument.direction == "out"], node.outputs
@@ -111,8 +111,7 @@ def bind(node: Node) -> Bound:
             tensor = next(given)
             _check_tensor(argument, tensor, "input", tensor.shape)
             if argument.direction == "inout" and not tensor.is_state:
-                text = f"argument '{argument.name}' is inout, input '{tensor.name}' is no variable"
-                raise Unsupported(text, "direction: in", location=argument.location)
+                raise _refusal(argument, f" is inout, input '{tensor.name}' is no variable", "direction: in")
             reads.append((argument, tensor))
         elif argument.direction == "out":
             result = next(results)
@@ -127,6 +126,11 @@ def bind(node: Node) -> Bound:
     return Bound(tuple(reads), tuple(writes), tuple(scalars))
 
 
+def _refusal(argument: Argument, text: str, expected: str) -> Unsupported:
+    """Return the reason why an argument cannot be bound: `text` follows its name."""
+    return Unsupported(f"argument '{argument.name}'{text}", expected, location=argument.location)
+
+
 def _check_count(operator: UserOperator, role: str, arguments: Sequence[Argument], tensors: Sequence[Tensor]) -> None:
     if len(arguments) == len(tensors):
         return
@@ -139,36 +143,31 @@ def _check_count(operator: UserOperator, role: str, arguments: Sequence[Argument
 
 def _check_tensor(argument: Argument, tensor: Tensor, role: str, shape: Shape) -> None:
     if argument.dtype != tensor.dtype:
-        text = f"argument '{argument.name}' is {argument.dtype}, {role} '{tensor.name}' is {tensor.dtype}"
-        raise Unsupported(text, f"dtype: {tensor.dtype}", location=argument.location)
+        text = f" is {argument.dtype}, {role} '{tensor.name}' is {tensor.dtype}"
+        raise _refusal(argument, text, f"dtype: {tensor.dtype}")
     if argument.shape is not None and argument.shape != shape:
-        text = (
-            f"argument '{argument.name}' has the shape {list(argument.shape)}, "
-            f"{role} '{tensor.name}' has the shape {list(shape)}"
-        )
-        expected = f"shape: {list(shape)}, or no shape"
-        raise Unsupported(text, expected, location=argument.location)
+        text = f" has the shape {list(argument.shape)}, {role} '{tensor.name}' has the shape {list(shape)}"
+        raise _refusal(argument, text, f"shape: {list(shape)}, or no shape")
 
 
 def _value(argument: Argument, name: str, use: Use) -> Any:
     if name not in use.values:
         names = ", ".join(f"'{value}'" for value in sorted(use.values)[:30])
-        text = f"argument '{argument.name}': the node has no option '{name}'"
-        raise Unsupported(text, f"one of {names}" if names else "an operator with options", location=argument.location)
+        expected = f"one of {names}" if names else "an operator with options"
+        raise _refusal(argument, f": the node has no option '{name}'", expected)
     return use.values[name]
 
 
 def _number(argument: Argument, use: Use) -> int | float | bool:
     value = _value(argument, argument.name, use)
     if not isinstance(value, (int, float)):
-        text = f"argument '{argument.name}': the option '{argument.name}' is not a number"
-        raise Unsupported(text, f"an array argument '{OPTIONS}_{argument.name}'", location=argument.location)
+        text = f": the option '{argument.name}' is not a number"
+        raise _refusal(argument, text, f"an array argument '{OPTIONS}_{argument.name}'")
     if argument.dtype == "bool":
         return bool(value)
     if not argument.dtype.startswith(("float", "bfloat")):
         if value != int(value):
-            text = f"argument '{argument.name}' is {argument.dtype}, the option is {value!r}"
-            raise Unsupported(text, "dtype: float32", location=argument.location)
+            raise _refusal(argument, f" is {argument.dtype}, the option is {value!r}", "dtype: float32")
         return int(value)
     return float(value)
 
@@ -179,28 +178,25 @@ def _array(argument: Argument, use: Use) -> Any:
 
     if argument.name == OPTIONS:
         if use.content is None:
-            text = "argument 'options': only custom operators of TFLite have custom options"
-            raise Unsupported(
-                text, f"{OPTIONS}_NAME, or a scalar with the name of an option", location=argument.location
-            )
-        found = np.frombuffer(use.content, np.uint8)
+            text = ": only custom operators of TFLite have custom options"
+            raise _refusal(argument, text, f"{OPTIONS}_NAME, or a scalar with the name of an option")
+        array = np.frombuffer(use.content, np.uint8)
         if argument.dtype != "uint8":
-            raise Unsupported(f"argument 'options' is {argument.dtype}", "dtype: uint8", location=argument.location)
+            raise _refusal(argument, f" is {argument.dtype}", "dtype: uint8")
     else:
         name = argument.name.removeprefix(f"{OPTIONS}_")
         try:
-            found = np.atleast_1d(np.asarray(_value(argument, name, use))).astype(argument.dtype)
+            array = np.atleast_1d(np.asarray(_value(argument, name, use))).astype(argument.dtype)
         except (TypeError, ValueError, OverflowError):
-            text = f"argument '{argument.name}': the option '{name}' is no list of numbers"
-            raise Unsupported(text, "a list of numbers", location=argument.location) from None
-    if not found.size:
-        raise Unsupported(f"argument '{argument.name}': the option is empty", "an option", location=argument.location)
+            raise _refusal(argument, f": the option '{name}' is no list of numbers", "a list of numbers") from None
+    if not array.size:
+        raise _refusal(argument, ": the option is empty", "an option")
     if argument.shape is not None:
-        if found.size != int(np.prod(argument.shape, dtype=np.int64)):
-            text = f"argument '{argument.name}' has the shape {list(argument.shape)}, the option {found.size} elements"
-            raise Unsupported(text, f"shape: [{found.size}], or no shape", location=argument.location)
-        found = found.reshape(argument.shape)
-    return found
+        if array.size != int(np.prod(argument.shape, dtype=np.int64)):
+            text = f" has the shape {list(argument.shape)}, the option {array.size} elements"
+            raise _refusal(argument, text, f"shape: [{array.size}], or no shape")
+        array = array.reshape(argument.shape)
+    return array
 
 
 def opaque_results(name: str, arrays: Sequence[Any], results: Sequence[tuple[str, Shape]]) -> tuple[Any, ...]:

@@ -111,7 +111,7 @@ def finish_of(node: Node, data: Tensor, weights: Tensor, build: Builder) -> tupl
     if data.dtype == "float32":
         return (0, 0), Clamp(*limits_of(str(node.options.get("fused_activation_function", "NONE"))))
     offsets = weights.quantization
-    finish = layers.requantisation_of(node, data, weights, build.rules)
+    finish = layers.requantisation(node, build.rules)
     assert offsets is not None
     return (one_quantization(data).zero, offsets.zeros[0]), finish
 

@@ -30,7 +30,8 @@ from opwest.compiler.ir.program import Value
 from opwest.compiler.lowering.builder import Builder, lowers
 from opwest.compiler.semantics import rows as reduction
 from opwest.compiler.semantics.fixed_point import RANGES, one_quantization
-from opwest.compiler.semantics.onnx import integer_window, zeros_of
+from opwest.compiler.semantics.layers import window
+from opwest.compiler.semantics.onnx import zeros_of
 from opwest.compiler.semantics.rows import exponentials, log_softmax_numbers, softmax16_numbers
 from opwest.compiler.semantics.windows import Window
 
@@ -156,7 +157,7 @@ def convolution(node: Node, build: Builder) -> None:
     operands = (build.value(node.input(0)),), (build.value(node.output),)
     groups = node.input(0).shape[3] // weights.shape[3]
     numbers = zeros_of(node)
-    build.add(Convolution(node.label, *operands, integer_window(node), groups, weights, None, *numbers, Sums()))
+    build.add(Convolution(node.label, *operands, window(node), groups, weights, None, *numbers, Sums()))
 
 
 @lowers("ONNX_DENSE_INTEGER")

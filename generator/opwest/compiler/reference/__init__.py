@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A numpy interpreter of graphs, one function per operator: folds constants, computes vectors, tests the emitters.
+"""A numpy interpreter of graphs, and the runtimes of the formats in processes of their own.
 
-It shares the numbers of `operators/` with the emitters, and no code: it interprets the graph as read.
+Enters: a graph and arrays. Leaves: the arrays of all results, from one function for each operator, which folds
+constants, computes vectors and proves programs. Never: what lowering made of the graph.
 """
 
-from opwest.compiler.reference import elementwise, layers, movement, normalisation, onnx, recurrent
-
-__all__ = ["elementwise", "layers", "movement", "normalisation", "onnx", "recurrent"]
+# They fill the table.
+from opwest.compiler.reference import elementwise, layers, movement, normalisation, onnx, recurrent  # noqa: F401

@@ -11,18 +11,7 @@ import numpy as np
 
 from opwest.compiler.graph.types import Node, Rules
 from opwest.compiler.reference.registry import Arrays, interprets
-from opwest.compiler.semantics import arithmetic, tables
-from opwest.compiler.semantics.elementwise import (
-    COMPARISONS,
-    LEFT_SHIFT,
-    PLAIN,
-    SAMPLED,
-    compare_numbers,
-    condition_shape,
-    each_of,
-    is_quantised_each,
-    quantize_numbers,
-)
+from opwest.compiler.semantics import arithmetic, elementwise, tables
 from opwest.compiler.semantics.fixed_point import (
     RANGES,
     Multiplier,
@@ -33,80 +22,96 @@ from opwest.compiler.semantics.fixed_point import (
     scaled,
 )
 from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
-from opwest.compiler.semantics.tables import RELU_LIMITS, rescale_of
+from opwest.compiler.semantics.tables import rescale_of
+
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
+_ARITHMETIC = {"ADD": "+", "SUB": "-", "MUL": "*", "DIV": "/"}
 
 
-@interprets("ADD", "SUB")
-def add(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Both inputs are brought to a common scale."""
+@interprets(*_ARITHMETIC)
+def binary(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Quantised: by the numbers of the operator. Raises ValueError for a divisor 0."""
     one, other = arrays
-    sign = 1 if node.kind == "ADD" else -1
+    arithmetic.check_divisor(node, other)
+    if arithmetic.has_high_product(node) and node.kind == "MUL":
+        return high_product(arithmetic.high_product_numbers(node), one, other)
     if not arithmetic.is_quantised(node):
-        return _limited(node, one + other if sign > 0 else one - other)
-    shifts = arithmetic.shift_numbers(node)
-    if shifts is not None:
-        first, second = (round_shift(array, by) for array, by in zip((one, other), shifts.places, strict=True))
-        return np.clip(first + sign * second, shifts.low, shifts.high)
-    numbers = arithmetic.add_numbers(node)
-    first, second = _scaled_inputs(numbers, one, other)
-    return np.clip(_times(first + sign * second, numbers.result) + numbers.zero, numbers.low, numbers.high)
+        low, high = arithmetic.plain_limits(node)
+        return plain_result(_ARITHMETIC[node.kind], one, other, low=low, high=high)
+    if node.kind in ("ADD", "SUB"):
+        is_difference = node.kind == "SUB"
+        shifts = arithmetic.shift_numbers(node)
+        if shifts is not None:
+            return shifted_sum(shifts, one, other, is_difference=is_difference)
+        return quantised_sum(arithmetic.add_numbers(node), one, other, is_difference=is_difference)
+    numbers = arithmetic.product_numbers(node)
+    return product(numbers, one, other) if node.kind == "MUL" else quotient(numbers, one, other)
 
 
-def _scaled_inputs(numbers: arithmetic.AddNumbers, one: Any, other: Any) -> tuple[Any, Any]:
-    """Return both inputs in the common scale."""
-    parts = [
-        _times((array.astype(np.int64) - zero) << numbers.left_shift, by)
-        for array, zero, by in zip((one, other), numbers.zeros, numbers.multipliers, strict=True)
-    ]
-    return parts[0], parts[1]
+def plain_result(operator: str, one: Any, other: Any, *, low: float | None, high: float | None) -> Any:
+    """Return the result of an operator of C on numbers without a scale, clamped; integers are divided towards zero."""
+    if operator == "/" and one.dtype != np.float32:
+        wide, divisor = one.astype(np.int64), other.astype(np.int64)
+        values = (np.abs(wide) // np.abs(divisor) * np.sign(wide) * np.sign(divisor)).astype(np.int32)
+    else:
+        values = _OPERATORS[operator](one, other)
+    if values.dtype != np.float32:
+        low, high = (None if limit is None else int(limit) for limit in (low, high))
+    return values if (low, high) == (None, None) else np.clip(values, low, high)
 
 
 def _times(values: Any, by: Multiplier) -> Any:
     return scaled(values, by.fixed, by.shift, Rounding.TWICE)
 
 
-def _limited(node: Node, values: Any) -> Any:
-    """Return plain numbers within the limits of the fused activation, in their dtype."""
-    low, high = arithmetic.plain_limits(node)
-    if values.dtype != np.float32:
-        low, high = (None if limit is None else int(limit) for limit in (low, high))
-    return values if (low, high) == (None, None) else np.clip(values, low, high)
+def _centred(arrays: Arrays, zeros: tuple[int, int]) -> tuple[Any, Any]:
+    """Return two operands without their zero points."""
+    one, other = (array.astype(np.int64) - zero for array, zero in zip(arrays, zeros, strict=True))
+    return one, other
 
 
-@interprets("MUL")
-def multiply(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Quantised: one multiplication by the scales."""
-    one, other = arrays
-    if arithmetic.has_high_product(node):
-        limits = arithmetic.high_product_numbers(node)
-        high = (one.astype(np.int64) * other + (1 << 14)) >> 15
-        return np.clip(round_shift(high, 8) + limits.zero, limits.low, limits.high)
-    if not arithmetic.is_quantised(node):
-        return _limited(node, one * other)
-    numbers = arithmetic.product_numbers(node)
-    product = (one.astype(np.int64) - numbers.zeros[0]) * (other.astype(np.int64) - numbers.zeros[1])
-    return np.clip(_times(product.astype(np.int32), numbers.multiplier) + numbers.zero, numbers.low, numbers.high)
+def _scaled_operands(
+    numbers: arithmetic.AddNumbers | elementwise.CompareNumbers, arrays: Arrays, places: int
+) -> list[Any]:
+    """Return two operands in a common scale, shifted to the left before their multiplications."""
+    operands = _centred(arrays, numbers.zeros)
+    return [_times(operand << places, by) for operand, by in zip(operands, numbers.multipliers, strict=True)]
 
 
-@interprets("DIV")
-def divide(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Integers are rounded to zero; quantised: the reciprocal in fixed point. Raises ValueError for a divisor 0."""
-    one, other = arrays
-    arithmetic.check_divisor(node, other)
-    if node.output.dtype == "float32":
-        return _limited(node, one / other)
-    if not arithmetic.is_quantised(node):
-        wide, divisor = one.astype(np.int64), other.astype(np.int64)
-        divided = np.sign(wide) * np.sign(divisor) * (np.abs(wide) // np.abs(divisor))
-        return _limited(node, divided.astype(np.int32))
-    numbers = arithmetic.product_numbers(node)
-    wide, divisor = one.astype(np.int64) - numbers.zeros[0], other.astype(np.int64) - numbers.zeros[1]
-    wide, divisor = np.broadcast_arrays(np.where(divisor < 0, -wide, wide), np.abs(divisor))
-    found = quotient(wide, divisor, numbers.multiplier)
-    return np.clip(found + numbers.zero, numbers.low, numbers.high)
+def quantised_sum(numbers: arithmetic.AddNumbers, one: Any, other: Any, *, is_difference: bool) -> Any:
+    """Return the sum or the difference of two operands that are brought to a common scale."""
+    first, second = _scaled_operands(numbers, (one, other), numbers.left_shift)
+    total = _times(first - second if is_difference else first + second, numbers.result)
+    return np.clip(total + numbers.zero, numbers.low, numbers.high)
 
 
-def quotient(wide: Any, divisor: Any, by: Multiplier) -> Any:
+def shifted_sum(numbers: arithmetic.ShiftNumbers, one: Any, other: Any, *, is_difference: bool) -> Any:
+    """Return the sum or the difference of two int16 operands with scales that are powers of two."""
+    first, second = (round_shift(array, by) for array, by in zip((one, other), numbers.places, strict=True))
+    return np.clip(first - second if is_difference else first + second, numbers.low, numbers.high)
+
+
+def product(numbers: arithmetic.ProductNumbers, one: Any, other: Any) -> Any:
+    """Return a quantised product: one multiplication by the scales."""
+    first, second = _centred((one, other), numbers.zeros)
+    total = _times((first * second).astype(np.int32), numbers.multiplier)
+    return np.clip(total + numbers.zero, numbers.low, numbers.high)
+
+
+def high_product(numbers: arithmetic.HighProductNumbers, one: Any, other: Any) -> Any:
+    """Return the 8-bit product of int16 operands."""
+    high = (one.astype(np.int64) * other + (1 << 14)) >> 15
+    return np.clip(round_shift(high, 8) + numbers.zero, numbers.low, numbers.high)
+
+
+def quotient(numbers: arithmetic.ProductNumbers, one: Any, other: Any) -> Any:
+    """Return a quantised quotient, by the reciprocal in fixed point."""
+    wide, divisor = np.broadcast_arrays(*_centred((one, other), numbers.zeros))
+    fraction = _fraction(np.where(divisor < 0, -wide, wide), np.abs(divisor), numbers.multiplier)
+    return np.clip(fraction + numbers.zero, numbers.low, numbers.high)
+
+
+def _fraction(wide: Any, divisor: Any, by: Multiplier) -> Any:
     """Return wide / divisor * by. Source: TFLite's GetReciprocal, gemmlowp's one_over_one_plus_x_for_x_in_0_1."""
     bits = np.floor(np.log2(divisor.astype(np.float64))).astype(np.int64)
     half = (divisor << (31 - bits)) >> 1
@@ -133,77 +138,68 @@ def add_all(node: Node, arrays: Arrays, rules: Rules) -> Any:
     return total
 
 
-@interprets("MINIMUM")
-def minimum(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Of the stored values; the second one if one is NaN."""
-    return np.where(arrays[0] < arrays[1], arrays[0], arrays[1])
-
-
-@interprets("MAXIMUM")
-def maximum(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Of the stored values; the second one if one is NaN."""
-    return np.where(arrays[0] > arrays[1], arrays[0], arrays[1])
-
-
-@interprets("SQUARED_DIFFERENCE")
-def squared_difference(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """int8: both inputs are brought to a common scale."""
-    if not arithmetic.is_quantised(node):
-        difference = arrays[0] - arrays[1]
-        return difference * difference
-    numbers = arithmetic.squared_difference_numbers(node)
-    first, second = _scaled_inputs(numbers, *arrays)
-    square = (first - second) ** 2
-    return np.clip(_times(square, numbers.result) + numbers.zero, numbers.low, numbers.high)
-
-
-@interprets("FLOOR_DIV")
-def floor_divide(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Float numbers are divided as float64. Raises ValueError for a divisor 0."""
-    one, other = arrays
-    arithmetic.check_divisor(node, other)
-    if node.output.dtype == "float32":
+def _floor_quotient(one: Any, other: Any) -> Any:
+    if one.dtype == np.float32:
         return np.floor(one.astype(np.float64) / other)
     return one.astype(np.int64) // other
 
 
-@interprets("FLOOR_MOD")
-def floor_modulo(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The rest has the sign of the divisor. Raises ValueError for an integer divisor 0."""
-    one, other = arrays
-    arithmetic.check_divisor(node, other)
-    if node.output.dtype == "float32":
+def _floor_rest(one: Any, other: Any) -> Any:
+    """Return the rest with the sign of the divisor."""
+    if one.dtype == np.float32:
         rest = np.fmod(one, other)
         return np.where((rest != 0) & ((rest < 0) != (other < 0)), rest + other, rest)
     # -1 is a special divisor: numpy's rest of the least int64 is undefined.
-    divisor = np.where(other == -1, 1, other).astype(np.int64)
-    return one.astype(np.int64) % divisor
+    return one.astype(np.int64) % np.where(other == -1, 1, other).astype(np.int64)
 
 
-@interprets("POW")
-def power(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Integers wrap; 0 for negative exponents."""
-    one, other = np.broadcast_arrays(*arrays)
-    if node.output.dtype == "float32":
+def _power(one: Any, other: Any) -> Any:
+    """Return powers; those of integers wrap, and are 0 for negative exponents."""
+    one, other = np.broadcast_arrays(one, other)
+    if one.dtype == np.float32:
         return np.power(one.astype(np.float64), other.astype(np.float64))
-    found = [pow(int(b) % 2**32, int(e), 2**32) if e >= 0 else 0 for b, e in zip(one.flat, other.flat, strict=True)]
-    return np.asarray(found, np.uint64).astype(np.uint32).astype(np.int32).reshape(one.shape)
+    powers = [pow(int(b) % 2**32, int(e), 2**32) if e >= 0 else 0 for b, e in zip(one.flat, other.flat, strict=True)]
+    return np.asarray(powers, np.uint64).astype(np.uint32).astype(np.int32).reshape(one.shape)
 
 
-@interprets("PRELU")
-def prelu(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Quantised: the slope's product has a multiplier of its own."""
-    data, slope = arrays
-    if not arithmetic.is_quantised(node):
-        return np.where(data >= 0, data, data * slope)
-    numbers = arithmetic.prelu_numbers(node)
-    given = data.astype(np.int64) - numbers.zeros[0]
-    below = _times(given * (slope.astype(np.int64) - numbers.zeros[1]), numbers.negative)
-    found = np.where(given >= 0, _times(given, numbers.positive), below)
-    return np.clip(found + numbers.zero, numbers.low, numbers.high)
+PAIRS: dict[str, Callable[[Any, Any], Any]] = {
+    # The second one if one is NaN.
+    "MINIMUM": lambda one, other: np.where(one < other, one, other),
+    "MAXIMUM": lambda one, other: np.where(one > other, one, other),
+    "FLOOR_DIV": _floor_quotient,
+    "FLOOR_MOD": _floor_rest,
+    "POW": _power,
+    "SQUARED_DIFFERENCE": lambda one, other: (one - other) * (one - other),
+    "PRELU": lambda data, slope: np.where(data >= 0, data, data * slope),
+}
+"""Functions of two numbers without a scale, or of two stored values."""
 
 
-_FUNCTIONS = {
+@interprets(*PAIRS)
+def pair(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Quantised squared differences and PRELU have multipliers. Raises ValueError for an integer divisor 0."""
+    if arithmetic.is_quantised(node) and node.kind == "SQUARED_DIFFERENCE":
+        return squared_difference(arithmetic.squared_difference_numbers(node), *arrays)
+    if arithmetic.is_quantised(node) and node.kind == "PRELU":
+        return prelu(arithmetic.prelu_numbers(node), *arrays)
+    arithmetic.check_divisor(node, arrays[1])
+    return PAIRS[node.kind](*arrays)
+
+
+def squared_difference(numbers: arithmetic.AddNumbers, one: Any, other: Any) -> Any:
+    """Return the squared difference of two quantised operands that are brought to a common scale."""
+    first, second = _scaled_operands(numbers, (one, other), numbers.left_shift)
+    return np.clip(_times((first - second) ** 2, numbers.result) + numbers.zero, numbers.low, numbers.high)
+
+
+def prelu(numbers: arithmetic.PreluNumbers, data: Any, slope: Any) -> Any:
+    """Return a quantised PRELU: the product with the slope has a multiplier of its own."""
+    data, slope = _centred((data, slope), numbers.zeros)
+    values = np.where(data >= 0, _times(data, numbers.positive), _times(data * slope, numbers.negative))
+    return np.clip(values + numbers.zero, numbers.low, numbers.high)
+
+
+_RELATIONS = {
     "==": np.equal,
     "!=": np.not_equal,
     ">": np.greater,
@@ -213,41 +209,32 @@ _FUNCTIONS = {
 }
 
 
-@interprets(*COMPARISONS)
+@interprets(*elementwise.COMPARISONS)
 def compare(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Quantised values are scaled first."""
-    numbers = compare_numbers(node)
-    one, other = arrays
+    return relation(elementwise.COMPARISONS[node.kind], elementwise.compare_numbers(node), arrays)
+
+
+def relation(operator: str, numbers: elementwise.CompareNumbers | None, arrays: Arrays) -> Any:
+    """Return whether a relation of C holds; `numbers` are those of quantised operands."""
     if numbers is not None:
-        one, other = (
-            scaled((array.astype(np.int64) - zero) << LEFT_SHIFT, by.fixed, by.shift, Rounding.TWICE)
-            for array, zero, by in zip(arrays, numbers.zeros, numbers.multipliers, strict=True)
-        )
-    return _FUNCTIONS[COMPARISONS[node.kind]](one, other)
+        arrays = _scaled_operands(numbers, arrays, elementwise.LEFT_SHIFT)
+    return _RELATIONS[operator](*arrays)
 
 
-@interprets("LOGICAL_AND")
-def logical_and(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Both."""
-    return np.logical_and(*arrays)
+LOGIC = {"LOGICAL_AND": np.logical_and, "LOGICAL_OR": np.logical_or, "LOGICAL_NOT": np.logical_not}
 
 
-@interprets("LOGICAL_OR")
-def logical_or(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """One or both."""
-    return np.logical_or(*arrays)
-
-
-@interprets("LOGICAL_NOT")
-def logical_not(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The opposite."""
-    return np.logical_not(arrays[0])
+@interprets(*LOGIC)
+def logic(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Of bool."""
+    return LOGIC[node.kind](*arrays)
 
 
 @interprets("SELECT")
 def select(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """The condition's only dimension is the first one of the values."""
-    return np.where(arrays[0].reshape(condition_shape(node)), arrays[1], arrays[2])
+    return np.where(arrays[0].reshape(elementwise.condition_shape(node)), arrays[1], arrays[2])
 
 
 @interprets("SELECT_V2")
@@ -285,18 +272,18 @@ def float_function(node: Node, arrays: Arrays, rules: Rules) -> Any:
     return FLOAT_FUNCTIONS[node.kind].of(arrays)
 
 
-@interprets("HARD_SWISH", "LEAKY_RELU", "ELU", "LOGISTIC", "TANH", "SQRT", "ABS", *RELU_LIMITS, *SAMPLED, *PLAIN)
+@interprets(*_UNARY_FUNCTIONS, "LEAKY_RELU", "GELU")
 def unary(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Quantised: with the tables and the numbers of the operator."""
     [data] = arrays
     dtype = node.output.dtype
-    is_plain = node.kind in PLAIN or (dtype == "int16" and node.kind == "ABS" and node.input(0).quantization is None)
-    if is_plain or dtype not in RANGES or dtype == "int32":
+    is_magnitude = node.kind == "ABS" and dtype == "int16" and node.input(0).quantization is None
+    if is_magnitude or node.kind in elementwise.PLAIN or dtype not in RANGES or dtype == "int32":
         options = node.options
         return plain(node.kind, data, options.get("alpha", 0.0), options.get("approximate", False))
     if dtype != "int16":
         return by_table(node, data)
-    if node.kind in SAMPLED:
+    if node.kind in elementwise.SAMPLED:
         return tables.interpolated(data, tables.sample_table(node))
     if node.kind in ("LOGISTIC", "TANH"):
         return tables.sigmoid(node, data)
@@ -338,15 +325,15 @@ def quantize(node: Node, arrays: Arrays, rules: Rules) -> Any:
     if data.dtype != np.float32:
         return rescale_of(node).apply(data)
     low, high = RANGES[node.output.dtype]
-    if is_quantised_each(node):
-        scale, zero = each_of(node.output, data.shape)
+    if elementwise.is_quantised_each(node):
+        scale, zero = elementwise.each_of(node.output, data.shape)
     else:
-        numbers = quantize_numbers(node)
+        numbers = elementwise.quantize_numbers(node)
         scale, zero = np.float32(numbers.scale), numbers.zero
-    return quantised(data, scale, zero, low, high)
+    return quantised(data, scale, zero, low=low, high=high)
 
 
-def quantised(data: Any, scale: Any, zero: Any, low: int, high: int) -> Any:
+def quantised(data: Any, scale: Any, zero: Any, *, low: int, high: int) -> Any:
     """Return float32 numbers as quantised values: halves are rounded away from zero."""
     wide = (data / scale).astype(np.float64)
     rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide) + zero
@@ -359,11 +346,15 @@ def dequantize(node: Node, arrays: Arrays, rules: Rules) -> Any:
     [data] = arrays
     if data.dtype == np.float32:
         return data
-    found = node.input(0).quantization
-    if found is None or found.axis is None:
-        one = one_quantization(node.input(0))
-        return np.float32(one.scale) * (data.astype(np.int32) - one.zero).astype(np.float32)
-    scales, zeros = each_of(node.input(0), data.shape)
+    quantization = node.input(0).quantization
+    if quantization is None or quantization.axis is None:
+        quantization = one_quantization(node.input(0))
+        return dequantised(data, np.float32(quantization.scale), quantization.zero)
+    return dequantised(data, *elementwise.each_of(node.input(0), data.shape))
+
+
+def dequantised(data: Any, scales: Any, zeros: Any) -> Any:
+    """Return quantised values as float32 numbers."""
     return scales * (data.astype(np.int64) - zeros).astype(np.float32)
 
 

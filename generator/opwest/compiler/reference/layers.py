@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.graph.types import Node, Rules, Tensor
+from opwest.compiler.graph.types import Node, Rules
 from opwest.compiler.reference.registry import Arrays, interprets
 from opwest.compiler.semantics import layers, windows
 from opwest.compiler.semantics.fixed_point import activation_range, limits_of, one_quantization
@@ -17,7 +17,7 @@ from opwest.compiler.semantics.windows import Window
 
 def quantised(rows: Any, is_asymmetric: bool) -> tuple[Any, Any]:
     """Return the quantised rows without their zero points as int64, and their scales: rows [n, length] float32."""
-    found, scales = np.zeros(rows.shape, np.int64), np.ones(len(rows), np.float32)
+    integers, scales = np.zeros(rows.shape, np.int64), np.ones(len(rows), np.float32)
     for number, row in enumerate(rows):
         low, high = min(0.0, float(row.min())), max(0.0, float(row.max()))
         if low == high:
@@ -29,12 +29,12 @@ def quantised(rows: Any, is_asymmetric: bool) -> tuple[Any, Any]:
             offset = int(np.clip(np.floor(abs(zero) + 0.5) * np.sign(zero), -128, 127))
             scales[number] = scale
             values = np.float32(offset) + row * (np.float32(1.0) / scales[number])
-            found[number] = np.clip(_rounded(values), -128, 127) - offset
+            integers[number] = np.clip(_rounded(values), -128, 127) - offset
         else:
             reach = np.float32(max(-low, high))
             scales[number] = reach / np.float32(127)
-            found[number] = np.clip(_rounded(row * (np.float32(127) / reach)), -127, 127)
-    return found, scales
+            integers[number] = np.clip(_rounded(row * (np.float32(127) / reach)), -127, 127)
+    return integers, scales
 
 
 def _rounded(values: Any) -> Any:
@@ -69,23 +69,38 @@ def patches(data: Any, window: Window, fill: Any) -> Any:
     return padded[:, y[:, None, :, None], x[None, :, None, :], :]
 
 
-def finish(node: Node, data: Tensor, weights: Tensor, sums: Any, bias: Any, rules: Rules) -> Any:
-    """Return the results for sums without bias: float64 sums of integers are exact below 2**53."""
-    if node.output.dtype == "float32":
-        low, high = limits_of(str(node.options.get("fused_activation_function", "NONE")))
-        total = sums.astype(np.float32) + (np.float32(0) if bias is None else bias)
-        return np.clip(total, low, high) if (low, high) != (None, None) else total
+def clamped(values: Any, low: float | None, high: float | None) -> Any:
+    """Return values between two limits; None: no limit."""
+    return values if (low, high) == (None, None) else np.clip(values, low, high)
+
+
+def float_results(sums: Any, bias: Any, low: float | None, high: float | None) -> Any:
+    """Return the float32 results of a layer for sums without bias."""
+    return clamped(sums.astype(np.float32) + (np.float32(0) if bias is None else bias), low, high)
+
+
+def integer_sums(sums: Any, bias: Any, *, is_wide: bool) -> Any:
+    """Return exact sums with the bias, which wrap to 32 bits unless they are wide.
+
+    Sums are float64 numbers, exact below 2**53, or integers.
+    """
     total = np.rint(sums).astype(np.int64) + (0 if bias is None else bias.astype(np.int64))
-    if data.dtype != "int16":
-        total = total.astype(np.int32)
-    return layers.requantisation_of(node, data, weights, rules).apply(total)
+    return total if is_wide else total.astype(np.int32)
+
+
+def finish(node: Node, sums: Any, bias: Any, rules: Rules) -> Any:
+    """Return the results for sums without bias."""
+    if node.output.dtype == "float32":
+        return float_results(sums, bias, *limits_of(str(node.options.get("fused_activation_function", "NONE"))))
+    total = integer_sums(sums, bias, is_wide=layers.data_of(node).dtype == "int16")
+    return layers.requantisation(node, rules).apply(total)
 
 
 def _finish(node: Node, arrays: Arrays, sums: Any, bias: Any, rules: Rules) -> Any:
     if is_hybrid(node):
         scales = integers(node, arrays)[2]
         sums = sums.astype(np.float32) * scales.reshape(len(scales), *(1,) * (sums.ndim - 2), -1)
-    return finish(node, node.input(0), node.input(1), sums, bias, rules)
+    return finish(node, sums, bias, rules)
 
 
 def _operands(node: Node, arrays: Arrays) -> tuple[Any, Any, Any]:
@@ -107,24 +122,33 @@ def _operands(node: Node, arrays: Arrays) -> tuple[Any, Any, Any]:
 def convolution(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Groups: the data's channels divided by those of the weights."""
     data, weights, bias = _operands(node, arrays)
-    results, height, width, inner = weights.shape
-    taken = patches(data, layers.window(node), 0)
+    return _finish(node, arrays, grouped_sums(data, weights, layers.window(node)), bias, rules)
+
+
+def grouped_sums(data: Any, weights: Any, window: Window) -> Any:
+    """Return the sums of windows of [n,h,w,c] with weights [o,kh,kw,c / groups]."""
+    taken = patches(data, window, 0)
+    inner = weights.shape[3]
     groups = data.shape[3] // inner
+    results = len(weights) // groups
     sums = []
     for group in range(groups):
         part = taken[..., group * inner : (group + 1) * inner].reshape(*taken.shape[:3], -1)
-        some = weights[group * results // groups : (group + 1) * results // groups]
-        sums.append(part @ some.reshape(len(some), height * width * inner).T)
-    return _finish(node, arrays, np.concatenate(sums, axis=-1), bias, rules)
+        sums.append(part @ weights[group * results : (group + 1) * results].reshape(results, -1).T)
+    return np.concatenate(sums, axis=-1)
 
 
 @interprets("DEPTHWISE_CONV_2D")
 def depthwise(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Result c of multiplier m reads channel c // m."""
+    """Weights [1,kh,kw,o]."""
     data, weights, bias = _operands(node, arrays)
-    multiplier = weights.shape[3] // data.shape[3]
-    taken = np.repeat(patches(data, layers.window(node), 0), multiplier, axis=-1)
-    return _finish(node, arrays, np.einsum("nyxhwc,hwc->nyxc", taken, weights[0]), bias, rules)
+    return _finish(node, arrays, depthwise_sums(data, weights[0], layers.window(node)), bias, rules)
+
+
+def depthwise_sums(data: Any, weights: Any, window: Window) -> Any:
+    """Return the sums of windows of [n,h,w,c] with weights [kh,kw,o]: result o reads channel o // (o_total / c)."""
+    taken = np.repeat(patches(data, window, 0), weights.shape[2] // data.shape[3], axis=-1)
+    return np.einsum("nyxhwc,hwc->nyxc", taken, weights)
 
 
 @interprets("FULLY_CONNECTED")
@@ -138,29 +162,21 @@ def dense(node: Node, arrays: Arrays, rules: Rules) -> Any:
 def product(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Of the last two dimensions."""
     one, other = arrays
-    if is_hybrid(node):
-        return _hybrid(node, one, other)
-    if node.output.dtype == "int32":
-        one, other = one.astype(np.int64), other.astype(np.int64)
-    elif node.output.dtype != "float32":
-        zeros = [one_quantization(node.input(i)).zero for i in range(2)]
+    if node.output.dtype != "float32":
+        zeros = [0, 0] if node.output.dtype == "int32" else [one_quantization(node.input(i)).zero for i in range(2)]
         # Sums of products of int16 do not fit in float64.
         one, other = one.astype(np.int64) - zeros[0], other.astype(np.int64) - zeros[1]
     one = np.swapaxes(one, -1, -2) if node.options["adj_x"] else one
     other = np.swapaxes(other, -1, -2) if node.options["adj_y"] else other
+    if is_hybrid(node):
+        # Rows are quantised one by one; the matrices have one scale, or one for each result.
+        rows, scales = quantised(one.reshape(-1, one.shape[-1]), is_asymmetric(node))
+        sums = rows.reshape(one.shape) @ other.astype(np.int64)
+        weights = scales_of(node, 1 if is_batched(node) else other.shape[-1])
+        return sums.astype(np.float32) * (scales.reshape(*one.shape[:-1], 1) * np.asarray(weights, np.float32))
     if node.output.dtype == "int32":
         return one @ other
-    return finish(node, node.input(0), node.input(1), one @ other, None, rules)
-
-
-def _hybrid(node: Node, one: Any, other: Any) -> Any:
-    """Return products of rows that are quantised one by one, and matrices with one scale or one per result."""
-    one = np.swapaxes(one, -1, -2) if node.options["adj_x"] else one
-    other = np.swapaxes(other, -1, -2) if node.options["adj_y"] else other
-    rows, scales = quantised(one.reshape(-1, one.shape[-1]), is_asymmetric(node))
-    sums = rows.reshape(one.shape) @ other.astype(np.int64)
-    weights = scales_of(node, 1 if is_batched(node) else other.shape[-1])
-    return sums.astype(np.float32) * (scales.reshape(*one.shape[:-1], 1) * np.asarray(weights, np.float32))
+    return finish(node, one @ other, None, rules)
 
 
 @interprets("TRANSPOSE_CONV")
@@ -178,54 +194,55 @@ def transposed(node: Node, arrays: Arrays, rules: Rules) -> Any:
         assert offsets is not None
         data = data.astype(np.float64) - one_quantization(node.input(2)).zero
         weights = weights.astype(np.float64) - offsets.zeros[0]
-    window, (n, height, width, _) = transposed_window(node), data.shape
+    sums = transposed_sums(data, weights, transposed_window(node))
+    if scales is not None:
+        sums = sums.astype(np.float32) * scales[:, None, None]
+    return finish(node, sums, bias, rules)
+
+
+def transposed_sums(data: Any, weights: Any, window: Window) -> Any:
+    """Return the sums of a transposed convolution: the window is that from the result to the data."""
     (top, left), (rows, columns), (sy, sx) = window.before, window.result, window.stride
+    n, height, width, _ = data.shape
     added = np.einsum("nyxc,ohwc->nyxhwo", data, weights)
     sums = np.zeros((n, rows, columns, len(weights)), data.dtype)
     for y, x, ky, kx in np.ndindex(height, width, *window.size):
         oy, ox = y * sy - top + ky, x * sx - left + kx
         if 0 <= oy < rows and 0 <= ox < columns:
             sums[:, oy, ox] += added[:, y, x, ky, kx]
-    if scales is not None:
-        sums = sums.astype(np.float32) * scales[:, None, None]
-    return finish(node, node.input(2), node.input(1), sums, bias, rules)
+    return sums
 
 
-@interprets("AVERAGE_POOL_2D")
-def average(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Quantised: the integer mean of the stored values, rounded to nearest with halves away from zero."""
+_POOLS = {"AVERAGE_POOL_2D": "average", "MAX_POOL_2D": "maximum", "L2_POOL_2D": "l2"}
+
+
+@interprets(*_POOLS)
+def pool(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Of the stored values."""
     [data] = arrays
-    window = windows.window(node)
+    activation = node.options["fused_activation_function"]
+    limits = limits_of(activation) if data.dtype == np.float32 else activation_range(activation, node.output)
+    return pooled(_POOLS[node.kind], data, windows.window(node), *limits)
+
+
+def pooled(kind: str, data: Any, window: Window, low: float | None, high: float | None) -> Any:
+    """Return the average, the maximum or the root of the mean of squares (l2) of windows; padding does not count.
+
+    Averages of integers are rounded to nearest with halves away from zero.
+    """
     is_float = data.dtype == np.float32
-    taken = patches(data.astype(np.float32 if is_float else np.int64), window, 0)
+    data = data if is_float else data.astype(np.int64)
+    if kind == "maximum":
+        least = np.finfo(np.float32).min if is_float else -(1 << 40)
+        return clamped(patches(data, window, least).max(axis=(3, 4)), low, high)
     counts = patches(np.ones((1, *data.shape[1:3], 1), np.int64), window, 0).sum(axis=(3, 4))
-    sums = taken.sum(axis=(3, 4))
+    taken = patches(data, window, 0)
+    sums = (taken**2 if kind == "l2" else taken).sum(axis=(3, 4))
     if is_float:
-        return np.clip(sums / counts.astype(np.float32), *limits_of(node.options["fused_activation_function"]))
-    half = np.where(sums > 0, counts // 2, -(counts // 2))
-    means = np.trunc((sums + half) / counts).astype(np.int64)
-    return np.clip(means, *activation_range(node.options["fused_activation_function"], node.output))
-
-
-@interprets("MAX_POOL_2D")
-def maximum(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The greatest stored value."""
-    [data] = arrays
-    if data.dtype == np.float32:
-        found = patches(data, windows.window(node), np.finfo(np.float32).min).max(axis=(3, 4))
-        return np.clip(found, *limits_of(node.options["fused_activation_function"]))
-    found = patches(data.astype(np.int64), windows.window(node), -(1 << 40)).max(axis=(3, 4))
-    return np.clip(found, *activation_range(node.options["fused_activation_function"], node.output))
-
-
-@interprets("L2_POOL_2D")
-def root_mean_square(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The root of the mean of the squares."""
-    [data] = arrays
-    window = windows.window(node)
-    counts = patches(np.ones((1, *data.shape[1:3], 1), np.float32), window, 0).sum(axis=(3, 4))
-    found = np.sqrt((patches(data, window, 0) ** 2).sum(axis=(3, 4)) / counts)
-    return np.clip(found, *limits_of(node.options["fused_activation_function"]))
+        means = sums / counts.astype(np.float32)
+        return clamped(np.sqrt(means) if kind == "l2" else means, low, high)
+    half = counts // 2
+    return clamped(np.where(sums > 0, (sums + half) // counts, -((half - sums) // counts)), low, high)
 
 
 @interprets("RESIZE_NEAREST_NEIGHBOR")

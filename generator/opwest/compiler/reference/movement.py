@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,62 +12,46 @@ from opwest.compiler.graph.types import Node, Rules
 from opwest.compiler.reference.registry import Arrays, interprets
 from opwest.compiler.semantics import movement, slices
 
-
-@interprets("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
-def reshape(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The same elements."""
-    return arrays[0]
-
-
-@interprets("TRANSPOSE")
-def transpose(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The dimensions in another order."""
-    return np.transpose(arrays[0], movement.permutation(node))
-
-
-@interprets("TILE")
-def tile(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Repeated along each dimension."""
-    return np.tile(arrays[0], movement.multiples(node))
+_PLAIN: dict[str, Callable[[Node, Arrays], Any]] = {
+    **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), lambda node, arrays: arrays[0]),
+    "TRANSPOSE": lambda node, arrays: np.transpose(arrays[0], movement.permutation(node)),
+    "TILE": lambda node, arrays: np.tile(arrays[0], movement.multiples(node)),
+    "BROADCAST_TO": lambda node, arrays: np.broadcast_to(arrays[0], node.output.shape),
+    "BROADCAST_ARGS": lambda node, arrays: np.asarray(np.broadcast_shapes(*(tuple(map(int, one)) for one in arrays))),
+    "REVERSE_V2": lambda node, arrays: np.flip(arrays[0], tuple(movement.reversed_axes(node))),
+    "PACK": lambda node, arrays: np.stack(arrays, axis=slices.joined(node)[0]),
+    "FILL": lambda node, arrays: np.broadcast_to(arrays[1].reshape(()), node.output.shape),
+    "ZEROS_LIKE": lambda node, arrays: np.zeros(node.output.shape),
+    "SHAPE": lambda node, arrays: np.asarray(node.input(0).shape),
+    "RANK": lambda node, arrays: np.asarray(len(node.input(0).shape)),
+    # The places of elements that are not zero.
+    "WHERE": lambda node, arrays: np.argwhere(arrays[0]),
+}
 
 
-@interprets("BROADCAST_TO")
-def broadcast(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Under numpy's rule."""
-    return np.broadcast_to(arrays[0], node.output.shape)
+@interprets(*_PLAIN)
+def plain(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """One function of numpy."""
+    return _PLAIN[node.kind](node, arrays)
 
 
-@interprets("REVERSE_V2")
-def reverse(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Some dimensions from the back."""
-    return np.flip(arrays[0], tuple(movement.reversed_axes(node)))
-
-
-@interprets("SPACE_TO_DEPTH")
-def space_to_depth(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Blocks become channels, row by row."""
-    n, rows, columns, depth = node.output.shape
+@interprets("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
+def blocks(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Blocks become channels, row by row, or the reverse."""
+    is_reverse = node.kind == "DEPTH_TO_SPACE"
+    n, rows, columns, depth = node.input(0).shape if is_reverse else node.output.shape
     block = node.options["block_size"]
-    split = arrays[0].reshape(n, rows, block, columns, block, depth // block**2)
-    return split.transpose(0, 1, 3, 2, 4, 5)
-
-
-@interprets("DEPTH_TO_SPACE")
-def depth_to_space(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Channels become blocks."""
-    n, rows, columns, depth = node.input(0).shape
-    block = node.options["block_size"]
-    split = arrays[0].reshape(n, rows, columns, block, block, depth // block**2)
-    return split.transpose(0, 1, 3, 2, 4, 5)
+    shape = (n, rows, columns, block, block) if is_reverse else (n, rows, block, columns, block)
+    return arrays[0].reshape(*shape, depth // block**2).transpose(0, 1, 3, 2, 4, 5)
 
 
 @interprets("SPACE_TO_BATCH_ND")
 def space_to_batch(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Elements at the same place of all blocks become an image."""
     steps, paddings = movement.block_shape(node)
-    found = node.output.quantization
-    is_quantised = found is not None and node.output.dtype in ("int8", "uint8", "int16")
-    fill = found.zeros[0] if is_quantised and found is not None else 0
+    quantization = node.output.quantization
+    is_quantised = quantization is not None and node.output.dtype in ("int8", "uint8", "int16")
+    fill = quantization.zeros[0] if is_quantised and quantization is not None else 0
     padded = np.pad(arrays[0], ((0, 0), *paddings, (0, 0)), constant_values=fill)
     parts = [
         padded[(slice(None), *(slice(at, None, step) for at, step in zip(place, steps, strict=True)))]
@@ -108,18 +93,12 @@ def split(node: Node, arrays: Arrays, rules: Rules) -> Any:
 def concatenate(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Joined along an axis; uint8 inputs are brought to the scale of the result."""
     axis, _ = slices.joined(node)
-    found = []
+    operands = []
     for i, array in enumerate(arrays):
         table = slices.rescaling(node.input(i), node.output)
         taken = array if table is None else np.asarray(table, np.uint8)[array]
-        found.append(taken if taken.ndim else taken.reshape(1))
-    return np.concatenate(found, axis=axis)
-
-
-@interprets("PACK")
-def pack(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Joined along a new axis."""
-    return np.stack(arrays, axis=slices.joined(node)[0])
+        operands.append(taken if taken.ndim else taken.reshape(1))
+    return np.concatenate(operands, axis=axis)
 
 
 @interprets("PAD", "PADV2")
@@ -137,53 +116,17 @@ def mirror(node: Node, arrays: Arrays, rules: Rules) -> Any:
     return np.pad(arrays[0], movement.amounts(node), mode=mode)
 
 
-@interprets("FILL")
-def fill(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """One value."""
-    return np.broadcast_to(arrays[1].reshape(()), node.output.shape)
-
-
-@interprets("ZEROS_LIKE")
-def zeros(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Zeros."""
-    return np.zeros(node.output.shape)
-
-
-@interprets("SHAPE")
-def shape(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The dimensions of the input."""
-    return np.asarray(node.input(0).shape)
-
-
-@interprets("RANK")
-def rank(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The number of dimensions of the input."""
-    return np.asarray(len(node.input(0).shape))
-
-
 @interprets("RANGE")
 def numbers(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Repeated addition, in the dtype. Source: kernels/range.cc, CalculateRange."""
     start, _, delta = (array.reshape(()) for array in arrays)
-    found = np.full(node.output.shape, delta)
-    found[:1] = start
-    return np.cumsum(found, dtype=found.dtype)
+    steps = np.full(node.output.shape, delta)
+    steps[:1] = start
+    return np.cumsum(steps, dtype=steps.dtype)
 
 
-@interprets("BROADCAST_ARGS")
-def arguments(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The common shape of two shapes."""
-    return np.asarray(np.broadcast_shapes(*(tuple(int(n) for n in array) for array in arrays)))
-
-
-@interprets("WHERE")
-def where(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The places of elements that are not zero."""
-    return np.argwhere(arrays[0])
-
-
-def _checked(indices: Any, limit: int) -> Any:
-    """Return indices that are inside of their dimension."""
+def checked(indices: Any, limit: int) -> Any:
+    """Return indices as int64. Raises ValueError outside of their dimension."""
     if indices.size and not 0 <= indices.min() <= indices.max() < limit:
         raise ValueError(f"an index is outside of 0 to {limit - 1}")
     return indices.astype(np.int64)
@@ -194,17 +137,17 @@ def gather(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Slices along an axis; batches have indices of their own."""
     data, indices = arrays
     axis, batches = slices.gather_axes(node)
-    taken = _checked(indices, data.shape[axis])
+    taken = checked(indices, data.shape[axis])
     if not batches:
         return np.take(data, taken, axis=axis)
-    found = np.zeros(node.output.shape, data.dtype)
+    result = np.zeros(node.output.shape, data.dtype)
     for place in np.ndindex(*data.shape[:batches]):
-        found[place] = np.take(data[place], taken[place], axis=axis - batches)
-    return found
+        result[place] = np.take(data[place], taken[place], axis=axis - batches)
+    return result
 
 
 def _places(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    return tuple(_checked(indices[..., i], shape[i]) for i in range(indices.shape[-1]))
+    return tuple(checked(indices[..., i], shape[i]) for i in range(indices.shape[-1]))
 
 
 @interprets("GATHER_ND")
@@ -218,7 +161,7 @@ def gather_nd(node: Node, arrays: Arrays, rules: Rules) -> Any:
 def embedding(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Rows, of int8 also as float32."""
     indices, data = arrays
-    taken = _checked(indices, data.shape[0])
+    taken = checked(indices, data.shape[0])
     if not slices.is_hybrid(node):
         return data[taken]
     quantization = node.input(1).quantization
@@ -232,21 +175,25 @@ def embedding(node: Node, arrays: Arrays, rules: Rules) -> Any:
 def scatter(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Zeros plus the updates at their places; equal places add up, and integers wrap."""
     indices, updates = arrays[:2]
-    found = np.zeros(node.output.shape, updates.dtype)
-    places = _places(indices, found.shape)
-    (np.logical_or if updates.dtype == np.bool_ else np.add).at(found, places, updates)
-    return found
+    sums = np.zeros(node.output.shape, updates.dtype)
+    places = _places(indices, sums.shape)
+    (np.logical_or if updates.dtype == np.bool_ else np.add).at(sums, places, updates)
+    return sums
 
 
 @interprets("DYNAMIC_UPDATE_SLICE")
 def update(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The data with an update; its start is clamped."""
-    data, part, starts = arrays
+    """The start of the update is clamped."""
+    return updated(*arrays)
+
+
+def updated(data: Any, part: Any, starts: Any) -> Any:
+    """Return the data with an update whose start is clamped."""
     limits = np.asarray(data.shape) - np.asarray(part.shape)
     first = np.clip(starts.astype(np.int64), 0, limits)
-    found = data.copy()
-    found[tuple(slice(int(a), int(a) + n) for a, n in zip(first, part.shape, strict=True))] = part
-    return found
+    result = data.copy()
+    result[tuple(slice(int(a), int(a) + n) for a, n in zip(first, part.shape, strict=True))] = part
+    return result
 
 
 @interprets("ONE_HOT")

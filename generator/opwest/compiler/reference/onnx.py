@@ -9,10 +9,11 @@ import numpy as np
 
 from opwest.compiler.graph.types import Node, Rules
 from opwest.compiler.graph.user import KIND, bind, opaque_results
-from opwest.compiler.reference.layers import patches
+from opwest.compiler.reference.layers import grouped_sums
 from opwest.compiler.reference.registry import Arrays, interprets
 from opwest.compiler.semantics.fixed_point import RANGES, one_quantization
-from opwest.compiler.semantics.onnx import integer_window, zeros_of
+from opwest.compiler.semantics.layers import window
+from opwest.compiler.semantics.onnx import zeros_of
 
 
 @interprets("ONNX_QUANTIZE")
@@ -24,9 +25,9 @@ def quantize(node: Node, arrays: Arrays, rules: Rules) -> Any:
 
 def quantised_even(data: Any, scale: float, zero: int, low: int, high: int) -> Any:
     """Return float32 numbers as quantised values: halves are rounded to even."""
-    found = data / np.float32(scale)
-    found = np.clip(np.nan_to_num(found, nan=0.0, posinf=1e9, neginf=-1e9), low - zero, high - zero)
-    return np.rint(found).astype(np.int64) + zero
+    quotients = data / np.float32(scale)
+    quotients = np.clip(np.nan_to_num(quotients, nan=0.0, posinf=1e9, neginf=-1e9), low - zero, high - zero)
+    return np.rint(quotients).astype(np.int64) + zero
 
 
 @interprets("ONNX_LOOKUP")
@@ -47,8 +48,8 @@ def dynamically_quantised(data: Any) -> tuple[Any, Any]:
     low, high = np.float32(min(data.min(), 0)), np.float32(max(data.max(), 0))
     scale = np.float32(1) if low == high else np.float32(high - low) / np.float32(255)
     zero = np.rint(np.clip(-low / scale, 0, 255))
-    found = np.clip(np.rint(data / scale) + zero, 0, 255) - zero
-    return found, np.asarray(scale)
+    integers = np.clip(np.rint(data / scale) + zero, 0, 255) - zero
+    return integers, np.asarray(scale)
 
 
 @interprets("ONNX_CONV_INTEGER")
@@ -56,15 +57,7 @@ def convolution(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Padding is the zero point."""
     zero, weight_zero = zeros_of(node)
     data, weights = arrays[0].astype(np.int64) - zero, arrays[1].astype(np.int64) - weight_zero
-    taken = patches(data, integer_window(node), 0)
-    results, inner = len(weights), weights.shape[3]
-    groups = data.shape[3] // inner
-    sums = []
-    for group in range(groups):
-        part = taken[..., group * inner : (group + 1) * inner].reshape(*taken.shape[:3], -1)
-        some = weights[group * results // groups : (group + 1) * results // groups]
-        sums.append(part @ some.reshape(len(some), -1).T)
-    return np.concatenate(sums, axis=-1)
+    return grouped_sums(data, weights, window(node))
 
 
 @interprets("ONNX_DENSE_INTEGER")
@@ -83,7 +76,7 @@ def user_operator(node: Node, arrays: Arrays, rules: Rules) -> Any:
     states = [array for one, array in zip(tensors, given, strict=True) if one.direction == "inout"]
     kinds = [(str(array.dtype), array.shape) for array in states]
     kinds += [(tensor.dtype, shape) for _, tensor, shape in bound.writes]
-    found = opaque_results(node.options["use"].operator.name, given, kinds)
-    for state, content in zip(states, found, strict=False):
+    results = opaque_results(node.options["use"].operator.name, given, kinds)
+    for state, content in zip(states, results, strict=False):
         state[...] = content
-    return found[len(states) :]
+    return results[len(states) :]

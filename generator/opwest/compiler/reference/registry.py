@@ -14,7 +14,7 @@ Function = Callable[[Node, Arrays, Rules], Any]
 """From a node and the arrays of its inputs to the array of its result, or a tuple of arrays."""
 
 FUNCTIONS: dict[str, Function] = {}
-"""Importing `interpret` fills it."""
+"""Importing the package fills it."""
 
 
 def interprets(*kinds: str) -> Callable[[Function], Function]:

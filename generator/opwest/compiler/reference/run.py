@@ -18,11 +18,16 @@ Values = dict[Tensor, Any]
 def run_node(node: Node, arrays: Sequence[Any], rules: Rules) -> tuple[Any, ...]:
     """Return the results of a node, in the dtypes and shapes of its tensors."""
     with np.errstate(all="ignore"):
-        found = FUNCTIONS[node.kind](node, arrays, rules)
-    results = found if isinstance(found, tuple) else (found,)
+        results = FUNCTIONS[node.kind](node, arrays, rules)
+    return converted(results, node.outputs)
+
+
+def converted(results: Any, tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """Return an array, or a tuple of them, in the dtypes and shapes of tensors or values."""
+    arrays = results if isinstance(results, tuple) else (results,)
     return tuple(
         np.asarray(array).astype(tensor.dtype).reshape(tensor.shape)
-        for array, tensor in zip(results, node.outputs, strict=True)
+        for array, tensor in zip(arrays, tensors, strict=True)
     )
 
 
@@ -50,7 +55,7 @@ def initial_content(tensor: Tensor) -> Any:
 
 def _states(graph: Graph) -> list[Tensor]:
     """Return the states that the graph reads or updates."""
-    used = [one for node in graph.nodes for one in node.inputs if one is not None]
+    used = [tensor for node in graph.nodes for tensor in node.inputs if tensor is not None]
     return [fromkey for fromkey in dict.fromkeys((*used, *graph.outputs, *graph.updates)) if fromkey.is_state]
 
 

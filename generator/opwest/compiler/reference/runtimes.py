@@ -157,11 +157,11 @@ def _serve() -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         call = Call(**head["call"])
-        found = _SERVED[call.format](call, content, _unpacked(_loaded(inputs), head["cases"]))
+        answer = _SERVED[call.format](call, content, _unpacked(_loaded(inputs), head["cases"]))
         named = {
-            f"{case}/tensor/{one}": array for case, some in enumerate(found.tensors) for one, array in some.items()
+            f"{case}/tensor/{one}": array for case, some in enumerate(answer.tensors) for one, array in some.items()
         }
-        reason, packed = "", _packed(found.outputs, named)
+        reason, packed = "", _packed(answer.outputs, named)
     except Exception as error:  # it can lack an operator, or refuse a file
         reason, packed = printable(first_line(error)), b""
     with answers:
@@ -175,15 +175,15 @@ def _end_with_parent() -> None:
 
 
 def _litert(call: Call, content: bytes, cases: Cases) -> Found:
-    runtime, found = _LiteRt(call, content), Found([], [])
+    runtime, results = _LiteRt(call, content), Found([], [])
     for number, case in enumerate(cases):
         if call.state == "new" and number:  # reset_all_variables() leaves resources as they are
             runtime = _LiteRt(call, content)
         elif call.state == "reset":
             runtime.interpreter.reset_all_variables()
-        found.outputs.append(runtime.run(case))
-        found.tensors.append({tensor: runtime.tensor(tensor) for tensor in call.tensors})
-    return found
+        results.outputs.append(runtime.run(case))
+        results.tensors.append({tensor: runtime.tensor(tensor) for tensor in call.tensors})
+    return results
 
 
 class _LiteRt:
@@ -213,8 +213,8 @@ class _LiteRt:
     def run(self, case: Sequence[Any]) -> list[Any]:
         """Return the outputs for the inputs of one case."""
         if self._runner is not None:
-            found = self._runner(**dict(zip(self._call.inputs, case, strict=True)))
-            return [np.array(found[name]) for name in self._call.outputs]
+            results = self._runner(**dict(zip(self._call.inputs, case, strict=True)))
+            return [np.array(results[name]) for name in self._call.outputs]
         for place, array in zip(self.interpreter.get_input_details(), case, strict=True):
             self.interpreter.set_tensor(place["index"], array)
         self.interpreter.invoke()

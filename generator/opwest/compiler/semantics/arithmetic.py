@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.graph.spec import Operator, Result, broadcast, specify
+from opwest.compiler.graph.spec import Operator, Result, broadcast, broadcast_inputs, specify
 from opwest.compiler.graph.types import Node, Tensor, Unsupported
 from opwest.compiler.semantics.fixed_point import (
     RANGES,
@@ -39,11 +39,6 @@ from opwest.compiler.semantics.fixed_point import (
     one_quantization,
     quantize_multiplier,
 )
-
-
-def _binary(node: Node) -> Sequence[Result]:
-    one, other = node.input(0), node.input(1)
-    return [(one.dtype, broadcast((one.shape, other.shape)))]
 
 
 def _sum(node: Node) -> Sequence[Result]:
@@ -72,7 +67,7 @@ _POT = {**_ACTIVATION, "pot_scale_int16": True}
 
 
 def _multiply(node: Node) -> Sequence[Result]:
-    [(dtype, shape)] = _binary(node)
+    [(dtype, shape)] = broadcast_inputs(node)
     if not has_high_product(node):
         return [(dtype, shape)]
     if node.input(0).shape != node.input(1).shape:
@@ -87,16 +82,16 @@ def has_high_product(node: Node) -> bool:
 
 
 specify(
-    Operator("ADD", _binary, _pairs("float32", *_QUANTISED, "int32", "int64"), _POT),
-    Operator("SUB", _binary, _pairs("float32", *_QUANTISED, "int32", "int64"), _POT),
+    Operator("ADD", broadcast_inputs, _pairs("float32", *_QUANTISED, "int32", "int64"), _POT),
+    Operator("SUB", broadcast_inputs, _pairs("float32", *_QUANTISED, "int32", "int64"), _POT),
     Operator("MUL", _multiply, _pairs("float32", *_QUANTISED, "int32", "int64", "uint32"), _ACTIVATION),
-    Operator("DIV", _binary, _pairs("float32", *_QUANTISED, "int32"), _ACTIVATION),
-    Operator("MINIMUM", _binary, _pairs("float32", *_QUANTISED, "int32", "int64")),
-    Operator("MAXIMUM", _binary, _pairs("float32", *_QUANTISED, "int32", "int64")),
-    Operator("SQUARED_DIFFERENCE", _binary, _pairs("float32", "int8", "int32")),
-    Operator("FLOOR_DIV", _binary, _pairs("float32", "int8", "int16", "int32")),
-    Operator("FLOOR_MOD", _binary, _pairs("float32", "int8", "int16", "int32", "int64")),
-    Operator("POW", _binary, _pairs("float32", "int32")),
+    Operator("DIV", broadcast_inputs, _pairs("float32", *_QUANTISED, "int32"), _ACTIVATION),
+    Operator("MINIMUM", broadcast_inputs, _pairs("float32", *_QUANTISED, "int32", "int64")),
+    Operator("MAXIMUM", broadcast_inputs, _pairs("float32", *_QUANTISED, "int32", "int64")),
+    Operator("SQUARED_DIFFERENCE", broadcast_inputs, _pairs("float32", "int8", "int32")),
+    Operator("FLOOR_DIV", broadcast_inputs, _pairs("float32", "int8", "int16", "int32")),
+    Operator("FLOOR_MOD", broadcast_inputs, _pairs("float32", "int8", "int16", "int32", "int64")),
+    Operator("POW", broadcast_inputs, _pairs("float32", "int32")),
     Operator("ADD_N", _sum, ("float32 float32 float32...", "int32 int32 int32...")),
     Operator("PRELU", _prelu, (*_pairs("float32", "int8", "uint8"), "int16 int8")),
 )
@@ -125,7 +120,7 @@ def check_divisor(node: Node, divisor: Any) -> None:
 
 def plain_limits(node: Node) -> tuple[float | None, float | None]:
     """Return the limits of a fused activation on plain numbers. Raises Unsupported."""
-    activation = node.options["fused_activation_function"]
+    activation = _activation(node)
     low, high = limits_of(activation)
     if node.output.dtype == "uint32" and low is not None:
         if low < 0:
@@ -150,20 +145,28 @@ class AddNumbers:
 
 def add_numbers(node: Node) -> AddNumbers:
     """Return the numbers of ADD or SUB for int8, uint8 and int16."""
-    one, other, result = node.input(0), node.input(1), node.output
-    first, second, target = (one_quantization(tensor) for tensor in (one, other, result))
-    left_shift = 15 if one.dtype == "int16" else 20
-    twice = 2 * max(first.scale, second.scale)
-    low, high = activation_range(node.options["fused_activation_function"], result)
-    return AddNumbers(
-        left_shift,
-        (first.zero, second.zero),
-        (quantize_multiplier(first.scale / twice), quantize_multiplier(second.scale / twice)),
-        _below_one(twice / ((1 << left_shift) * target.scale), twice / 2 / target.scale),
-        target.zero,
-        low,
-        high,
-    )
+    left_shift = 15 if node.input(0).dtype == "int16" else 20
+    twice, target = _twice_greater_scale(node), one_quantization(node.output)
+    limits = activation_range(_activation(node), node.output)
+    result = _below_one(twice / ((1 << left_shift) * target.scale), twice / 2 / target.scale)
+    return _common_scale(node, left_shift, result, limits)
+
+
+def _activation(node: Node) -> str:
+    return str(node.options["fused_activation_function"])
+
+
+def _twice_greater_scale(node: Node) -> float:
+    return 2 * max(one_quantization(node.input(i)).scale for i in (0, 1))
+
+
+def _common_scale(node: Node, left_shift: int, result: Multiplier, limits: tuple[int, int]) -> AddNumbers:
+    """Return the numbers of two operands that are divided by twice the greater scale."""
+    first, second = (one_quantization(node.input(i)) for i in (0, 1))
+    twice = _twice_greater_scale(node)
+    multipliers = quantize_multiplier(first.scale / twice), quantize_multiplier(second.scale / twice)
+    zero = one_quantization(node.output).zero
+    return AddNumbers(left_shift, (first.zero, second.zero), multipliers, result, zero, *limits)
 
 
 def _below_one(real: float, ratio: float, what: str = "scale of the inputs") -> Multiplier:
@@ -171,11 +174,11 @@ def _below_one(real: float, ratio: float, what: str = "scale of the inputs") -> 
 
     SUB of LiteRT goes on with a left shift of 32-bit sums, which overflow.
     """
-    found = quantize_multiplier(real)
-    if found.shift > 0:
+    multiplier = quantize_multiplier(real)
+    if multiplier.shift > 0:
         limit = ratio / real
         raise Unsupported(f"the {what} is {ratio:g} times the scale of the result", f"less than {limit:g} times")
-    return found
+    return multiplier
 
 
 @dataclass(frozen=True)
@@ -201,7 +204,7 @@ def shift_numbers(node: Node) -> ShiftNumbers | None:
     places = (result - one, result - other)
     if min(places) != 0 or max(places) > 15:
         return None
-    return ShiftNumbers(places, *activation_range(node.options["fused_activation_function"], node.output))
+    return ShiftNumbers(places, *activation_range(_activation(node), node.output))
 
 
 def _log2(scale: float) -> int | None:
@@ -228,7 +231,7 @@ def product_numbers(node: Node) -> ProductNumbers:
     one, other, result = (np.float32(q.scale) for q in (first, second, target))
     with np.errstate(all="ignore"):
         real = one * other / result if node.kind == "MUL" else one / (other * result)
-    low, high = activation_range(node.options["fused_activation_function"], node.output)
+    low, high = activation_range(_activation(node), node.output)
     return ProductNumbers((first.zero, second.zero), quantize_multiplier(_finite(float(real))), target.zero, low, high)
 
 
@@ -244,7 +247,7 @@ class HighProductNumbers:
 def high_product_numbers(node: Node) -> HighProductNumbers:
     """Return the numbers. Source: internal/reference/integer_ops/mul.h, "Mul with 16 bit inputs and int8_t outputs"."""
     target = one_quantization(node.output)
-    return HighProductNumbers(target.zero, *activation_range(node.options["fused_activation_function"], node.output))
+    return HighProductNumbers(target.zero, *activation_range(_activation(node), node.output))
 
 
 def _finite(real: float) -> float:
@@ -255,21 +258,13 @@ def _finite(real: float) -> float:
 
 def squared_difference_numbers(node: Node) -> AddNumbers:
     """Return the numbers of SQUARED_DIFFERENCE for int8: the difference of two scaled inputs is squared."""
-    first, second, target = (one_quantization(t) for t in (node.input(0), node.input(1), node.output))
-    twice = 2 * max(first.scale, second.scale)
+    twice, target = _twice_greater_scale(node), one_quantization(node.output)
     left_shift = 7
-    return AddNumbers(
-        left_shift,
-        (first.zero, second.zero),
-        (quantize_multiplier(first.scale / twice), quantize_multiplier(second.scale / twice)),
-        _below_one(
-            twice * twice / ((1 << left_shift * 2) * target.scale),
-            twice * twice / 4 / target.scale,
-            "squared scale of the inputs",
-        ),
-        target.zero,
-        *RANGES["int8"],
+    square = twice * twice
+    result = _below_one(
+        square / ((1 << left_shift * 2) * target.scale), square / 4 / target.scale, "squared scale of the inputs"
     )
+    return _common_scale(node, left_shift, result, RANGES["int8"])
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 """Functions of one element: the rows. Quantised ones on 8 bits are tables of 256 results, computed at import.
 
 Sources in TFLite: kernels/activations.cc, elementwise.cc, exp.cc, neg.cc, sign.cc, floor.cc, ceil.cc, round.cc. The
-numbers are in `tables.py` and `rescale.py`. LiteRT's reference kernels have no ELU, CEIL and ROUND; its optimised ones
+numbers are in `tables.py`. LiteRT's reference kernels have no ELU, CEIL and ROUND; its optimised ones
 are the reference.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.graph.spec import Operator, Result, broadcast, same, specify
+from opwest.compiler.graph.spec import Operator, Result, broadcast_inputs, same, specify
 from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
 from opwest.compiler.semantics.fixed_point import RANGES, Multiplier, one_quantization, quantize_multiplier
 
@@ -25,10 +25,10 @@ def _fixed_scale(node: Node) -> Sequence[Result]:
     scales = {"int8": (1 / 256, -128), "uint8": (1 / 256, 0), "int16": (1 / 32768, 0)}
     if data.dtype in scales and result.dtype == data.dtype and (node.kind == "LOGISTIC" or data.dtype == "int16"):
         scale, zero = scales[data.dtype]
-        found = one_quantization(result)
-        if found.scale != scale or (data.dtype == "int16" and found.zero != zero):
+        quantization = one_quantization(result)
+        if quantization.scale != scale or (data.dtype == "int16" and quantization.zero != zero):
             raise Unsupported(
-                f"'{result.name}' has the scale {found.scale:g} and the zero point {found.zero}",
+                f"'{result.name}' has the scale {quantization.scale:g} and the zero point {quantization.zero}",
                 f"{scale:g} and {zero}",
             )
     return [(data.dtype, data.shape)]
@@ -62,22 +62,15 @@ PLAIN = frozenset(("NEG", "SIGN", "SQUARE"))
 """The functions that never look at scales."""
 
 
-COMPARISONS = {
-    "EQUAL": "==",
-    "NOT_EQUAL": "!=",
-    "GREATER": ">",
-    "GREATER_EQUAL": ">=",
-    "LESS": "<",
-    "LESS_EQUAL": "<=",
-}
+COMPARISONS = {"EQUAL": "==", "NOT_EQUAL": "!=", "GREATER": ">", "GREATER_EQUAL": ">=", "LESS": "<", "LESS_EQUAL": "<="}
 """The operators of C."""
 LEFT_SHIFT = 8
 """The places that quantised inputs are shifted to the left before their multiplications."""
 
 
 def _compare(node: Node) -> Sequence[Result]:
-    one, other = node.input(0), node.input(1)
-    return [("bool", broadcast((one.shape, other.shape)))]
+    [(_, shape)] = broadcast_inputs(node)
+    return [("bool", shape)]
 
 
 def _select(node: Node) -> Sequence[Result]:
@@ -91,7 +84,8 @@ def _select(node: Node) -> Sequence[Result]:
 
 
 def _select_broadcast(node: Node) -> Sequence[Result]:
-    return [(node.input(1).dtype, broadcast([node.input(i).shape for i in range(3)]))]
+    [(_, shape)] = broadcast_inputs(node)
+    return [(node.input(1).dtype, shape)]
 
 
 _NUMBERS = ("float32", "int8", "uint8", "int16", "int32", "int64")
@@ -164,23 +158,24 @@ def _quantize(node: Node) -> Sequence[Result]:
 
 def is_quantised_each(node: Node) -> bool:
     """Whether the result of QUANTIZE has a scale for each slice."""
-    found = node.output.quantization
-    return found is not None and found.axis is not None
+    quantization = node.output.quantization
+    return quantization is not None and quantization.axis is not None
 
 
 def each_of(tensor: Tensor, shape: Shape) -> tuple[Any, Any]:
     """Return scales and zero points of a tensor with one of each per slice, to be broadcast to its shape."""
-    found = tensor.quantization
-    assert found is not None and found.axis is not None
-    if found.axis >= len(shape) or shape[found.axis] != len(found.scales):
-        raise Unsupported(f"{len(found.scales)} scales along dimension {found.axis} of {list(shape)}")
-    broadcast = tuple(n if i == found.axis else 1 for i, n in enumerate(shape))
-    return np.asarray(found.scales, np.float32).reshape(broadcast), np.asarray(found.zeros, np.int32).reshape(broadcast)
+    quantization = tensor.quantization
+    assert quantization is not None and quantization.axis is not None
+    if quantization.axis >= len(shape) or shape[quantization.axis] != len(quantization.scales):
+        raise Unsupported(f"{len(quantization.scales)} scales along dimension {quantization.axis} of {list(shape)}")
+    broadcast = tuple(n if i == quantization.axis else 1 for i, n in enumerate(shape))
+    scales, zeros = np.asarray(quantization.scales, np.float32), np.asarray(quantization.zeros, np.int32)
+    return scales.reshape(broadcast), zeros.reshape(broadcast)
 
 
 def _dequantize(node: Node) -> Sequence[Result]:
-    found = node.input(0).quantization
-    if found is not None and found.axis is not None and node.input(0).dtype not in ("int8", "uint8"):
+    quantization = node.input(0).quantization
+    if quantization is not None and quantization.axis is not None and node.input(0).dtype not in ("int8", "uint8"):
         raise Unsupported(f"'{node.input(0).name}' is {node.input(0).dtype} with several scales", "int8 or uint8")
     return [("float32", node.input(0).shape)]
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -75,17 +74,18 @@ def float32(value: float) -> float:
 
 def one_quantization(tensor: Tensor) -> Quantization:
     """Return the quantisation of a tensor with one scale. Raises Unsupported."""
-    found = tensor.quantization
-    if found is None:
+    quantization = tensor.quantization
+    if quantization is None:
         raise Unsupported(f"'{tensor.name}' is {tensor.dtype} without a scale", "a quantised tensor")
-    if len(found.scales) != 1:
-        raise Unsupported(f"'{tensor.name}' has {len(found.scales)} scales", "one scale")
+    if len(quantization.scales) != 1:
+        raise Unsupported(f"'{tensor.name}' has {len(quantization.scales)} scales", "one scale")
     low, high = RANGES[tensor.dtype]
-    if not low <= found.zero <= high:
-        raise Unsupported(f"'{tensor.name}' is {tensor.dtype} with the zero point {found.zero}", f"{low} to {high}")
-    if tensor.dtype == "int16" and found.zero != 0:
-        raise Unsupported(f"'{tensor.name}' is int16 with the zero point {found.zero}", "0")
-    return found
+    zero = quantization.zero
+    if not low <= zero <= high:
+        raise Unsupported(f"'{tensor.name}' is {tensor.dtype} with the zero point {zero}", f"{low} to {high}")
+    if tensor.dtype == "int16" and zero != 0:
+        raise Unsupported(f"'{tensor.name}' is int16 with the zero point {zero}", "0")
+    return quantization
 
 
 def quantize(value: float, quantization: Quantization) -> int:
@@ -159,8 +159,13 @@ def scaled(sums: Any, fixed: Any, shift: Any, rounding: Rounding) -> Any:
         places = 15 - shift
         return (sums * reduced + (np.int64(1) << (places - 1))) >> places
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
-    shifted = (sums << left).astype(np.int32).astype(np.int64)
+    shifted = wrapped(sums << left)
     return round_shift(doubled_high(shifted, fixed), right)
+
+
+def wrapped(values: Any) -> Any:
+    """Return int64 values wrapped to 32 bits."""
+    return values.astype(np.int32).astype(np.int64)
 
 
 def doubled_high(one: Any, other: Any) -> Any:
@@ -176,11 +181,6 @@ def round_shift(value: Any, places: Any) -> Any:
     mask = (np.int64(1) << places) - 1
     threshold = (mask >> 1) + (value < 0)
     return (value >> places) + ((value & mask) > threshold)
-
-
-def multipliers_of(reals: Iterable[float]) -> tuple[Multiplier, ...]:
-    """Return the fixed-point numbers of several multipliers."""
-    return tuple(quantize_multiplier(real) for real in reals)
 
 
 GREATEST = 2**31 - 1
@@ -277,7 +277,7 @@ _POWERS_16 = (25520, 19875, 12055, 4435, 600, 11, 0)
 """exp(-2**k) with 0 integer bits for k from -2 to 4."""
 
 
-def _product(one: Any, other: Any) -> Any:
+def doubled_high_16(one: Any, other: Any) -> Any:
     """Return the high 16 bits of twice the product, rounded. Source: SaturatingRoundingDoublingHighMul."""
     return np.minimum((one * other + (1 << 14)) >> 15, INT16_MAX)
 
@@ -296,13 +296,13 @@ def _exponential(value: Any, bits: int) -> Any:
     quarter = 1 << (13 - bits)
     rest = (value & (quarter - 1)) - quarter
     x = (rest << bits) + (1 << 12)
-    square = _product(x, x)
-    fourth = round_shift(_product(square, square), 2)
-    tail = round_shift(_product(fourth + _product(square, x), 10923) + square, 1)
-    result = np.minimum(28918 + _product(28918, x + tail), INT16_MAX)
+    square = doubled_high_16(x, x)
+    fourth = round_shift(doubled_high_16(square, square), 2)
+    tail = round_shift(doubled_high_16(fourth + doubled_high_16(square, x), 10923) + square, 1)
+    result = np.minimum(28918 + doubled_high_16(28918, x + tail), INT16_MAX)
     remainder = (rest - value).astype(np.int16).astype(np.int64)
     for number, factor in enumerate(_POWERS_16[: bits + 2]):
-        result = np.where(remainder & (1 << (13 - bits + number)), _product(result, factor), result)
+        result = np.where(remainder & (1 << (13 - bits + number)), doubled_high_16(result, factor), result)
     if bits > 5:
         result = np.where(value < -(1 << (20 - bits)), 0, result)
     return np.where(value == 0, INT16_MAX, result)
@@ -311,9 +311,9 @@ def _exponential(value: Any, bits: int) -> Any:
 def _inverse(value: Any) -> Any:
     """Return 1 / ((1 + value) / 2) with 2 integer bits for numbers between 0 and 1."""
     half = (value + INT16_MAX + 1) >> 1
-    x = 23130 + _product(half, -15420)
+    x = 23130 + doubled_high_16(half, -15420)
     for _ in range(3):
-        x = x + _shift_left(_product(x, (1 << 13) - _product(half, x)), 2)
+        x = x + _shift_left(doubled_high_16(x, (1 << 13) - doubled_high_16(half, x)), 2)
     return x
 
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.graph.spec import Operator, Result, broadcast, specify
-from opwest.compiler.graph.types import Node
+from opwest.compiler.graph.spec import Operator, broadcast_inputs, specify
 
 
 @dataclass(frozen=True)
@@ -40,43 +39,41 @@ class FloatFunction:
 
 
 def _erf(values: Any) -> Any:
-    found = np.asarray([math.erf(float(one)) for one in values.reshape(-1)], values.dtype)
-    return found.reshape(values.shape)
+    results = np.asarray([math.erf(float(one)) for one in values.reshape(-1)], values.dtype)
+    return results.reshape(values.shape)
 
 
-def _row(name: str, numpy: Callable[..., Any]) -> FloatFunction:
-    """Return the row of a function that only ONNX has."""
-    return FloatFunction(f"ONNX_{name.upper()}", numpy, f"{name}f", name.capitalize(), is_wide=True)
-
-
+_OF_ONNX: dict[str, Callable[..., Any]] = {
+    "erf": _erf,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+}
+"""The functions that only ONNX has, by their names in C without f."""
 FLOAT_FUNCTIONS = {
-    one.kind: one
-    for one in (
+    row.kind: row
+    for row in (
         FloatFunction("FLOOR", np.floor, "floorf", "Floor"),
         FloatFunction("CEIL", np.ceil, "ceilf", "Ceil"),
         FloatFunction("ROUND", np.rint, "rintf", "Round"),
         FloatFunction("SIN", np.sin, "sinf", "Sin"),
         FloatFunction("COS", np.cos, "cosf", "Cos"),
         FloatFunction("ATAN2", np.arctan2, "atan2f", operands=2),
-        _row("erf", _erf),
-        _row("tan", np.tan),
-        _row("asin", np.arcsin),
-        _row("acos", np.arccos),
-        _row("atan", np.arctan),
-        _row("sinh", np.sinh),
-        _row("cosh", np.cosh),
-        _row("asinh", np.arcsinh),
-        _row("acosh", np.arccosh),
-        _row("atanh", np.arctanh),
+        *(
+            FloatFunction(f"ONNX_{name.upper()}", function, f"{name}f", name.capitalize(), is_wide=True)
+            for name, function in _OF_ONNX.items()
+        ),
     )
 }
 """By kind."""
 
 
-def _result(node: Node) -> Sequence[Result]:
-    return [("float32", broadcast([tensor.shape for tensor in node.inputs if tensor is not None]))]
-
-
 specify(
-    *(Operator(one.kind, _result, (" ".join(["float32"] * one.operands),)) for one in FLOAT_FUNCTIONS.values()),
+    *(Operator(row.kind, broadcast_inputs, (" ".join(["float32"] * row.operands),)) for row in FLOAT_FUNCTIONS.values())
 )

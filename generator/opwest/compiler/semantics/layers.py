@@ -13,14 +13,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from opwest.compiler.graph.spec import Operator, Result, broadcast, specify
-from opwest.compiler.graph.types import Node, Quantization, Rules, Tensor, Unsupported
+from opwest.compiler.graph.types import Node, Rules, Tensor, Unsupported
 from opwest.compiler.semantics.fixed_point import (
     Requantisation,
     Rounding,
     activation_range,
     float32,
-    multipliers_of,
     one_quantization,
+    quantize_multiplier,
 )
 from opwest.compiler.semantics.windows import Window, window_of
 
@@ -85,13 +85,13 @@ def is_asymmetric(node: Node) -> bool:
 
 def scales_of(node: Node, results: int) -> tuple[float, ...]:
     """Return the scale of each result."""
-    found = node.input(1).quantization
-    assert found is not None
-    if len(found.scales) == 1:
-        return found.scales * results
-    if len(found.scales) != results:
-        raise Unsupported(f"{len(found.scales)} scales for {results} results")
-    return found.scales
+    quantization = node.input(1).quantization
+    assert quantization is not None
+    if len(quantization.scales) == 1:
+        return quantization.scales * results
+    if len(quantization.scales) != results:
+        raise Unsupported(f"{len(quantization.scales)} scales for {results} results")
+    return quantization.scales
 
 
 _DTYPES = (
@@ -158,7 +158,8 @@ def _check_bias(node: Node, results: int) -> None:
         raise Unsupported(f"bias {list(bias.shape)} for {results} results")
 
 
-_WINDOW = {"padding": "SAME", "stride_w": 1, "stride_h": 1, "fused_activation_function": "NONE"}
+_ACTIVATION = {"fused_activation_function": "NONE"}
+_WINDOW = {"padding": "SAME", "stride_w": 1, "stride_h": 1, **_ACTIVATION}
 _DILATION = {"dilation_w_factor": 1, "dilation_h_factor": 1}
 specify(
     Operator("CONV_2D", _convolution, _DTYPES, {**_WINDOW, **_DILATION}),
@@ -167,24 +168,14 @@ specify(
         "FULLY_CONNECTED",
         _dense,
         _DTYPES,
-        {
-            "fused_activation_function": "NONE",
-            "weights_format": "DEFAULT",
-            "keep_num_dims": False,
-            "asymmetric_quantize_inputs": False,
-        },
+        {**_ACTIVATION, "weights_format": "DEFAULT", "keep_num_dims": False, "asymmetric_quantize_inputs": False},
     ),
 )
 
 
 def requantisation(node: Node, rules: Rules) -> Requantisation:
-    """Return the requantisation of a layer with the inputs data and weights."""
-    return requantisation_of(node, node.input(0), node.input(1), rules)
-
-
-def requantisation_of(node: Node, data: Tensor, weights: Tensor, rules: Rules) -> Requantisation:
     """Return the requantisation of a layer with int8, uint8 or int16 data, with one multiplier or one per channel."""
-    result = node.output
+    data, weights, result = data_of(node), node.input(1), node.output
     source, target = one_quantization(data), one_quantization(result)
     if weights.quantization is None:
         raise Unsupported(f"'{weights.name}' is {weights.dtype} without a scale", "a quantised tensor")
@@ -201,13 +192,10 @@ def requantisation_of(node: Node, data: Tensor, weights: Tensor, rules: Rules) -
     if node.kind == "BATCH_MATMUL" or (data.dtype == "uint8" and node.kind != "FULLY_CONNECTED"):
         reals = [float32(source.scale * scale) / target.scale for scale in scales]
     low, high = activation_range(str(node.options.get("fused_activation_function", "NONE")), result)
-    floats = _float_scales(source, scales, target)
-    return Requantisation(multipliers_of(reals), rounding, target.zero, low, high, floats)
-
-
-def _float_scales(source: Quantization, scales: Sequence[float], target: Quantization) -> tuple[float, ...]:
-    """Return the multipliers of onnxruntime: both operations in float32. Source: its quantization/qlinearconv.cc."""
-    return tuple(float(np.float32(source.scale) * np.float32(scale) / np.float32(target.scale)) for scale in scales)
+    # The multipliers of onnxruntime: both operations in float32. Source: its quantization/qlinearconv.cc.
+    floats = tuple(float(np.float32(source.scale) * np.float32(scale) / np.float32(target.scale)) for scale in scales)
+    multipliers = tuple(quantize_multiplier(real) for real in reals)
+    return Requantisation(multipliers, rounding, target.zero, low, high, floats)
 
 
 def _product(node: Node) -> Sequence[Result]:
@@ -253,8 +241,8 @@ specify(
 def transposed_window(node: Node) -> Window:
     """Return the windows of the convolution from the result to the data."""
     weights, shape = node.input(1).shape, node.input(0).content.reshape(-1)
-    found = window_of(node, (weights[1], weights[2]), (int(shape[1]), int(shape[2])))
-    return Window(found.size, found.stride, found.dilation, found.before, (int(shape[1]), int(shape[2])))
+    window = window_of(node, (weights[1], weights[2]), (int(shape[1]), int(shape[2])))
+    return Window(window.size, window.stride, window.dilation, window.before, (int(shape[1]), int(shape[2])))
 
 
 def _transposed(node: Node) -> Sequence[Result]:
@@ -288,13 +276,7 @@ specify(
             "int32 int8 int16 [int32|int64]",
             "int32 uint8 uint8 [int32]",
         ),
-        {
-            "padding": "SAME",
-            "stride_w": 1,
-            "stride_h": 1,
-            "fused_activation_function": "NONE",
-            "quantized_bias_type": "float32",
-        },
+        {**_WINDOW, "quantized_bias_type": "float32"},
         (0,),
         shape_input=0,
     )

@@ -28,10 +28,10 @@ def integers(node: Node, number: int) -> list[int]:
 
 def one_integer(node: Node, number: int) -> int:
     """Return the only element of an input that is known. Raises Unsupported."""
-    found = integers(node, number)
-    if len(found) != 1:
-        raise Unsupported(f"input {number} has {len(found)} elements", "one element")
-    return found[0]
+    numbers = integers(node, number)
+    if len(numbers) != 1:
+        raise Unsupported(f"input {number} has {len(numbers)} elements", "one element")
+    return numbers[0]
 
 
 def axis_of(axis: int, rank: int) -> int:
@@ -89,10 +89,10 @@ def _transpose(node: Node) -> Sequence[Result]:
 
 def multiples(node: Node) -> list[int]:
     """Return the repetitions of each dimension of a TILE. Raises Unsupported."""
-    data, found = node.input(0), integers(node, 1)
-    if len(found) != len(data.shape) or any(n < 0 for n in found):
-        raise Unsupported(f"multiples {found} for shape {list(data.shape)}", "a number for each dimension")
-    return found
+    data, repetitions = node.input(0), integers(node, 1)
+    if len(repetitions) != len(data.shape) or any(n < 0 for n in repetitions):
+        raise Unsupported(f"multiples {repetitions} for shape {list(data.shape)}", "a number for each dimension")
+    return repetitions
 
 
 def _tile(node: Node) -> Sequence[Result]:
@@ -172,9 +172,9 @@ def fill_of(node: Node) -> int | float | None:
     if value is not None:
         return None if not value.is_constant else value.content.reshape(-1)[0].item()
     # The zero point of the result. Source: kernels/pad.cc, PadTyped.
-    found = node.output.quantization
-    if node.output.dtype in QUANTISED and found is not None:
-        return found.zeros[0]
+    quantization = node.output.quantization
+    if node.output.dtype in QUANTISED and quantization is not None:
+        return quantization.zeros[0]
     return 0
 
 
@@ -264,14 +264,6 @@ def _fill(node: Node) -> Sequence[Result]:
     return [(value.dtype, tuple(integers(node, 0)))]
 
 
-def _shape(node: Node) -> Sequence[Result]:
-    return [(node.options["out_type"], (len(node.input(0).shape),))]
-
-
-def _rank(node: Node) -> Sequence[Result]:
-    return [("int32", ())]
-
-
 def _range(node: Node) -> Sequence[Result]:
     if any(node.input(i).size != 1 for i in range(3)):
         raise Unsupported("start, limit or delta of several elements", "one element each")
@@ -300,7 +292,9 @@ specify(
     Operator("WHERE", _where, (MOVED,), known=(0,)),
     Operator("FILL", _fill, (f"{INDEX} {MOVED}",), known=(0,)),
     Operator("ZEROS_LIKE", same, (MOVED,)),
-    Operator("SHAPE", _shape, (), {"out_type": "int32"}),
-    Operator("RANK", _rank),
+    Operator(
+        "SHAPE", lambda node: [(node.options["out_type"], (len(node.input(0).shape),))], (), {"out_type": "int32"}
+    ),
+    Operator("RANK", lambda node: [("int32", ())]),
     Operator("RANGE", _range, tuple(f"{d} {d} {d}" for d in ("int32", "int64", "float32")), known=(0, 1, 2)),
 )

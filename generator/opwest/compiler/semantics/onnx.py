@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from opwest.compiler.graph.spec import Operator, Result, specify
 from opwest.compiler.graph.types import Node, Unsupported
 from opwest.compiler.graph.user import KIND, bind
-from opwest.compiler.semantics.windows import Window, window_of
+from opwest.compiler.semantics.layers import window
 
 
 def _quantize(node: Node) -> Sequence[Result]:
@@ -29,21 +29,11 @@ def _lookup(node: Node) -> Sequence[Result]:
     return [(table.dtype, data.shape)]
 
 
-def _dynamic(node: Node) -> Sequence[Result]:
-    return [("int16", node.input(0).shape), ("float32", ())]
-
-
-def integer_window(node: Node) -> Window:
-    """Return the windows of ONNX_CONV_INTEGER: weights [o,h,w,c]."""
-    data, weights = node.input(0).shape, node.input(1).shape
-    return window_of(node, (weights[1], weights[2]), (data[1], data[2]))
-
-
 def _convolution(node: Node) -> Sequence[Result]:
     data, weights = node.input(0).shape, node.input(1).shape
     if len(data) != 4 or len(weights) != 4 or data[3] % weights[3] or weights[0] % (data[3] // weights[3]):
         raise Unsupported(f"weights {list(weights)} for data {list(data)}")
-    return [("int32", (data[0], *integer_window(node).result, weights[0]))]
+    return [("int32", (data[0], *window(node).result, weights[0]))]
 
 
 def _dense(node: Node) -> Sequence[Result]:
@@ -57,7 +47,7 @@ _WINDOW = {"padding": "VALID", "stride_w": 1, "stride_h": 1, "dilation_w_factor"
 specify(
     Operator("ONNX_QUANTIZE", _quantize, ("float32",)),
     Operator("ONNX_LOOKUP", _lookup, ("int8|uint8 int8|uint8",), known=(1,)),
-    Operator("ONNX_DYNAMIC_QUANTIZE", _dynamic, ("float32",)),
+    Operator("ONNX_DYNAMIC_QUANTIZE", lambda node: [("int16", node.input(0).shape), ("float32", ())], ("float32",)),
     Operator("ONNX_CONV_INTEGER", _convolution, ("int8|int16 int8|int16",), _WINDOW, known=(1,)),
     Operator("ONNX_DENSE_INTEGER", _dense, ("int8|int16 int8|int16",), known=(1,)),
 )
@@ -69,8 +59,8 @@ def zeros_of(node: Node) -> tuple[int, int]:
     return (0 if data is None or node.input(0).dtype == "int16" else data.zero, 0 if weights is None else weights.zero)
 
 
-def _results(node: Node) -> Sequence[Result]:
-    return [(argument.dtype, shape) for argument, _, shape in bind(node).writes]
-
-
-specify(Operator(KIND, _results, options={"use": None}))
+specify(
+    Operator(
+        KIND, lambda node: [(argument.dtype, shape) for argument, _, shape in bind(node).writes], options={"use": None}
+    )
+)

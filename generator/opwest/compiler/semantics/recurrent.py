@@ -82,10 +82,10 @@ def hybrid_scales(node: Node) -> HybridScales | None:
     """Return the scales of the weights, None for float32. Raises Unsupported unless they are symmetric."""
     if node.input(0).dtype != "float32" or node.input(1).dtype == "float32":
         return None
-    found = [one_quantization(node.input(i)) for i in (1, 2)]
-    if any(one.zero for one in found):
+    quantizations = [one_quantization(node.input(i)) for i in (1, 2)]
+    if any(quantization.zero for quantization in quantizations):
         raise Unsupported("int8 weights with a zero point, with float32 data", "the zero point 0")
-    return HybridScales(*(one.scale for one in found))
+    return HybridScales(*(quantization.scale for quantization in quantizations))
 
 
 def time_weights(array: Any, scales: HybridScales) -> Any:
@@ -117,7 +117,7 @@ specify(
             "int8 int8 int8 [int32] int8",
         ),
         {"rank": 1, "fused_activation_function": "NONE", "asymmetric_quantize_inputs": False},
-    ),
+    )
 )
 
 
@@ -198,10 +198,10 @@ def lstm_numbers(node: Node) -> LstmNumbers:
 
 def _scale(node: Node, number: int) -> np.float32:
     """Return the scale of symmetric weights as float32."""
-    found = one_quantization(node.input(number))
-    if found.zero != 0:
-        raise Unsupported(f"weights '{node.input(number).name}' with the zero point {found.zero}", "0")
-    return np.float32(found.scale)
+    quantization = one_quantization(node.input(number))
+    if quantization.zero != 0:
+        raise Unsupported(f"weights '{node.input(number).name}' with the zero point {quantization.zero}", "0")
+    return np.float32(quantization.scale)
 
 
 def _litert(node: Node, cells: Quantization, power: int, inner: tuple[Quantization | None, ...]) -> LstmNumbers:
@@ -325,9 +325,9 @@ def is_coupled(node: Node) -> bool:
 
 def _gates(node: Node, numbers: Sequence[int], what: str) -> None:
     """Raise Unsupported unless all gates or none have a weight; the input gate only if it exists."""
-    found, wanted = present(node, numbers), list(numbers[1:] if is_coupled(node) else numbers)
-    if found and found != wanted:
-        raise Unsupported(f"{what} for {len(found)} gates", f"{len(wanted)}")
+    existing, wanted = present(node, numbers), list(numbers[1:] if is_coupled(node) else numbers)
+    if existing and existing != wanted:
+        raise Unsupported(f"{what} for {len(existing)} gates", f"{len(wanted)}")
 
 
 def _lstm(node: Node) -> Sequence[Result]:
@@ -384,10 +384,10 @@ def scale_of_weights(node: Node, number: int) -> float:
     tensor = node.optional(number)
     if tensor is None:
         return 1.0
-    found = tensor.quantization
-    if found is None or len(found.scales) != 1 or found.zero != 0:
+    quantization = tensor.quantization
+    if quantization is None or len(quantization.scales) != 1 or quantization.zero != 0:
         raise Unsupported(f"weights '{tensor.name}' without one scale and the zero point 0", "symmetric weights")
-    return found.scale
+    return quantization.scale
 
 
 _FLOAT = "float32 [float32]..."
@@ -416,5 +416,5 @@ specify(
             "asymmetric_quantize_inputs": False,
             "intermediates": (),
         },
-    ),
+    )
 )

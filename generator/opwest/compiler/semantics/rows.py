@@ -44,12 +44,12 @@ def _softmax(node: Node) -> Sequence[Result]:
 
 def check_result(tensor: Tensor, scale: float, zero: int) -> None:
     """Raise Unsupported if a result does not have the only quantisation that its operator has."""
-    found = tensor.quantization
-    if found is None or len(found.scales) != 1:
+    quantization = tensor.quantization
+    if quantization is None or len(quantization.scales) != 1:
         raise Unsupported(f"result '{tensor.name}' is {tensor.dtype} without one scale", f"the scale {scale:g}")
-    if abs(found.scale - scale) > 0.001 * scale or found.zero != zero:
+    if abs(quantization.scale - scale) > 0.001 * scale or quantization.zero != zero:
         raise Unsupported(
-            f"result '{tensor.name}' has the scale {found.scale:g} and the zero point {found.zero}",
+            f"result '{tensor.name}' has the scale {quantization.scale:g} and the zero point {quantization.zero}",
             f"the scale {scale:g} and the zero point {zero}",
         )
 
@@ -111,8 +111,8 @@ def differences_of(factor: float) -> Differences:
 
 def exponentials(node: Node) -> tuple[int, ...]:
     """Return exp with 0 integer bits by the difference from the greatest element, for SOFTMAX of 8-bit data."""
-    found = differences_of(float(np.float32(node.options["beta"])) * one_quantization(node.input(0)).scale)
-    return tuple(map(int, np.where(found.fits, exponential(found.scaled), 0)))
+    differences = differences_of(float(np.float32(node.options["beta"])) * one_quantization(node.input(0)).scale)
+    return tuple(map(int, np.where(differences.fits, exponential(differences.scaled), 0)))
 
 
 @dataclass(frozen=True)
@@ -142,15 +142,15 @@ def _sampled(function: Callable[[float], float], scale: float, zero: int) -> tup
     low, high = scale * (-32768 - zero), scale * (32767 - zero)
     least, greatest = 2.0 / 65535 * -32768, 2.0 / 65535 * 32767
     step, inverse = (high - low) / 512, 65536.0 / (greatest - least)
-    found = []
+    samples = []
     for i in range(512):
         sample = round_away(function(low + i * step) * inverse)
         following = function(low + (i + 1) * step) * inverse
         interpolated = round_away((following + sample) / 2)
         error = interpolated - round_away(function(low + i * step + step / 2) * inverse)
-        found.append(sample - round_away(error / 2))
-    found.append(round_away(function(high) * inverse))
-    return tuple(min(max(one, -32768), 32767) for one in found)
+        samples.append(sample - round_away(error / 2))
+    samples.append(round_away(function(high) * inverse))
+    return tuple(min(max(one, -32768), 32767) for one in samples)
 
 
 @dataclass(frozen=True)
@@ -169,10 +169,10 @@ class LogSoftmaxNumbers:
 
 def log_softmax_numbers(node: Node) -> LogSoftmaxNumbers:
     """Return the numbers of LOG_SOFTMAX for int8 and uint8."""
-    found = differences_of(one_quantization(node.input(0)).scale)
-    reverse = quantize_multiplier((1 << (31 - found.multiplier.shift)) / found.multiplier.fixed)
-    powers = np.where(found.fits, round_shift(exponential(found.scaled), 12), 0)
-    return LogSoftmaxNumbers(tuple(map(int, found.scaled)), tuple(map(int, powers)), reverse, found.radius)
+    differences = differences_of(one_quantization(node.input(0)).scale)
+    reverse = quantize_multiplier((1 << (31 - differences.multiplier.shift)) / differences.multiplier.fixed)
+    powers = np.where(differences.fits, round_shift(exponential(differences.scaled), 12), 0)
+    return LogSoftmaxNumbers(tuple(map(int, differences.scaled)), tuple(map(int, powers)), reverse, differences.radius)
 
 
 QUANTISED = ("int8", "uint8", "int16")

@@ -65,17 +65,17 @@ def _strided_cuts(node: Node) -> tuple[Cut, ...]:
     free = len(shape) - (len(starts) - len(new) - len(ellipses))
     if free < 0:
         raise Unsupported(f"{len(starts)} indices for shape {list(shape)}", "at most one for each dimension")
-    found: list[Cut] = []
+    parts: list[Cut] = []
     rest = iter(shape)
     for i in places:
         if i in ellipses:
-            found.extend(Cut(0, 1, n, n) for n in (next(rest) for _ in range(free)))
+            parts.extend(Cut(0, 1, n, n) for n in (next(rest) for _ in range(free)))
         elif i in new:
-            found.append(Cut(0, 1, 1, 1))
+            parts.append(Cut(0, 1, 1, 1))
         else:
             masks = (has("begin", i), has("end", i), has("shrink_axis", i))
-            found.append(_cut(next(rest), starts[i], ends[i], steps[i], masks, bool(options["offset"])))
-    return (*found, *(Cut(0, 1, n, n) for n in rest))
+            parts.append(_cut(next(rest), starts[i], ends[i], steps[i], masks, bool(options["offset"])))
+    return (*parts, *(Cut(0, 1, n, n) for n in rest))
 
 
 def _cut(size: int, start: int, end: int, step: int, masks: tuple[bool, bool, bool], is_offset: bool) -> Cut:
@@ -159,9 +159,9 @@ def joined(node: Node) -> tuple[int, Shape]:
 
 def _join(node: Node) -> Sequence[Result]:
     dtype = node.input(0).dtype
-    if any(one is None or one.dtype != dtype for one in node.inputs):
-        found = ", ".join("none" if one is None else one.dtype for one in node.inputs)
-        raise Unsupported(f"inputs of dtypes {found}", "equal dtypes")
+    if any(tensor is None or tensor.dtype != dtype for tensor in node.inputs):
+        dtypes = ", ".join("none" if tensor is None else tensor.dtype for tensor in node.inputs)
+        raise Unsupported(f"inputs of dtypes {dtypes}", "equal dtypes")
     if node.kind == "CONCATENATION":
         activation = node.options["fused_activation_function"]
         if activation != "NONE":
@@ -174,19 +174,19 @@ def _join(node: Node) -> Sequence[Result]:
 def _check_scales(node: Node) -> None:
     """Refuse int8 inputs with other scales than the result: TFLite does not rescale them."""
     wanted = _pair(node.output)
-    for one in node.inputs:
-        assert one is not None
-        if _pair(one) != wanted:
+    for tensor in node.inputs:
+        assert tensor is not None
+        if _pair(tensor) != wanted:
             raise Unsupported(
-                f"input '{one.name}' has another scale or zero point than the result",
+                f"input '{tensor.name}' has another scale or zero point than the result",
                 "equal ones for int8",
                 "convert the model again: converters make them equal",
             )
 
 
 def _pair(tensor: Tensor) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    found = tensor.quantization
-    return ((0.0,), (0,)) if found is None else (found.scales, found.zeros)
+    quantization = tensor.quantization
+    return ((0.0,), (0,)) if quantization is None else (quantization.scales, quantization.zeros)
 
 
 def rescaling(tensor: Tensor, result: Tensor) -> tuple[int, ...] | None:
@@ -274,8 +274,8 @@ def is_hybrid(node: Node) -> bool:
     data = node.input(1)
     if data.dtype != "int8" or node.output.dtype != "float32":
         return False
-    found = data.quantization
-    if found is None or any(found.zeros) or found.axis not in (None, 0):
+    quantization = data.quantization
+    if quantization is None or any(quantization.zeros) or quantization.axis not in (None, 0):
         raise Unsupported(f"'{data.name}' is int8 with this quantisation", "scales by row or one scale, zero points 0")
     return True
 

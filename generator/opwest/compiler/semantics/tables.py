@@ -19,19 +19,8 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Node, Quantization, Tensor, Unsupported
+from opwest.compiler.semantics import fixed_point
 from opwest.compiler.semantics.arithmetic import float_multiplier
-from opwest.compiler.semantics.fixed_point import (
-    RANGES,
-    Multiplier,
-    Rounding,
-    doubled_high,
-    float32,
-    one_quantization,
-    quantize,
-    quantize_multiplier,
-    round_shift,
-    scaled,
-)
 
 RELU_LIMITS: dict[str, tuple[float, float | None]] = {
     "RELU": (0.0, None),
@@ -48,8 +37,8 @@ class Rescale:
 
     source: int
     """The zero point of the input."""
-    positive: Multiplier
-    negative: Multiplier
+    positive: fixed_point.Multiplier
+    negative: fixed_point.Multiplier
     """The multiplier of differences below 0."""
     sign: int
     """1; -1 if the slope below 0 is negative: the product with the magnitude of the slope is then negated."""
@@ -61,34 +50,32 @@ class Rescale:
 
     def apply(self, values: Any) -> Any:
         """Return integers as int64 results."""
-        given = _wrapped(np.asarray(values, np.int64) - self.source)
+        given = fixed_point.wrapped(np.asarray(values, np.int64) - self.source)
         given = np.abs(given) if self.magnitude else given
-        above = scaled(given, self.positive.fixed, self.positive.shift, Rounding.TWICE)
-        below = scaled(given, self.negative.fixed, self.negative.shift, Rounding.TWICE) * self.sign
-        return np.clip(_wrapped(np.where(given >= 0, above, below) + self.zero), self.low, self.high)
-
-
-def _wrapped(values: Any) -> Any:
-    return values.astype(np.int32).astype(np.int64)
+        above = fixed_point.scaled(given, self.positive.fixed, self.positive.shift, fixed_point.Rounding.TWICE)
+        below = (
+            fixed_point.scaled(given, self.negative.fixed, self.negative.shift, fixed_point.Rounding.TWICE) * self.sign
+        )
+        return np.clip(fixed_point.wrapped(np.where(given >= 0, above, below) + self.zero), self.low, self.high)
 
 
 def rescale_of(node: Node) -> Rescale:
     """Return the numbers of RELU and its variants, LEAKY_RELU, ABS or QUANTIZE with a quantised input."""
     data, result = node.input(0), node.output
     source, target = (_quantization(one, node.kind == "QUANTIZE") for one in (data, result))
-    low, high = RANGES[result.dtype]
+    low, high = fixed_point.RANGES[result.dtype]
     sign = 1
     if node.kind == "QUANTIZE":
-        positive = negative = quantize_multiplier(source.scale / target.scale)
+        positive = negative = fixed_point.quantize_multiplier(source.scale / target.scale)
     else:
         positive = negative = float_multiplier(data, result)
     if node.kind in RELU_LIMITS:
         least, greatest = RELU_LIMITS[node.kind]
-        low = max(low, quantize(least, target))
-        high = high if greatest is None else min(high, quantize(greatest, target))
+        low = max(low, fixed_point.quantize(least, target))
+        high = high if greatest is None else min(high, fixed_point.quantize(greatest, target))
     elif node.kind == "LEAKY_RELU":
         slope = np.float32(source.scale) * np.float32(node.options["alpha"]) / np.float32(target.scale)
-        negative, sign = quantize_multiplier(float(abs(slope))), -1 if slope < 0 else 1
+        negative, sign = fixed_point.quantize_multiplier(float(abs(slope))), -1 if slope < 0 else 1
     return Rescale(source.zero, positive, negative, sign, node.kind == "ABS", target.zero, low, high)
 
 
@@ -101,24 +88,24 @@ def _quantization(tensor: Tensor, can_have_zero: bool) -> Quantization:
         return tensor.quantization
     if tensor.dtype == "int32":
         return tensor.quantization or Quantization((1.0,), (0,))
-    return one_quantization(tensor)
+    return fixed_point.one_quantization(tensor)
 
 
 def hard_swish(node: Node, values: Any) -> Any:
     """Return the results of 8-bit values as int64."""
-    source, target = one_quantization(node.input(0)), one_quantization(node.output)
+    source, target = fixed_point.one_quantization(node.input(0)), fixed_point.one_quantization(node.output)
     fine = np.float32(1 / 128) * np.float32(source.scale)
-    result = quantize_multiplier(float(fine / np.float32(target.scale)))
+    result = fixed_point.quantize_multiplier(float(fine / np.float32(target.scale)))
     if result.shift > 0:
         ratio = source.scale / target.scale
         raise Unsupported(f"the input's scale is {ratio:g} times that of the result", "at most 128 times")
-    gate = quantize_multiplier(float(fine / np.float32(3 / 32768)))
+    gate = fixed_point.quantize_multiplier(float(fine / np.float32(3 / 32768)))
     high = _int16(_int16(values - source.zero) * 128)
-    outer = _doubled_high(high, _reduced(result))
+    outer = fixed_point.doubled_high_16(high, _reduced(result))
     inner = high
     if gate.shift > 0:
         inner = _saturated(inner * (1 << (gate.shift - 1)))
-    inner = _doubled_high(inner, _reduced(gate))
+    inner = fixed_point.doubled_high_16(inner, _reduced(gate))
     if gate.shift > 0:
         inner = _saturated(inner * 2)
     elif gate.shift < 0:
@@ -127,7 +114,7 @@ def hard_swish(node: Node, values: Any) -> Any:
     product = inner * outer
     # Rounded to zero.
     truncated = np.where(product < 0, -(-product >> 15), product >> 15)
-    return np.clip(_int16(_divided(truncated, -result.shift) + target.zero), *RANGES[node.output.dtype])
+    return np.clip(_int16(_divided(truncated, -result.shift) + target.zero), *fixed_point.RANGES[node.output.dtype])
 
 
 def _divided(value: Any, places: int) -> Any:
@@ -135,19 +122,12 @@ def _divided(value: Any, places: int) -> Any:
 
     By 16 places and more its threshold is below each remainder from 0 on: the result is then 1, and -1 below 0.
     """
-    return round_shift(value, places) if places < 16 else np.where(value < 0, -1, 1)
+    return fixed_point.round_shift(value, places) if places < 16 else np.where(value < 0, -1, 1)
 
 
-def _reduced(by: Multiplier) -> int:
+def _reduced(by: fixed_point.Multiplier) -> int:
     """Return a multiplier of 16 bits. Source: DownScaleInt32ToInt16Multiplier."""
     return 0x7FFF if by.fixed >= 2**31 - 1 - (1 << 15) else (by.fixed + (1 << 15)) >> 16
-
-
-def _doubled_high(value: Any, by: int) -> Any:
-    """Return the high 16 bits of twice the product, rounded: gemmlowp's SaturatingRoundingDoublingHighMul of int16."""
-    product = value * by
-    nudged = product + np.where(product >= 0, 1 << 14, 1 - (1 << 14))
-    return np.where(nudged < 0, -(-nudged >> 15), nudged >> 15)
 
 
 def _saturated(value: Any) -> Any:
@@ -164,56 +144,18 @@ _PLACES = 20
 
 def inverse_root(node: Node, values: Any) -> Any:
     """Return the results of int8 values as int64; the greatest value where the input is not above 0."""
-    source, target = one_quantization(node.input(0)), one_quantization(node.output)
+    source, target = fixed_point.one_quantization(node.input(0)), fixed_point.one_quantization(node.output)
     root = float(np.float32(math.sqrt(np.float32(source.scale))) * np.float32(target.scale))
-    by = quantize_multiplier(1.0 / root)
-
-    def one(value: int) -> int:
-        if value <= 0:
-            return 127
-        inverse = inverse_root_multiplier(value)
-        fine = scaled(1, inverse.fixed, inverse.shift + _PLACES, Rounding.TWICE)
-        return int(scaled(fine, by.fixed, by.shift - _PLACES, Rounding.TWICE)) + target.zero
-
-    return np.asarray([one(int(value) - source.zero) for value in values], np.int64)
-
-
-def inverse_root_multiplier(value: int) -> Multiplier:
-    """Return 1 / sqrt(value) for a positive value."""
-    if value <= 1:
-        return Multiplier(2**31 - 1, 0)
-    shift = 11
-    while value >= 1 << 29:
-        value //= 4
-        shift += 1
-    pairs = (32 - value.bit_length() - 1) // 2 - 1
-    shift -= pairs
-    value <<= 2 * pairs
-    half = int(round_shift(value >> 1, 1))
-    x = 1 << 28
-    for _ in range(5):
-        cube = _raised(_high(_high(x, x), x), 6)
-        x = _raised(_high((1 << 28) + (1 << 27), x) - _high(half, cube), 3)
-    x = _high(x, 1518500250)
-    if shift < 0:
-        x <<= -shift
-        shift = 0
-    return Multiplier(x, -shift)
-
-
-def _high(one: int, other: int) -> int:
-    return int(doubled_high(one, other))
-
-
-def _raised(value: int, places: int) -> int:
-    """Return a shift to the left that saturates."""
-    return max(-(2**31), min(2**31 - 1, value << places))
+    by = fixed_point.quantize_multiplier(1.0 / root)
+    given = np.asarray(values, np.int64) - source.zero
+    inverse, places = fixed_point.inverse_root(given)
+    fine = fixed_point.scaled(1, inverse, _PLACES - places, fixed_point.Rounding.TWICE)
+    results = fixed_point.scaled(fine, by.fixed, by.shift - _PLACES, fixed_point.Rounding.TWICE) + target.zero
+    return np.where(given <= 0, 127, results)
 
 
 Function = Callable[[Any], Any]
 """From an array of float32 to another."""
-SAMPLES = 513
-"""The samples of a 16-bit function: 512 intervals of 128 values."""
 
 
 def _exactly(function: Callable[[Any], Any]) -> Function:
@@ -240,8 +182,8 @@ def _gelu_approximate(x: Any) -> Any:
 
 def real_function(node: Node) -> Function:
     """Return the function of float32 that the table of an operator samples."""
-    target = one_quantization(node.output)
-    least = np.float32((RANGES[node.output.dtype][0] - target.zero) * float32(target.scale))
+    target = fixed_point.one_quantization(node.output)
+    least = np.float32((fixed_point.RANGES[node.output.dtype][0] - target.zero) * fixed_point.float32(target.scale))
     greatest = np.float32(np.float32(32767) * np.float32(target.scale))
     functions: dict[str, Function] = {
         "LOGISTIC": lambda x: _ONE / (_ONE + _exp(-x)),
@@ -258,10 +200,10 @@ def real_function(node: Node) -> Function:
 def byte_table(node: Node) -> Any:
     """Return the results of a quantised 8-bit input, from its least value to its greatest, in the result's dtype."""
     data, result = node.input(0), node.output
-    low, high = RANGES[data.dtype]
+    low, high = fixed_point.RANGES[data.dtype]
     values = np.arange(low, high + 1, dtype=np.int64)
     with np.errstate(all="ignore"):
-        return np.clip(_bytes(node, values), *RANGES[result.dtype]).astype(result.dtype)
+        return np.clip(_bytes(node, values), *fixed_point.RANGES[result.dtype]).astype(result.dtype)
 
 
 def _bytes(node: Node, values: Any) -> Any:
@@ -269,7 +211,7 @@ def _bytes(node: Node, values: Any) -> Any:
         return rescale_of(node).apply(values)
     if node.kind == "HARD_SWISH":
         return hard_swish(node, values)
-    source, target = one_quantization(node.input(0)), one_quantization(node.output)
+    source, target = fixed_point.one_quantization(node.input(0)), fixed_point.one_quantization(node.output)
     if node.kind == "RSQRT":
         return inverse_root(node, values)
     real = np.float32(source.scale) * (values - source.zero).astype(np.float32)
@@ -288,7 +230,7 @@ def _away(x: Any) -> Any:
 
 def sample_table(node: Node) -> Any:
     """Return 513 samples of an int16 function, each corrected by half of the error in the middle of its interval."""
-    source, target = (np.float32(one_quantization(t).scale) for t in (node.input(0), node.output))
+    source, target = (np.float32(fixed_point.one_quantization(t).scale) for t in (node.input(0), node.output))
     function = real_function(node)
     least, greatest = np.float32(source * np.float32(-32768)), np.float32(source * np.float32(32767))
     step = np.float32((greatest - least) / np.float32(512))
@@ -301,8 +243,8 @@ def sample_table(node: Node) -> Any:
         middle = _away(function(at + step / np.float32(2)) * scaling)
         bias = _away((between - middle) / np.float32(2))
         last = _away(function(np.asarray([greatest], np.float32)) * scaling)
-        found = np.concatenate([sample - bias, last])
-    return np.clip(np.nan_to_num(found, nan=-32768.0), -32768, 32767).astype(np.int16)
+        samples = np.concatenate([sample - bias, last])
+    return np.clip(np.nan_to_num(samples, nan=-32768.0), -32768, 32767).astype(np.int16)
 
 
 def interpolated(values: Any, table: Any) -> Any:
@@ -341,7 +283,7 @@ class SigmoidNumbers:
 
 def sigmoid_numbers(node: Node) -> SigmoidNumbers:
     """Return the numbers of int16 LOGISTIC or TANH. Source: activations.cc, TanhPrepare, SigmoidPrepare."""
-    scale = one_quantization(node.input(0)).scale
+    scale = fixed_point.one_quantization(node.input(0)).scale
     if scale > _MAX_SCALE:
         raise Unsupported(f"'{node.input(0).name}' has the scale {scale:g}", f"at most {_MAX_SCALE:g}")
     exact = math.log2(scale)

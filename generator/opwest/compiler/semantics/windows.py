@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -44,18 +44,27 @@ specify(
 
 def nearest(node: Node, axis: int) -> tuple[int, ...]:
     """Return the source row or column of each row (axis 1) or column (axis 2) of a RESIZE_NEAREST_NEIGHBOR."""
-    size, count = node.input(0).shape[axis], node.output.shape[axis]
-    is_aligned, is_half = node.options["align_corners"], node.options["half_pixel_centers"]
+    options, sizes = node.options, (node.input(0).shape[axis], node.output.shape[axis])
+    return tuple(nearest_places(*sizes, options["align_corners"], options["half_pixel_centers"]).tolist())
+
+
+def _scale(size: int, count: int, is_aligned: bool) -> Any:
     if is_aligned and count > 1:
-        scale = np.float32(size - 1) / np.float32(count - 1)
-    else:
-        scale = np.float32(size) / np.float32(count)
-    found = []
-    for i in range(count):
-        real = float((np.float32(i) + np.float32(0.5 if is_half else 0.0)) * scale)
-        place = math.floor(real + 0.5) if is_aligned else math.floor(real)
-        found.append(max(0, min(place, size - 1)))
-    return tuple(found)
+        return np.float32(size - 1) / np.float32(count - 1)
+    return np.float32(size) / np.float32(count)
+
+
+def nearest_places(size: int, count: int, is_aligned: bool, is_half: bool) -> Any:
+    """Return the source elements of RESIZE_NEAREST_NEIGHBOR, from `size` elements to `count`."""
+    at = (np.arange(count, dtype=np.float32) + np.float32(is_half / 2)) * _scale(size, count, is_aligned)
+    places = np.floor(at.astype(np.float64) + (0.5 if is_aligned else 0))
+    return np.clip(places, 0, size - 1).astype(np.int64)
+
+
+def linear_places(size: int, count: int, is_aligned: bool, is_half: bool) -> Any:
+    """Return the float32 positions of RESIZE_BILINEAR in the data. Source: ComputeInterpolationValues."""
+    at, scale, half = np.arange(count, dtype=np.float32), _scale(size, count, is_aligned), np.float32(0.5)
+    return (at + half) * scale - half if is_half else at * scale
 
 
 @dataclass(frozen=True)
@@ -93,22 +102,14 @@ def _fixed_line(node: Node, axis: int) -> Line:
 
 
 def _float_line(node: Node, axis: int) -> Line:
-    """Source: ComputeInterpolationValues, in float32."""
     size, count = node.input(0).shape[axis], node.output.shape[axis]
-    scale = np.float32(size) / np.float32(count)
-    if node.options["align_corners"] and count > 1:
-        scale = np.float32(size - 1) / np.float32(count - 1)
-    first, second, weights, rests = [], [], [], []
-    half, one = np.float32(0.5), np.float32(1)
-    for i in range(count):
-        place = (np.float32(i) + half) * scale - half if node.options["half_pixel_centers"] else np.float32(i) * scale
-        low = max(math.floor(place), 0)
-        first.append(low)
-        second.append(min(math.ceil(place), size - 1))
-        weight = np.float32(place - np.float32(low))
-        weights.append(float(weight))
-        rests.append(float(one - weight))
-    return Line(tuple(first), tuple(second), tuple(weights), tuple(rests))
+    at = linear_places(size, count, node.options["align_corners"], node.options["half_pixel_centers"])
+    low = np.maximum(np.floor(at), np.float32(0))
+    after = np.minimum(np.ceil(at).astype(np.int64), size - 1)
+    weights = at - low
+    rests = np.float32(1) - weights
+    columns = (low.astype(np.int64), after, weights, rests)
+    return Line(*(tuple(column.tolist()) for column in columns))
 
 
 @dataclass(frozen=True)
@@ -196,8 +197,8 @@ def _pool(node: Node) -> Sequence[Result]:
     data = node.input(0)
     if len(data.shape) != 4:
         raise Unsupported(f"data {list(data.shape)}", "4 dimensions")
-    found = window(node)
-    if not found.has_data((data.shape[1], data.shape[2])):
+    windows = window(node)
+    if not windows.has_data((data.shape[1], data.shape[2])):
         raise Unsupported(f"padding {list(node.options['padding'])}: a window has no element of the data")
     if data.dtype != "float32":
         source, target = one_quantization(data), one_quantization(node.output)
@@ -205,7 +206,7 @@ def _pool(node: Node) -> Sequence[Result]:
             raise Unsupported(
                 f"'{data.name}' and '{node.output.name}' have different scales or zero points", "equal ones"
             )
-    return [(data.dtype, (data.shape[0], *found.result, data.shape[3]))]
+    return [(data.dtype, (data.shape[0], *windows.result, data.shape[3]))]
 
 
 _OPTIONS = {

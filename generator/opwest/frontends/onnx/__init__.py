@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reader of ONNX files: opsets 11 to 21 of ai.onnx, and the quantised operators of com.microsoft.
 
-`file.py` parses and checks, `fold.py` finds shapes and folds constants, `control.py` resolves If and Loop, `qdq.py`
-writes quantised operators as float operators between DequantizeLinear and QuantizeLinear, `simplify.py` rewrites,
-`translate.py` makes the graph with the families of operators (`elements.py`, `layers.py`, ...). They share
-`translation.py` (layouts), `scales.py` and `volume.py`. `unsigned.py` prepares a file for onnxruntime as the reference.
+Enters: the bytes of a file. Leaves: a graph in TFLite's vocabulary, channels last. Never: arithmetic of operators.
+`file.py` parses and checks, `fold.py` finds shapes and folds constants, `control.py` resolves If and Loop,
+`quantised.py` writes quantised operators as float operators between DequantizeLinear and QuantizeLinear, `simplify.py`
+rewrites, `read.py` makes the graph with the families of operators (`elements.py`, `layers.py`, ...), which share the
+layouts of `translation.py`.
 
 Rules. 8-bit layers, sums and products follow TFLite's fixed-point rule: at most one step from onnxruntime for each
 operator. With Rules(float_requantization=True) they follow onnxruntime without optimisations: operators of the QLinear

@@ -6,14 +6,15 @@ Conditions that depend on constants and shapes only are known. Source: onnx/docs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
 
 from opwest.compiler.graph.types import Damaged, Unsupported
+from opwest.frontends.onnx.file import inner_graphs
 from opwest.frontends.onnx.translation import Translation, translates
-from opwest.frontends.onnx.values import Item, Op
+from opwest.frontends.onnx.values import Item, Op, constant_item
 
 KINDS = frozenset(("If", "Loop", "Scan"))
 MAX_TURNS = 1024
@@ -41,7 +42,7 @@ def resolve(node: Any, number: int, target: Target) -> bool:
     """Add the operators of a branch or of all turns; return whether they are known."""
     if node.domain not in ("", "ai.onnx") or node.op_type not in ("If", "Loop"):
         return False
-    graphs = {one.name: one.g for one in node.attribute if one.HasField("g")}
+    graphs = {attribute.name: attribute.g for attribute in node.attribute if attribute.HasField("g")}
     if node.op_type == "If":
         condition = _known(target, node, 0)
         if condition is None or condition.size != 1:
@@ -122,7 +123,7 @@ def _known(target: Target, node: Any, place: int) -> Any:
 
 
 def _set(target: Target, name: str, array: Any) -> str:
-    target.items[name] = Item(name, str(array.dtype), tuple(array.shape), array)
+    target.items[name] = constant_item(name, array)
     return name
 
 
@@ -137,6 +138,8 @@ def _bind(target: Target, names: Any, values: list[str]) -> None:
 
 def _inline(graph: Any, given: Mapping[str, str], prefix: str, number: int, target: Target) -> list[str]:
     """Add a copy of a subgraph whose own names have a prefix; return the names of its results."""
+    from onnx import NodeProto
+
     table = dict(given)
     for tensor in graph.initializer:
         table[tensor.name] = f"{prefix}{tensor.name}"
@@ -148,39 +151,25 @@ def _inline(graph: Any, given: Mapping[str, str], prefix: str, number: int, targ
                 f"operator {number}: more than {MAX_NODES} operators after all turns", "shorter loops", _HINT
             )
         table.update((name, f"{prefix}{name}") for name in node.output if name)
-        target.node(_renamed(node, table), number)
-    return [table.get(one.name, one.name) for one in graph.output]
-
-
-def _renamed(node: Any, table: Mapping[str, str]) -> Any:
-    """Return a copy of a node, with its subgraphs, with other names."""
-    from onnx import NodeProto
-
-    copy = NodeProto()
-    copy.CopyFrom(node)
-    _rename(copy, table)
-    return copy
+        copy = NodeProto()
+        copy.CopyFrom(node)
+        _rename(copy, table)
+        target.node(copy, number)
+    return [table.get(value.name, value.name) for value in graph.output]
 
 
 def _rename(node: Any, table: Mapping[str, str]) -> None:
     for names in (node.input, node.output):
         for place, name in enumerate(names):
             names[place] = table.get(name, name)
-    for graph in _graphs(node):
-        own = {one.name for one in (*graph.input, *graph.initializer)}
+    for graph in inner_graphs(node):
+        own = {value.name for value in (*graph.input, *graph.initializer)}
         own.update(name for inner in graph.node for name in inner.output)
         outer = {name: other for name, other in table.items() if name not in own}
         for inner in graph.node:
             _rename(inner, outer)
         for value in graph.output:
             value.name = outer.get(value.name, value.name)
-
-
-def _graphs(node: Any) -> Iterator[Any]:
-    for one in node.attribute:
-        if one.HasField("g"):
-            yield one.g
-        yield from one.graphs
 
 
 @translates("If", "Loop", "Scan")

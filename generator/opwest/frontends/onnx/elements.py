@@ -112,9 +112,10 @@ def binary(op: Op, t: Translation) -> None:
             tensors = of_rank(t, [operand8(t, item, rank, order) for item in (one, other)], rank)
             t.finish(end, kind, tensors, shape, order, fused_activation_function=end.activation)
             return
-    options = {"fused_activation_function": end.activation} if kind in _FUSED else {}
+    options: dict[str, Any] = {"fused_activation_function": end.activation} if kind in _FUSED else {}
     tensors = operands(t, (one, other), rank, order)
-    float_finish(t, end, kind, tensors, shape, order, op.output.dtype, **options)
+    result = t.emit(kind, tensors, shape, op.output.dtype, name=end.item.name, **options)
+    settle_float(t, end, result, order)
 
 
 def quantise_constants(t: Translation, items: Sequence[Item]) -> None:
@@ -132,21 +133,6 @@ def quantise_constants(t: Translation, items: Sequence[Item]) -> None:
         quantization = Quantization((float(fixed.scales[0]),), (int(fixed.zeros[0]) - move,))
         content = (fixed.content.astype(np.int16) - move).astype(np.int8)
         t.real[item] = StoredTensor(t.constant(content, item.name, quantization), identity(item.rank))
-
-
-def float_finish(
-    t: Translation,
-    end: Epilogue,
-    kind: str,
-    tensors: Sequence[Tensor | None],
-    shape: Shape,
-    order: Order,
-    dtype: str = "float32",
-    **options: Any,
-) -> None:
-    """Append a node in the dtype of the file, and QuantizeLinear if the end has a target."""
-    tensor = t.emit(kind, tensors, shape, dtype, name=end.item.name, **options)
-    settle_float(t, end, tensor, order)
 
 
 def settle_float(t: Translation, end: Epilogue, tensor: Tensor, order: Order) -> None:
@@ -169,7 +155,8 @@ def _power(op: Op, t: Translation, base: Item, exponent: Any) -> bool:
         t.put(op.output, held.tensor, held.order)
         return True
     end = t.end(op, False)
-    float_finish(t, end, kind, [held.tensor], held.tensor.shape, held.order)
+    result = t.emit(kind, [held.tensor], held.tensor.shape, name=end.item.name)
+    settle_float(t, end, result, held.order)
     return True
 
 
@@ -180,15 +167,14 @@ def variadic(op: Op, t: Translation) -> None:
     items = [op.input(i) for i in range(len(op.inputs))]
     rank = op.output.rank
     order = order_of(t, items, rank)
-    options: dict[str, Any] = {"fused_activation_function": "NONE"} if kind == "ADD" else {}
     tensors = operands(t, items, rank, order)
     dtype = op.output.dtype
     total = tensors[0]
     for tensor in tensors[1:]:
-        total = t.emit(kind, [total, tensor], common(total.shape, tensor.shape), dtype, **options)
+        total = t.emit(kind, [total, tensor], common(total.shape, tensor.shape), dtype)
     if op.kind == "Mean" and len(items) > 1:
         count = t.constant(np.float32(1 / len(items)), "count")
-        total = t.emit("MUL", [total, count], total.shape, dtype, fused_activation_function="NONE")
+        total = t.emit("MUL", [total, count], total.shape, dtype)
     settle_float(t, t.end(op, False), total, order)
 
 
@@ -209,24 +195,22 @@ def where(op: Op, t: Translation) -> None:
             t.finish(end, "SELECT_V2", chosen, shape, order)
             return
     tensors = operands(t, (condition, one, other), rank, order)
-    float_finish(t, end, "SELECT_V2", tensors, shape, order, op.output.dtype)
+    settle_float(t, end, t.emit("SELECT_V2", tensors, shape, op.output.dtype, name=end.item.name), order)
 
 
 def scaled(t: Translation, x: Tensor, factor: float) -> Tensor:
     """Return x * factor."""
-    by = t.constant(np.float32(factor), "factor")
-    return t.emit("MUL", [x, by], x.shape, fused_activation_function="NONE")
+    return arithmetic(t, "MUL", x, t.constant(np.float32(factor), "factor"))
 
 
 def moved(t: Translation, x: Tensor, offset: float) -> Tensor:
     """Return x + offset."""
-    by = t.constant(np.float32(offset), "offset")
-    return t.emit("ADD", [x, by], x.shape, fused_activation_function="NONE")
+    return arithmetic(t, "ADD", x, t.constant(np.float32(offset), "offset"))
 
 
 def arithmetic(t: Translation, kind: str, one: Tensor, other: Tensor) -> Tensor:
     """Return a float32 operation on two tensors."""
-    return t.emit(kind, [one, other], common(one.shape, other.shape), fused_activation_function="NONE")
+    return t.emit(kind, [one, other], common(one.shape, other.shape))
 
 
 @translates("Cast", "CastLike")
@@ -236,17 +220,11 @@ def cast(op: Op, t: Translation) -> None:
     held = t.stored(op.input(0))
     readers = t.readers.get(op.output, [])
     # Exporters write IsInf and IsNaN of float64, which is the same for float32.
-    is_tested = (source, target) == ("float32", "float64") and all(
-        reader.kind in ("IsInf", "IsNaN") for reader in readers
-    )
-    if source == target or (is_tested and op.output not in t.outputs):
+    is_tested = all(reader.kind in ("IsInf", "IsNaN") for reader in readers) and op.output not in t.outputs
+    if source == target or ((source, target) == ("float32", "float64") and is_tested):
         t.put(op.output, held.tensor, held.order)
         return
-    t.put(
-        op.output,
-        t.emit("CAST", [held.tensor], held.tensor.shape, target),
-        held.order,
-    )
+    t.put(op.output, t.emit("CAST", [held.tensor], held.tensor.shape, target), held.order)
 
 
 @translates("Mod")

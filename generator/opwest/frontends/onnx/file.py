@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.graph.types import Damaged, Unsupported
-from opwest.frontends.onnx.values import MAX_ELEMENTS
+from opwest.compiler.graph.types import MAX_ELEMENTS, Damaged, Unsupported
 
 _PLACES = {
     "MatMulInteger": ((1, 3),),
@@ -27,54 +26,43 @@ _PLACES = {
 
 
 def with_unsigned_weights(content: bytes) -> bytes:
-    """Return the content of a model whose constant int8 weights are uint8; the same content if it has none."""
+    """Return the content of a model whose constant int8 weights are uint8; the same content if it has none.
+
+    Other readers of the constants keep theirs.
+    """
     import onnx
+    from onnx import numpy_helper
 
     model = onnx.ModelProto.FromString(content)
-    constants = {one.name: one for one in model.graph.initializer}
-    changed: dict[str, str] = {}
+    constants = {constant.name: constant for constant in model.graph.initializer}
+    added: set[str] = set()
+
+    def add(values: Any, name: str) -> str:
+        if name not in added:
+            added.add(name)
+            model.graph.initializer.append(numpy_helper.from_array(values, name))
+        return name
+
+    def moved(name: str) -> str:
+        """Return the name of a constant plus 128."""
+        values = numpy_helper.to_array(constants[name]).astype(np.int16) + 128
+        return add(values.astype(np.uint8), f"{name}/unsigned")
+
     for node in model.graph.node:
         for weights, zero in _PLACES.get(node.op_type, ()):
-            _change(model, constants, changed, node, weights, zero)
-    return bytes(model.SerializeToString()) if changed else content
-
-
-def _change(model: Any, constants: Any, changed: dict[str, str], node: Any, weights: int, zero: int) -> None:
-    """Give a node uint8 weights; other readers of the constants keep theirs."""
-    from onnx import TensorProto
-
-    names = list(node.input)
-    tensor = constants.get(names[weights]) if weights < len(names) else None
-    if tensor is None or tensor.data_type != TensorProto.INT8:
-        return
-    offset = constants.get(names[zero]) if zero < len(names) and names[zero] else None
-    if offset is None and zero < len(names) and names[zero]:
-        return
-    names += [""] * (zero + 1 - len(names))
-    names[weights] = _moved(model, changed, names[weights], tensor)
-    if offset is not None:
-        names[zero] = _moved(model, changed, names[zero], offset)
-    else:
-        names[zero] = _added(model, changed, np.asarray(128, np.uint8), f"{names[weights]}/zero")
-    del node.input[:]
-    node.input.extend(names)
-
-
-def _moved(model: Any, changed: dict[str, str], name: str, tensor: Any) -> str:
-    """Return the name of a constant plus 128."""
-    from onnx import numpy_helper
-
-    values = (numpy_helper.to_array(tensor).astype(np.int16) + 128).astype(np.uint8)
-    return _added(model, changed, values, f"{name}/unsigned")
-
-
-def _added(model: Any, changed: dict[str, str], values: Any, name: str) -> str:
-    from onnx import numpy_helper
-
-    if name not in changed:
-        changed[name] = name
-        model.graph.initializer.append(numpy_helper.from_array(values, name))
-    return name
+            names = [*node.input, *[""] * (zero + 1 - len(node.input))]
+            constant = constants.get(names[weights])
+            has_int8 = constant is not None and constant.data_type == onnx.TensorProto.INT8
+            if not has_int8 or (names[zero] and names[zero] not in constants):
+                continue
+            names[weights] = moved(names[weights])
+            if names[zero]:
+                names[zero] = moved(names[zero])
+            else:
+                names[zero] = add(np.asarray(128, np.uint8), f"{names[weights]}/zero")
+            del node.input[:]
+            node.input.extend(names)
+    return bytes(model.SerializeToString()) if added else content
 
 
 MIN_OPSET, MAX_OPSET = 11, 21
@@ -102,8 +90,8 @@ def parse(content: bytes) -> tuple[Any, dict[str, Any]]:
     _add_opset(model)
     versions = opsets(model)
     if not 0 < versions.get("", 0) <= onnx.defs.onnx_opset_version():
-        found = versions.get("", 0) or "none"
-        raise Unsupported(f"opset {found} of ai.onnx", f"opset {MIN_OPSET} to {MAX_OPSET}")
+        version = versions.get("", 0) or "none"
+        raise Unsupported(f"opset {version} of ai.onnx", f"opset {MIN_OPSET} to {MAX_OPSET}")
     if len(model.graph.node) > _MAX_NODES:
         raise Unsupported(f"{len(model.graph.node)} operators", f"at most {_MAX_NODES}")
     for tensor in _tensors(model.graph):
@@ -133,7 +121,7 @@ def parse(content: bytes) -> tuple[Any, dict[str, Any]]:
 
 def opsets(model: Any) -> dict[str, int]:
     """Return the versions of the operators by domain; that of ai.onnx has the key ""."""
-    return {"" if one.domain == "ai.onnx" else one.domain: int(one.version) for one in model.opset_import}
+    return {"" if opset.domain == "ai.onnx" else opset.domain: int(opset.version) for opset in model.opset_import}
 
 
 def _is_known(node: Any, versions: dict[str, int]) -> bool:
@@ -207,14 +195,14 @@ def sort_nodes(graph: Any) -> None:
         more = ", ..." if len(left) > _SHOWN else ""
         raise Damaged(f"the operators {', '.join(left[:_SHOWN])}{more} read results of each other")
     nodes = [graph.node[number] for number in order]
-    copies = [type(one).FromString(one.SerializeToString()) for one in nodes]
+    copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
     graph.node.extend(copies)
 
 
 def _unwritten(graph: Any, outside: frozenset[str]) -> Iterator[str]:
     """Yield the faults of tensors that neither the graph nor the graphs around it have."""
-    known = {one.name for one in (*graph.input, *graph.initializer)}
+    known = {value.name for value in (*graph.input, *graph.initializer)}
     known.update(one.values.name for one in graph.sparse_initializer)
     known.update(name for node in graph.node for name in node.output)
     every = outside | known
@@ -224,20 +212,20 @@ def _unwritten(graph: Any, outside: frozenset[str]) -> Iterator[str]:
                 yield f"operator {number} ({node.op_type}) reads '{name}', which nothing writes"
         for inner in inner_graphs(node):
             yield from _unwritten(inner, every)
-    for one in graph.output:
-        if one.name not in every:
-            yield f"nothing writes the output '{one.name}'"
+    for value in graph.output:
+        if value.name not in every:
+            yield f"nothing writes the output '{value.name}'"
 
 
 def reads_of(node: Any) -> set[str]:
     """Return the tensors that an operator reads, those that the graphs in it read from outside included."""
-    found = {name for name in node.input if name}
+    names = {name for name in node.input if name}
     for inner in inner_graphs(node):
-        own = {one.name for one in (*inner.input, *inner.initializer)}
-        own.update(name for one in inner.node for name in one.output)
-        found.update(name for one in inner.node for name in reads_of(one) if name not in own)
-        found.update(one.name for one in inner.output if one.name not in own)
-    return found
+        own = {value.name for value in (*inner.input, *inner.initializer)}
+        own.update(name for node in inner.node for name in node.output)
+        names.update(name for node in inner.node for name in reads_of(node) if name not in own)
+        names.update(value.name for value in inner.output if value.name not in own)
+    return names
 
 
 @functools.cache
@@ -245,11 +233,11 @@ def _first_versions() -> dict[str, int]:
     """Return the opset in which each operator of ai.onnx appeared."""
     import onnx
 
-    found: dict[str, int] = {}
+    versions: dict[str, int] = {}
     for one in onnx.defs.get_all_schemas_with_history():
         if one.domain == "":
-            found[one.name] = min(one.since_version, found.get(one.name, one.since_version))
-    return found
+            versions[one.name] = min(one.since_version, versions.get(one.name, one.since_version))
+    return versions
 
 
 def _tensors(graph: Any) -> Iterator[Any]:
@@ -263,8 +251,8 @@ def _tensors(graph: Any) -> Iterator[Any]:
             if attribute.HasField("t"):
                 yield attribute.t
             yield from attribute.tensors
-            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
-                yield from _tensors(inner)
+        for inner in inner_graphs(node):
+            yield from _tensors(inner)
 
 
 def _check_tensor(tensor: Any) -> None:
@@ -283,19 +271,19 @@ def other_attributes(kind: str, version: int) -> dict[str, Any]:
     """Return the attributes of an operator of ai.onnx that the newest tested opset lacks, and their defaults."""
     import onnx
 
-    found = []
+    schemas = []
     for opset in (version, MAX_OPSET):
         try:
-            found.append(onnx.defs.get_schema(kind, opset, "").attributes)
+            schemas.append(onnx.defs.get_schema(kind, opset, "").attributes)
         except onnx.defs.SchemaError:
-            found.append({})
-    current, tested = found
+            schemas.append({})
+    current, tested = schemas
     return {name: _default(one) for name, one in current.items() if name not in tested}
 
 
 def _default(attribute: Any) -> Any:
     import onnx
 
-    found = attribute.default_value
-    value = onnx.helper.get_attribute_value(found) if found.name else None
+    proto = attribute.default_value
+    value = onnx.helper.get_attribute_value(proto) if proto.name else None
     return value.decode() if isinstance(value, bytes) else value

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.graph.types import Damaged, Unsupported
+from opwest.compiler.graph.types import MAX_ELEMENTS, Damaged, Unsupported
 from opwest.compiler.graph.user import Use, UserOperator
 from opwest.frontends.onnx import control, quantised
 from opwest.frontends.onnx.file import opsets, parse
-from opwest.frontends.onnx.values import MAX_ELEMENTS, Item, Model, Op
+from opwest.frontends.onnx.values import Item, Model, Op, constant_item
 
 _NOT_FOLDED = frozenset(("DequantizeLinear", "RandomNormal", "RandomUniform", "Bernoulli", "Multinomial", "Dropout"))
 _SAME_SHAPE = frozenset(("Gelu", "FastGelu", "QuickGelu", "BiasGelu", "GroupNormalization"))
@@ -55,7 +55,7 @@ class _Reader:
             self.constant(tensor, tensor.name)
         for sparse in graph.sparse_initializer:
             raise Unsupported(f"the sparse tensor '{sparse.values.name}'", "dense tensors")
-        inputs = [self._interface(one) for one in graph.input if one.name not in self.items]
+        inputs = [self._interface(value) for value in graph.input if value.name not in self.items]
         for number, node in enumerate(graph.node):
             self.node(node, number)
         outputs = []
@@ -88,8 +88,8 @@ class _Reader:
         kind = value.type.tensor_type
         if not value.type.HasField("tensor_type") or not kind.HasField("shape"):
             raise Unsupported(f"the input '{value.name}' is not a tensor with a shape", "a tensor with a shape")
-        shape = [one.dim_value if one.HasField("dim_value") else -1 for one in kind.shape.dim]
-        shown = [one.dim_param or one.dim_value for one in kind.shape.dim]
+        shape = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
+        shown = [dim.dim_param or dim.dim_value for dim in kind.shape.dim]
         if len(shape) > 8:
             raise Damaged(f"the input '{value.name}' has {len(shape)} dimensions, at most 8 are possible")
         if shape and shape[0] < 1:
@@ -131,19 +131,21 @@ class _Reader:
         shown = next((name for name in node.output if name), "")
         named = f" '{node.name}'" if node.name else ""
         label = f"{number}{named} ({kind})" + (f", result '{shown}'" if shown and not named else "")
-        found = self._types(node, domain, inputs) if user is None else self._declared_types(node, user)
+        types = self._types(node, domain, inputs) if user is None else self._declared_types(node, user)
         if user is None:
-            self._compare_shapes(label, found)
+            self._compare_shapes(label, types)
         outputs = []
         for name in node.output:
             item = None
             if name:
-                item = self.items[name] = Item(name, *found.get(name, ("float32", None)))
+                item = self.items[name] = Item(name, *types.get(name, ("float32", None)))
             outputs.append(item)
         while outputs and outputs[-1] is None:
             outputs.pop()
         try:
-            attributes = {one.name: _attribute(helper.get_attribute_value(one)) for one in node.attribute}
+            attributes = {
+                attribute.name: _attribute(helper.get_attribute_value(attribute)) for attribute in node.attribute
+            }
         except Exception as error:
             raise Damaged(f"operator {label} has a damaged attribute ({error})") from None
         # Operators of other domains keep the domain in their name.
@@ -168,19 +170,20 @@ class _Reader:
         if attribute.name not in dtype:
             raise Damaged(f"the constant '{name}' has the attribute '{attribute.name}'")
         array = np.asarray(value, dtype[attribute.name])
-        self.items[name] = Item(name, str(array.dtype), array.shape, array)
+        self.items[name] = constant_item(name, array)
 
     def _fold(self, node: Any, domain: str, inputs: list[Item | None]) -> bool:
         """Compute a node whose results are known; return whether it was."""
         if node.op_type == "Shape" and inputs and inputs[0] is not None and inputs[0].shape is not None:
             from onnx import helper
 
-            limits = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+            limits = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
             shape = np.asarray(inputs[0].shape, np.int64)[limits.get("start", 0) : limits.get("end")]
-            self._set(node.output[0], shape)
+            self.items[node.output[0]] = constant_item(node.output[0], shape)
             return True
         if node.op_type == "Size" and inputs and inputs[0] is not None and inputs[0].shape is not None:
-            self._set(node.output[0], np.asarray(inputs[0].size, np.int64))
+            size = np.asarray(inputs[0].size, np.int64)
+            self.items[node.output[0]] = constant_item(node.output[0], size)
             return True
         if domain or node.op_type in _NOT_FOLDED or any(one is not None and one.content is None for one in inputs):
             return False
@@ -197,16 +200,13 @@ class _Reader:
             return False
         for name, array in zip(node.output, results, strict=False):
             if name:
-                self._set(name, np.asarray(array))
+                self.items[name] = constant_item(name, np.asarray(array))
         return True
-
-    def _set(self, name: str, array: Any) -> None:
-        self.items[name] = Item(name, str(array.dtype), tuple(array.shape), array)
 
     def _declared_types(self, node: Any, user: UserOperator) -> dict[str, tuple[str, Any]]:
         """Return dtype and shape of the results of an operator of the user: those of the file, else of the snippet."""
-        written = [one for one in user.arguments if one.direction == "out"]
-        found = {}
+        written = [argument for argument in user.arguments if argument.direction == "out"]
+        types = {}
         for number, name in enumerate(name for name in node.output if name):
             argument = written[number] if number < len(written) else None
             dtype, shape = ("float32", None) if argument is None else (argument.dtype, argument.shape)
@@ -214,17 +214,17 @@ class _Reader:
             if declared is not None:
                 kind = declared.tensor_type
                 dtype = dtype_of(kind.elem_type) if kind.elem_type else dtype
-                sizes = tuple(int(one.dim_value) for one in kind.shape.dim)
+                sizes = tuple(int(dim.dim_value) for dim in kind.shape.dim)
                 if kind.HasField("shape") and len(sizes) <= 8 and all(n > 0 for n in sizes):
                     shape = sizes
             if shape is not None and prod(shape) > MAX_ELEMENTS:
                 raise Damaged(f"the tensor '{name}' has {prod(shape)} elements, at most {MAX_ELEMENTS} are possible")
-            found[name] = (dtype, shape)
-        return found
+            types[name] = (dtype, shape)
+        return types
 
-    def _compare_shapes(self, label: str, found: Mapping[str, tuple[str, Any]]) -> None:
+    def _compare_shapes(self, label: str, types: Mapping[str, tuple[str, Any]]) -> None:
         """Remark on shapes of the file that contradict those of the operators, which are used: as onnxruntime does."""
-        for name, (_, shape) in found.items():
+        for name, (_, shape) in types.items():
             declared = self.declared.get(name)
             if declared is None or shape is None or not declared.tensor_type.HasField("shape"):
                 continue
@@ -248,10 +248,10 @@ class _Reader:
             return dict(_lstm_types(node, inputs))
         if domain or node.op_type in control.KINDS:
             return {}
-        found = dict(_inferred(node, self.versions[""], inputs))
+        types = dict(_inferred(node, self.versions[""], inputs))
         if node.op_type in ("MaxPool", "AveragePool") and first is not None:
-            found = {name: (dtype, _pooled(node, first.shape, shape)) for name, (dtype, shape) in found.items()}
-        return found
+            types = {name: (dtype, _pooled(node, first.shape, shape)) for name, (dtype, shape) in types.items()}
+        return types
 
 
 def _text(shape: list[Any]) -> str:
@@ -262,17 +262,17 @@ def _numbers(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes that are numbers, lists of numbers, tensors, and texts as bytes."""
     import onnx
 
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for name, value in attributes.items():
         if isinstance(value, onnx.TensorProto):
-            found[name] = constant_of(value, name).content
+            numbers[name] = constant_of(value, name).content
         elif isinstance(value, str):
-            found[name] = list(value.encode())
+            numbers[name] = list(value.encode())
         elif isinstance(value, (int, float)) or (
             isinstance(value, (list, tuple)) and all(isinstance(one, (int, float)) for one in value)
         ):
-            found[name] = value
-    return found
+            numbers[name] = value
+    return numbers
 
 
 def _attribute(value: Any) -> Any:
@@ -290,7 +290,7 @@ def constant_of(tensor: Any, name: str) -> Item:
     dtype = str(array.dtype)
     if dtype in ("int4", "uint4"):
         array = array.astype("int8" if dtype == "int4" else "uint8")
-    return Item(name, str(array.dtype), tuple(array.shape), array)
+    return constant_item(name, array)
 
 
 def _quantised_dtype(node: Any, inputs: list[Item | None]) -> str:
@@ -303,7 +303,9 @@ def _quantised_dtype(node: Any, inputs: list[Item | None]) -> str:
     zero = inputs[2] if len(inputs) > 2 else None
     if zero is not None:
         return zero.dtype
-    number = next((helper.get_attribute_value(one) for one in node.attribute if one.name == "output_dtype"), 0)
+    number = next(
+        (helper.get_attribute_value(attribute) for attribute in node.attribute if attribute.name == "output_dtype"), 0
+    )
     return dtype_of(number) if number else "uint8"
 
 
@@ -338,15 +340,15 @@ def _inferred(node: Any, version: int, inputs: list[Item | None]) -> Iterator[tu
         if one.content is not None and one.size <= _MAX_KNOWN:
             data[name] = numpy_helper.from_array(np.asarray(one.content), name)
     try:
-        found = shape_inference.infer_node_outputs(
+        types_of_results = shape_inference.infer_node_outputs(
             schema, node, types, data, opset_imports=[helper.make_opsetid("", version)]
         )
     except Exception as error:  # InferenceError, RuntimeError
         text = " ".join(str(error).split())
         raise Damaged(f"operator '{node.name or node.op_type}' has inputs that do not match: {text[:300]}") from None
-    for name, result in found.items():
+    for name, result in types_of_results.items():
         kind = result.tensor_type
-        dims = [one.dim_value if one.HasField("dim_value") else -1 for one in kind.shape.dim]
+        dims = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
         known = kind.HasField("shape") and all(n >= 0 for n in dims)
         if known and prod(dims) > MAX_ELEMENTS:
             raise Damaged(f"the tensor '{name}' has {prod(dims)} elements, at most {MAX_ELEMENTS} are possible")
@@ -360,7 +362,7 @@ def _pooled(node: Any, data: Any, inferred: Any) -> Any:
     """
     from onnx import helper
 
-    values = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+    values = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
     automatic = values.get("auto_pad", b"NOTSET")
     if data is None or inferred is None or not values.get("ceil_mode", 0) or automatic != b"NOTSET":
         return inferred

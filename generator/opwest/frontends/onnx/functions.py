@@ -11,7 +11,7 @@ import numpy as np
 
 from opwest.compiler.graph.types import Tensor, Unsupported
 from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
-from opwest.frontends.onnx.elements import arithmetic, float_finish, moved, operand, order_of, scaled, settle_float
+from opwest.frontends.onnx.elements import arithmetic, moved, operand, order_of, scaled, settle_float
 from opwest.frontends.onnx.translation import (
     RELUS,
     StoredTensor,
@@ -41,12 +41,8 @@ def unary(op: Op, t: Translation, function: _Function | None, make: Callable[[Te
     settle_float(t, end, make(held.tensor), held.order)
 
 
-def _erf(x: Any) -> Any:
-    return np.asarray([math.erf(float(v)) for v in x.reshape(-1)], np.float64).reshape(x.shape).astype(np.float32)
-
-
 def _gelu(x: Any) -> Any:
-    return np.float32(0.5) * x * (1 + _erf(x * np.float32(math.sqrt(0.5))))
+    return np.float32(0.5) * x * (1 + FLOAT_FUNCTIONS["ONNX_ERF"].numpy(x * np.float32(math.sqrt(0.5))))
 
 
 def _gelu_tanh(x: Any) -> Any:
@@ -123,7 +119,9 @@ def prelu(op: Op, t: Translation) -> None:
         shape = (1,) * (rank - len(tensors[1].shape)) + tensors[1].shape
         if shape[:1] == (1,):
             tensors[1] = t.reshape(tensors[1], shape[1:])
-    float_finish(t, t.end(op, False), "PRELU", tensors, permuted(data.known, order), order)
+    end = t.end(op, False)
+    result = t.emit("PRELU", tensors, permuted(data.known, order), name=end.item.name)
+    settle_float(t, end, result, order)
 
 
 @translates("Clip")
@@ -150,7 +148,7 @@ def clip(op: Op, t: Translation) -> None:
 
     if low is None and high is None:
         held = t.anywhere(op.input(0))
-        t.home(op.input(0))[op.output] = held
+        t.put_like(op.input(0), op.output, held.tensor, held.order)
         return
     unary(op, t, limit if dtype == "float32" else None, make)
 
@@ -200,8 +198,10 @@ def gelu(op: Op, t: Translation) -> None:
     if len(op.inputs) > 1 and op.optional(1) is not None:
         item, order = op.input(0), order_of(t, (op.input(0),), op.input(0).rank)
         tensors = [operand(t, one, item.rank, order) for one in (item, op.input(1))]
-        total = t.emit("ADD", tensors, tensors[0].shape, fused_activation_function="NONE")
-        float_finish(t, t.end(op, False), "GELU", [total], total.shape, order, approximate=approximate)
+        total = t.emit("ADD", tensors, tensors[0].shape)
+        end = t.end(op, False)
+        result = t.emit("GELU", [total], total.shape, name=end.item.name, approximate=approximate)
+        settle_float(t, end, result, order)
         return
     if op.kind == "QuickGelu":
         alpha = float(op.get("alpha", 1.702))
@@ -212,12 +212,7 @@ def gelu(op: Op, t: Translation) -> None:
             lambda x: arithmetic(t, "MUL", x, t.emit("LOGISTIC", [scaled(t, x, alpha)], x.shape)),
         )
         return
-    unary(
-        op,
-        t,
-        _gelu_tanh if approximate else _gelu,
-        lambda x: t.emit("GELU", [x], x.shape, approximate=approximate),
-    )
+    unary(op, t, _gelu_tanh if approximate else _gelu, lambda x: t.emit("GELU", [x], x.shape, approximate=approximate))
 
 
 @translates("Reciprocal")
@@ -283,13 +278,11 @@ def special(op: Op, t: Translation) -> None:
     held = t.stored(op.input(0))
     x, wanted = held.tensor, np.float32(np.inf)
     if op.kind == "IsNaN":
-        found = t.emit("NOT_EQUAL", [x, x], x.shape, "bool")
+        result = t.emit("NOT_EQUAL", [x, x], x.shape, "bool")
     else:
-        if not op.get("detect_negative", 1):
-            pass
-        elif not op.get("detect_positive", 1):
-            wanted = -wanted
-        else:
+        if op.get("detect_negative", 1) and op.get("detect_positive", 1):
             x = t.emit("ABS", [x], x.shape)
-        found = t.emit("EQUAL", [x, t.constant(wanted, "infinity")], x.shape, "bool")
-    t.put(op.output, found, held.order)
+        elif op.get("detect_negative", 1):
+            wanted = -wanted
+        result = t.emit("EQUAL", [x, t.constant(wanted, "infinity")], x.shape, "bool")
+    t.put(op.output, result, held.order)

@@ -10,7 +10,7 @@ import numpy as np
 
 from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
 from opwest.frontends.onnx.elements import arithmetic
-from opwest.frontends.onnx.movement import numbers, same
+from opwest.frontends.onnx.movement import numbers, sliced
 from opwest.frontends.onnx.quantised import centred_weights
 from opwest.frontends.onnx.translation import Translation, translates
 from opwest.frontends.onnx.values import Item, Op
@@ -83,18 +83,16 @@ class _Direction:
         values = self.t.values_of(item)
         if values is not None:
             return self.t.constant(values[number].reshape(shape), item.name)
-        whole = self.t.tensor(item)
-        part = _part(self.t, whole, 0, number, 1)
-        return self.t.reshape(part, shape)
+        return self.t.reshape(_part(self.t, self.t.tensor(item), number, 1), shape)
 
     def product(self, data: Tensor, weights: Any, bias: Any) -> Tensor:
         """Return data times weights [results, length] plus bias."""
         if isinstance(weights, _Integers):
-            found = weights.product(self.t, data)
-            return arithmetic(self.t, "ADD", found, self.t.constant(bias, "bias")) if bias.any() else found
+            sums = weights.product(self.t, data)
+            return arithmetic(self.t, "ADD", sums, self.t.constant(bias, "bias")) if bias.any() else sums
         inputs = [data, self.t.constant(weights, "weights"), self.t.constant(bias, "bias") if bias.any() else None]
         shape = (data.shape[0], len(weights))
-        return self.t.emit("FULLY_CONNECTED", inputs, shape, fused_activation_function="NONE", keep_num_dims=False)
+        return self.t.emit("FULLY_CONNECTED", inputs, shape)
 
     def gate(self, value: Tensor, function: int) -> Tensor:
         """Apply one of the activation functions."""
@@ -158,23 +156,20 @@ def _content(op: Op, t: Translation, place: int) -> Any:
     return values
 
 
-def _part(t: Translation, tensor: Tensor, axis: int, start: int, count: int) -> Tensor:
-    """Return a range of one dimension."""
-    begin = [start if i == axis else 0 for i in range(len(tensor.shape))]
-    shape = tuple(count if i == axis else n for i, n in enumerate(tensor.shape))
+def _part(t: Translation, tensor: Tensor, start: int, count: int) -> Tensor:
+    """Return a range of the first dimension."""
+    shape = (count, *tensor.shape[1:])
     if shape == tensor.shape:
         return tensor
-    return same(t, "SLICE", [tensor, numbers(t, begin, "begin"), numbers(t, shape, "size")], shape)
+    return sliced(t, tensor, [start, *[0] * (len(shape) - 1)], shape)
 
 
-def _join(t: Translation, parts: list[Tensor], axis: int) -> Tensor:
-    """Return tensors as one."""
+def _join(t: Translation, parts: list[Tensor]) -> Tensor:
+    """Return tensors as one along the first dimension."""
     if len(parts) == 1:
         return parts[0]
-    shape = list(parts[0].shape)
-    shape[axis] = sum(part.shape[axis] for part in parts)
-    options: dict[str, Any] = {"axis": axis, "fused_activation_function": "NONE"}
-    return t.emit("CONCATENATION", parts, tuple(shape), **options)
+    shape = (sum(part.shape[0] for part in parts), *parts[0].shape[1:])
+    return t.emit("CONCATENATION", parts, shape, axis=0)
 
 
 @translates(*_GATES)
@@ -182,7 +177,7 @@ def recurrent(op: Op, t: Translation) -> None:
     """Unrolled over the time steps; the products with the data are one product for all steps."""
     data: Item = op.input(0)
     over = bool(op.get("layout", 0))
-    if data.rank != 3 or (op.optional(4) is not None and not _full(op, t, data.known[1 if over else 0])):
+    if data.rank != 3 or (op.optional(4) is not None and not _is_full(op, t, data.known[1 if over else 0])):
         raise Unsupported("sequence_lens that are shorter than the sequence", "full sequences")
     if over:
         raise Unsupported(f"{op.kind} with layout=1", "0")
@@ -206,11 +201,11 @@ def recurrent(op: Op, t: Translation) -> None:
         products = one.product(x, one.input_weights, one.input_bias)
         step: Callable[[Tensor], None] = {"GRU": one.gru, "RNN": one.rnn}.get(op.kind, one.lstm)
         turns = range(steps) if direction == "forward" or (number == 0 and count == 2) else range(steps - 1, -1, -1)
-        found: list[Tensor | None] = [None] * steps
+        results: list[Tensor | None] = [None] * steps
         for turn in turns:
-            step(_part(t, products, 0, turn * batch, batch))
-            found[turn] = one.states[0]
-        outputs.append([one for one in found if one is not None])
+            step(_part(t, products, turn * batch, batch))
+            results[turn] = one.states[0]
+        outputs.append([tensor for tensor in results if tensor is not None])
         lasts.append(one.states)
     _store(op, t, outputs, lasts, (steps, batch, hidden))
 
@@ -223,14 +218,14 @@ def _store(
     sequence, *states = op.outputs
     if sequence is not None:
         rows = [t.reshape(one, (1, 1, batch, hidden)) for step in zip(*outputs, strict=True) for one in step]
-        t.put(sequence, t.reshape(_join(t, rows, 0), (steps, len(outputs), batch, hidden)))
+        t.put(sequence, t.reshape(_join(t, rows), (steps, len(outputs), batch, hidden)))
     for place, item in enumerate(states):
         if item is not None:
             rows = [t.reshape(last[place], (1, batch, hidden)) for last in lasts]
-            t.put(item, _join(t, rows, 0))
+            t.put(item, _join(t, rows))
 
 
-def _full(op: Op, t: Translation, steps: int) -> bool:
+def _is_full(op: Op, t: Translation, steps: int) -> bool:
     item = op.optional(4)
     values = None if item is None else t.values_of(item)
     return values is not None and bool((np.asarray(values) == steps).all())

@@ -12,6 +12,7 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
 from opwest.frontends.onnx.elements import common, settle_float
+from opwest.frontends.onnx.movement import numbers
 from opwest.frontends.onnx.translation import (
     Constant,
     Epilogue,
@@ -32,26 +33,15 @@ def einsum(op: Op, t: Translation) -> None:
     terms, result = _terms(str(op.get("equation", "")), [item.rank for item in items])
     tensor, labels = t.tensor(items[0]), terms[0]
     for number, item in enumerate(items[1:], 1):
-        wanted = result.union_of(terms[number + 1 :])
+        wanted = set(result).union(*terms[number + 1 :])
         tensor, labels = _product_of_terms(t, (tensor, t.tensor(item)), (labels, terms[number]), wanted)
-    tensor, labels = _summed(t, tensor, labels, set(result.labels))
-    tensor = t.transpose(tensor, tuple(labels.index(label) for label in result.labels))
+    tensor, labels = _summed(t, tensor, labels, set(result))
+    tensor = t.transpose(tensor, tuple(labels.index(label) for label in result))
     end = t.end(op, False)
     settle_float(t, end, t.reshape(tensor, op.output.known), identity(op.output.rank))
 
 
-class _Result:
-    """The letters of the result."""
-
-    def __init__(self, labels: str) -> None:
-        self.labels = labels
-
-    def union_of(self, others: Sequence[str]) -> set[str]:
-        """Return the letters of the result and of operands that follow."""
-        return set(self.labels).union(*others)
-
-
-def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[str], _Result]:
+def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     """Return the letters of the operands and of the result; digits are the dimensions of an ellipsis."""
     left, arrow, right = "".join(equation.split()).partition("->")
     given = left.split(",")
@@ -65,9 +55,9 @@ def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[str], _Result]:
         most = max(most, count if "..." in term else 0)
         terms.append((term, count))
     ellipsis = "0123456789"[:most]
-    found = [term.replace("...", ellipsis[most - count :] if count else "") for term, count in terms]
-    every = "".join(found)
-    if any(len(set(term)) != len(term) for term in found):
+    letters = [term.replace("...", ellipsis[most - count :] if count else "") for term, count in terms]
+    every = "".join(letters)
+    if any(len(set(term)) != len(term) for term in letters):
         raise Unsupported(f"equation '{equation}': a letter occurs twice in an operand", "different letters")
     if arrow:
         result = right.replace("...", ellipsis)
@@ -75,7 +65,7 @@ def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[str], _Result]:
         result = ellipsis + "".join(sorted(one for one in set(every) - set(ellipsis) if every.count(one) == 1))
     if len(set(result)) != len(result) or not set(result) <= set(every):
         raise Unsupported(f"equation '{equation}'")
-    return found, _Result(result)
+    return letters, result
 
 
 def _summed(t: Translation, tensor: Tensor, labels: str, wanted: set[str]) -> tuple[Tensor, str]:
@@ -84,7 +74,7 @@ def _summed(t: Translation, tensor: Tensor, labels: str, wanted: set[str]) -> tu
     if not axes:
         return tensor, labels
     shape = tuple(n for axis, n in enumerate(tensor.shape) if axis not in axes)
-    index = t.constant(np.asarray(axes, np.int32), "axes")
+    index = numbers(t, axes, "axes")
     return t.emit("SUM", [tensor, index], shape, keep_dims=False), "".join(label for label in labels if label in wanted)
 
 
@@ -111,9 +101,9 @@ def _product_of_terms(
     one = t.reshape(one, (size(batch), size(rows), size(inner)))
     other = t.reshape(other, (size(batch), size(columns), size(inner)))
     shape = (size(batch), size(rows), size(columns))
-    found = t.emit("BATCH_MATMUL", [one, other], shape, adj_x=False, adj_y=True)
+    product = t.emit("BATCH_MATMUL", [one, other], shape, adj_y=True)
     labels = batch + rows + columns
-    return t.reshape(found, tuple(sizes[label] for label in labels)), labels
+    return t.reshape(product, tuple(sizes[label] for label in labels)), labels
 
 
 def _spread(t: Translation, tensor: Tensor, labels: str, sizes: dict[str, int], others: str) -> Tensor:
@@ -123,7 +113,7 @@ def _spread(t: Translation, tensor: Tensor, labels: str, sizes: dict[str, int], 
         return tensor
     if any(n not in (1, wanted) for n, wanted in zip(tensor.shape, shape, strict=True)):
         raise Unsupported(f"operands of shape {list(tensor.shape)} and {list(shape)}")
-    return t.emit("BROADCAST_TO", [tensor, t.constant(np.asarray(shape, np.int32), "shape")], shape)
+    return t.emit("BROADCAST_TO", [tensor, numbers(t, shape, "shape")], shape)
 
 
 @dataclass(frozen=True)
@@ -190,11 +180,11 @@ def _integers(fixed: Constant, axis: int) -> tuple[Any, Any, Any] | None:
 
 def layer_inputs(t: Translation, data: Tensor, weights: Weights, content: Any, axis: int) -> list[Tensor | None]:
     """Return data, weights with the quantised dimension `axis`, and bias."""
-    found = weights.quantization
-    if found is not None and found.axis is not None:
-        found = Quantization(found.scales, found.zeros, axis)
+    quantization = weights.quantization
+    if quantization is not None and quantization.axis is not None:
+        quantization = Quantization(quantization.scales, quantization.zeros, axis)
     bias = None if weights.bias is None else t.constant(weights.bias, "bias")
-    return [data, t.constant(content, "weights", found), *([] if bias is None else [bias])]
+    return [data, t.constant(content, "weights", quantization), *([] if bias is None else [bias])]
 
 
 def layer_data(t: Translation, item: Item, weights: Weights, order: tuple[int, ...]) -> Tensor:
@@ -277,18 +267,18 @@ def gemm(op: Op, t: Translation) -> None:
         dense(t, end, data, weights, (1, 0) if rows else (0, 1))
         return
     end = t.end(op, bias is None)
-    product = _product(t, data, other, bool(rows), bool(over), (), end.activation if bias is None else "NONE")
+    left, right = t.tensor(data), t.tensor(other)
+    shape = (left.shape[1 if rows else 0], right.shape[0 if over else 1])
+    product = t.emit("BATCH_MATMUL", [left, right], shape, adj_x=bool(rows), adj_y=bool(over))
+    if end.activation != "NONE":
+        product = t.emit(end.activation, [product], shape)
     if alpha != 1.0:
-        product = t.emit(
-            "MUL", [product, t.constant(np.float32(alpha))], product.shape, fused_activation_function="NONE"
-        )
+        product = t.emit("MUL", [product, t.constant(np.float32(alpha))], product.shape)
     if bias is not None:
         offset = t.tensor(bias)
         if beta != 1.0:
-            offset = t.emit(
-                "MUL", [offset, t.constant(np.float32(beta))], offset.shape, fused_activation_function="NONE"
-            )
-        product = t.emit("ADD", [product, offset], product.shape, fused_activation_function="NONE")
+            offset = t.emit("MUL", [offset, t.constant(np.float32(beta))], offset.shape)
+        product = t.emit("ADD", [product, offset], product.shape)
     settle_float(t, end, product, identity(2))
 
 
@@ -346,17 +336,7 @@ def _with_vector(t: Translation, end: Epilogue, data: Item, other: Item) -> None
     left = t.reshape(left, (1, *left.shape)) if data.rank == 1 else left
     right = t.reshape(right, (*right.shape, 1)) if other.rank == 1 else right
     rank = max(len(left.shape), len(right.shape))
-    left, right = (t.reshape(one, (1,) * (rank - len(one.shape)) + one.shape) for one in (left, right))
+    left, right = (t.reshape(tensor, (1,) * (rank - len(tensor.shape)) + tensor.shape) for tensor in (left, right))
     shape = (*common(left.shape[:-2], right.shape[:-2]), left.shape[-2], right.shape[-1])
-    product = t.emit("BATCH_MATMUL", [left, right], shape, adj_x=False, adj_y=False)
+    product = t.emit("BATCH_MATMUL", [left, right], shape)
     settle_float(t, end, t.reshape(product, end.item.known), identity(end.item.rank))
-
-
-def _product(
-    t: Translation, one: Item, other: Item, rows: bool, over: bool, batch: tuple[int, ...], activation: str
-) -> Tensor:
-    """Return the float32 product of two matrices, each transposed on request."""
-    left, right = t.tensor(one), t.tensor(other)
-    shape = (*batch, left.shape[1 if rows else 0], right.shape[0 if over else 1])
-    product = t.emit("BATCH_MATMUL", [left, right], shape, adj_x=rows, adj_y=over)
-    return product if activation == "NONE" else t.emit(activation, [product], shape)

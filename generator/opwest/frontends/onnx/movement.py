@@ -29,7 +29,7 @@ def of_integers(op: Op, t: Translation, change: Callable[[Any], Any], axis: Call
 
 def keep(op: Op, t: Translation, item: Item, tensor: Tensor, order: Order) -> None:
     """Store a result in the same way as an input."""
-    t.home(item)[op.output] = StoredTensor(tensor, order)
+    t.put_like(item, op.output, tensor, order)
 
 
 def same(t: Translation, kind: str, inputs: Sequence[Tensor | None], shape: Any, **options: Any) -> Tensor:
@@ -42,6 +42,18 @@ def same(t: Translation, kind: str, inputs: Sequence[Tensor | None], shape: Any,
 def numbers(t: Translation, values: Any, name: str) -> Tensor:
     """Return an int32 constant."""
     return t.constant(np.asarray(values, np.int32), name)
+
+
+def sliced(t: Translation, tensor: Tensor, begin: Sequence[int], shape: Sequence[int]) -> Tensor:
+    """Return a part of each dimension."""
+    inputs = [tensor, numbers(t, begin, "begin"), numbers(t, shape, "size")]
+    return same(t, "SLICE", inputs, tuple(shape))
+
+
+def gathered(t: Translation, tensor: Tensor, index: Any, axis: int, name: str = "index") -> Tensor:
+    """Return the slices at constant indices along one dimension."""
+    shape = (*tensor.shape[:axis], len(index), *tensor.shape[axis + 1 :])
+    return same(t, "GATHER", [tensor, numbers(t, index, name)], shape, axis=axis)
 
 
 @translates("Identity", "Dropout")
@@ -80,7 +92,7 @@ def transpose(op: Op, t: Translation) -> None:
     keep(op, t, data, held.tensor, tuple(wanted.index(axis) for axis in held.order))
 
 
-@translates("Reshape", "Flatten")
+@translates("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def reshape(op: Op, t: Translation) -> None:
     """In the order of the file, unless only matrix products read it: they permute their weights instead."""
     data, result = op.input(0), op.output
@@ -153,12 +165,6 @@ def _is_constant(item: Item, t: Translation) -> bool:
     return item.content is not None or item in t.fixed or item in t.later_fixed
 
 
-@translates("Squeeze", "Unsqueeze")
-def squeeze(op: Op, t: Translation) -> None:
-    """Dimensions of one element come and go: the others keep their order."""
-    reshape(op, t)
-
-
 @translates("Concat")
 def concat(op: Op, t: Translation) -> None:
     """Quantised parts get the scale of the result first."""
@@ -170,7 +176,7 @@ def concat(op: Op, t: Translation) -> None:
         identity(result.rank),
     )
     shape = permuted(result.known, order)
-    options: dict[str, Any] = {"axis": order.index(axis), "fused_activation_function": "NONE"}
+    place = order.index(axis)
     end = t.end(op, False)
     quantise_constants(t, items)
     if all(item in t.real for item in items):
@@ -179,7 +185,7 @@ def concat(op: Op, t: Translation) -> None:
         assert wanted is not None
         if end.target is not None or all(scale == wanted for scale in scales):
             parts = [t.requantised(t.ordered(t.real[item], order), wanted) for item in items]
-            tensor = t.emit("CONCATENATION", parts, shape, "int8", wanted, result.name, **options)
+            tensor = t.emit("CONCATENATION", parts, shape, "int8", wanted, result.name, axis=place)
             if end.target is not None:
                 t.settle(end, tensor, order)
             else:
@@ -187,7 +193,7 @@ def concat(op: Op, t: Translation) -> None:
             return
     tensors = [operand(t, item, result.rank, order) for item in items]
     tensors = [t.reshape(one, permuted(item.known, order)) for one, item in zip(tensors, items, strict=True)]
-    tensor = t.emit("CONCATENATION", tensors, shape, result.dtype, name=result.name, **options)
+    tensor = t.emit("CONCATENATION", tensors, shape, result.dtype, name=result.name, axis=place)
     settle_float(t, end, tensor, order)
 
 
@@ -208,7 +214,6 @@ def split(op: Op, t: Translation) -> None:
         results.append(Tensor(one.name, held.tensor.dtype, shape, held.tensor.quantization))
     inputs = [held.tensor, numbers(t, sizes, "sizes"), numbers(t, where, "axis")]
     t.append("SPLIT_V", inputs, results, {"num_splits": len(sizes)})
-    home = t.home(data)
-    for one, tensor in zip(op.outputs, results, strict=True):
-        assert one is not None
-        home[one] = StoredTensor(tensor, held.order)
+    for item, tensor in zip(op.outputs, results, strict=True):
+        assert item is not None
+        t.put_like(data, item, tensor, held.order)

@@ -10,8 +10,16 @@ import numpy as np
 
 from opwest.compiler.graph.types import Tensor, Unsupported
 from opwest.frontends.onnx.elements import quantise_constants, raised
-from opwest.frontends.onnx.movement import keep, numbers, of_integers, same
-from opwest.frontends.onnx.translation import StoredTensor, Translation, channels_last, identity, permuted, translates
+from opwest.frontends.onnx.movement import gathered, keep, numbers, of_integers, same, sliced
+from opwest.frontends.onnx.translation import (
+    StoredTensor,
+    Translation,
+    channels_last,
+    identity,
+    permuted,
+    translates,
+    with_last,
+)
 from opwest.frontends.onnx.values import Item, Op
 
 
@@ -24,8 +32,9 @@ def running(op: Op, t: Translation) -> None:
     order = t.anywhere(data).order
     source = t.tensor(data, order)
     index = numbers(t, order.index(axis[0] % data.rank), "axis")
-    options: dict[str, Any] = {"exclusive": bool(op.get("exclusive", 0)), "reverse": bool(op.get("reverse", 0))}
-    t.put(op.output, t.emit("CUMSUM", [source, index], source.shape, source.dtype, **options), order)
+    is_exclusive, is_reverse = bool(op.get("exclusive", 0)), bool(op.get("reverse", 0))
+    sums = t.emit("CUMSUM", [source, index], source.shape, source.dtype, exclusive=is_exclusive, reverse=is_reverse)
+    t.put(op.output, sums, order)
 
 
 @translates("TopK")
@@ -37,7 +46,7 @@ def top(op: Op, t: Translation) -> None:
     if not op.get("largest", 1) or not op.get("sorted", 1):
         raise Unsupported("TopK with largest=0 or sorted=0", "1")
     assert count is not None
-    order = (*(one for one in t.anywhere(data).order if one != axis), axis)
+    order = with_last(t.anywhere(data).order, axis)
     source = t.tensor(data, order)
     shape = (*source.shape[:-1], count[0])
     values, index = Tensor("values", source.dtype, shape), Tensor("index", "int32", shape)
@@ -61,15 +70,15 @@ def arg(op: Op, t: Translation) -> None:
     held = t.real.get(data) or t.eight.get(data)
     source = t.tensor(data, order) if held is None else held.tensor
     left = [one for one in order if one != axis]
-    shape = tuple(data.known[one] for one in left)
+    shape = tuple(data.known[axis] for axis in left)
     kind = "ARG_MAX" if op.kind == "ArgMax" else "ARG_MIN"
     index = t.constant(np.asarray(order.index(axis), np.int32), "axis")
-    found = t.emit(kind, [source, index], shape, result.dtype, output_type=result.dtype)
+    positions = t.emit(kind, [source, index], shape, result.dtype, output_type=result.dtype)
     if keep:
-        t.put(result, t.reshape(found, permuted(result.known, order)), order)
+        t.put(result, t.reshape(positions, permuted(result.known, order)), order)
         return
     ranks = {one: number for number, one in enumerate(sorted(left))}
-    t.put(result, found, tuple(ranks[one] for one in left))
+    t.put(result, positions, tuple(ranks[axis] for axis in left))
 
 
 def _index(op: Op, number: int) -> Any:
@@ -85,9 +94,9 @@ def _along(op: Op, index: Any) -> tuple[Any, ...]:
     axis = int(op.get("axis", 0))
     if not -len(shape) <= axis < len(shape) or index.ndim != len(shape):
         raise Unsupported(f"axis {axis} of {len(shape)} dimensions, indices {list(index.shape)}")
-    found = list(np.indices(index.shape))
-    found[axis % len(shape)] = index
-    return tuple(found)
+    indices = list(np.indices(index.shape))
+    indices[axis % len(shape)] = index
+    return tuple(indices)
 
 
 def _flat(op: Op, places: tuple[Any, ...]) -> Any:
@@ -108,8 +117,8 @@ def gather_elements(op: Op, t: Translation) -> None:
     held = t.anywhere(data)
     source = t.reshape(t.ordered(held, identity(data.rank)), (data.size,))
     where = _flat(op, _along(op, _index(op, 1))).reshape(-1)
-    found = same(t, "GATHER", [source, numbers(t, where, "index")], where.shape, axis=0, batch_dims=0)
-    keep(op, t, data, t.reshape(found, shape), identity(len(shape)))
+    elements = gathered(t, source, where, 0)
+    keep(op, t, data, t.reshape(elements, shape), identity(len(shape)))
 
 
 @translates("ScatterND", "ScatterElements", "Scatter")
@@ -135,10 +144,8 @@ def scatter(op: Op, t: Translation) -> None:
     for number, at in enumerate(flat.tolist()):
         where[at] = data.size + number
     both: list[Tensor] = [t.reshape(t.tensor(item), (item.size,)) for item in (data, updates)]
-    options: dict[str, Any] = {"axis": 0, "fused_activation_function": "NONE"}
-    joined = t.emit("CONCATENATION", both, (data.size + updates.size,), result.dtype, **options)
-    found = same(t, "GATHER", [joined, numbers(t, where, "index")], where.shape, axis=0, batch_dims=0)
-    t.put(result, t.reshape(found, result.known))
+    joined = t.emit("CONCATENATION", both, (data.size + updates.size,), result.dtype, axis=0)
+    t.put(result, t.reshape(gathered(t, joined, where, 0), result.known))
 
 
 @translates("Slice")
@@ -172,7 +179,7 @@ def part(op: Op, t: Translation) -> None:
         if shape == held.tensor.shape:
             keep(op, t, data, held.tensor, held.order)
             return
-        found = same(t, "SLICE", [held.tensor, numbers(t, begin, "begin"), numbers(t, shape, "size")], shape)
+        result = sliced(t, held.tensor, begin, shape)
     else:
         stops = [range_[0] + len(range_) * range_.step for range_ in ranges]
         mask = sum(1 << i for i, one in enumerate(stops) if one < 0)
@@ -182,9 +189,8 @@ def part(op: Op, t: Translation) -> None:
             numbers(t, [max(one, 0) for one in stops], "end"),
             numbers(t, [range_.step for range_ in ranges], "strides"),
         ]
-        masks = {"begin_mask": 0, "end_mask": mask, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": 0}
-        found = same(t, "STRIDED_SLICE", inputs, shape, **masks)
-    keep(op, t, data, found, held.order)
+        result = same(t, "STRIDED_SLICE", inputs, shape, end_mask=mask)
+    keep(op, t, data, result, held.order)
 
 
 @translates("Gather")
@@ -208,13 +214,13 @@ def gather(op: Op, t: Translation) -> None:
         where = t.tensor(index)
     place = held.order.index(axis)
     shape = (*held.tensor.shape[:place], *index.known, *held.tensor.shape[place + 1 :])
-    found = same(t, "GATHER", [held.tensor, where], shape, axis=place, batch_dims=0)
+    slices = same(t, "GATHER", [held.tensor, where], shape, axis=place)
     order = held.order
     if index.rank == 0:
         order = tuple(one - (one > axis) for one in order if one != axis)
     elif index.rank > 1:
         order = identity(len(shape))
-    keep(op, t, data, found, order)
+    keep(op, t, data, slices, order)
 
 
 @translates("GatherND")
@@ -248,7 +254,7 @@ def pad(op: Op, t: Translation) -> None:
     held = t.anywhere(data)
     source = held.tensor
     stored = [pairs[axis] for axis in held.order]
-    if min(min(one) for one in stored) < 0:
+    if min(min(pair) for pair in stored) < 0:
         source, stored = _cropped(t, source, stored)
     shape = tuple(n + a + b for n, (a, b) in zip(source.shape, stored, strict=True))
     item = op.optional(2)
@@ -257,33 +263,31 @@ def pad(op: Op, t: Translation) -> None:
         raise Unsupported(f"the value '{item.name}' is computed when the model runs", "a constant")
     amount = 0.0 if value is None else float(np.asarray(value).reshape(-1)[0])
     if shape == source.shape:
-        found = source
+        result = source
     elif mode == "constant":
-        found = _padded(t, data, source, stored, amount, shape)
+        result = _padded(t, data, source, stored, amount, shape)
     elif mode == "reflect":
-        found = same(t, "MIRROR_PAD", [source, numbers(t, stored, "pads")], shape, mode="REFLECT")
+        result = same(t, "MIRROR_PAD", [source, numbers(t, stored, "pads")], shape, mode="REFLECT")
     elif mode in ("edge", "wrap"):
-        found = source
+        result = source
         for axis, (before, after) in enumerate(stored):
             if before or after:
-                n = found.shape[axis]
+                n = result.shape[axis]
                 index = np.arange(-before, n + after)
                 index = np.clip(index, 0, n - 1) if mode == "edge" else index % n
-                wide = (*found.shape[:axis], len(index), *found.shape[axis + 1 :])
-                found = same(t, "GATHER", [found, numbers(t, index, "index")], wide, axis=axis, batch_dims=0)
+                result = gathered(t, result, index, axis)
     else:
         raise Unsupported(f"mode {mode}", "constant, reflect, edge or wrap")
-    keep(op, t, data, found, held.order)
+    keep(op, t, data, result, held.order)
 
 
 def _cropped(t: Translation, source: Tensor, pads: list[list[int]]) -> tuple[Tensor, list[list[int]]]:
     """Cut off what negative pads remove; return the tensor and the other pads."""
-    begin = [max(0, -one[0]) for one in pads]
+    begin = [max(0, -pair[0]) for pair in pads]
     size = [n - max(0, -a) - max(0, -b) for n, (a, b) in zip(source.shape, pads, strict=True)]
     if min(size) < 1:
         raise Unsupported(f"pads {pads} of {list(source.shape)}")
-    found = same(t, "SLICE", [source, numbers(t, begin, "begin"), numbers(t, size, "size")], tuple(size))
-    return found, [[max(0, a), max(0, b)] for a, b in pads]
+    return sliced(t, source, begin, size), [[max(0, a), max(0, b)] for a, b in pads]
 
 
 def _padded(t: Translation, data: Item, source: Tensor, pads: Any, amount: float, shape: Any) -> Tensor:
@@ -313,8 +317,9 @@ def expand(op: Op, t: Translation) -> None:
     order = held.order if data.rank == rank else identity(rank)
     source = held.tensor if data.rank == rank else raised(t, t.ordered(held, identity(data.rank)), rank, order)
     shape = permuted(result.known, order)
-    found = source if source.shape == shape else same(t, "BROADCAST_TO", [source, numbers(t, shape, "shape")], shape)
-    keep(op, t, data, found, order)
+    if source.shape != shape:
+        source = same(t, "BROADCAST_TO", [source, numbers(t, shape, "shape")], shape)
+    keep(op, t, data, source, order)
 
 
 @translates("Tile")
@@ -345,16 +350,16 @@ def blocks(op: Op, t: Translation) -> None:
     def reordered(tensor: Tensor, first: int) -> Tensor:
         depth = tensor.shape[3]
         index = np.arange(depth).reshape(first, depth // first).T.reshape(-1)
-        return same(t, "GATHER", [tensor, numbers(t, index, "index")], tensor.shape, axis=3, batch_dims=0)
+        return gathered(t, tensor, index, 3)
 
     shape = permuted(op.output.known, order)
     if op.kind == "DepthToSpace":
         source = reordered(source, source.shape[3] // (size * size)) if by_column else source
-        found = same(t, "DEPTH_TO_SPACE", [source], shape, block_size=size)
+        result = same(t, "DEPTH_TO_SPACE", [source], shape, block_size=size)
     else:
-        found = same(t, "SPACE_TO_DEPTH", [source], shape, block_size=size)
-        found = reordered(found, size * size) if by_column else found
-    keep(op, t, data, found, order)
+        result = same(t, "SPACE_TO_DEPTH", [source], shape, block_size=size)
+        result = reordered(result, size * size) if by_column else result
+    keep(op, t, data, result, order)
 
 
 @translates("Trilu")

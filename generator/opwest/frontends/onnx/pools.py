@@ -11,23 +11,19 @@ import numpy as np
 
 from opwest.compiler.graph.types import Quantization, Shape, Tensor, Unsupported
 from opwest.frontends.onnx.elements import settle_float
-from opwest.frontends.onnx.layers import layer_inputs, weights_of
+from opwest.frontends.onnx.layers import finish_layer, layer_data, layer_inputs, settle_layer, weights_of
+from opwest.frontends.onnx.movement import numbers, same, sliced
 from opwest.frontends.onnx.translation import Epilogue, StoredTensor, Translation, channels_last, permuted, translates
 from opwest.frontends.onnx.values import Item, Op
 from opwest.frontends.onnx.windows import image_padding, narrowed, stretched
 
 
-def _image(op: Op) -> Item:
-    data = op.input(0)
-    if data.rank not in (3, 4):
-        raise Unsupported(f"data {list(data.known)}", "3 or 4 dimensions")
-    return data
-
-
 @translates("ConvTranspose")
 def transposed(op: Op, t: Translation) -> None:
     """Without padding, then the padding is cut off; groups one by one, dilations as zeros in the weights."""
-    data, item = _image(op), op.input(1)
+    data, item = op.input(0), op.input(1)
+    if data.rank not in (3, 4):
+        raise Unsupported(f"data {list(data.known)}", "3 or 4 dimensions")
     order = channels_last(data.rank)
     spatial = data.rank - 2
     groups = int(op.get("group", 1))
@@ -43,7 +39,7 @@ def transposed(op: Op, t: Translation) -> None:
     strides, dilations = [*one, *strides], [*one, *dilations]
     zero = 0 if weights.quantization is None else weights.quantization.zeros[0]
     kernel = _dilated(kernel, dilations, zero)
-    source = stretched(t, t.ordered(t.real[data], order) if weights.quantization else t.tensor(data, order))
+    source = stretched(t, layer_data(t, data, weights, order))
     full = [(n - 1) * s + k for n, s, k in zip(source.shape[1:3], strides, kernel.shape[2:], strict=True)]
     before, out = _cut(op, full, spatial), permuted(end.item.known, order)
     wide = out if spatial == 2 else (out[0], 1, *out[1:])
@@ -56,46 +52,27 @@ def transposed(op: Op, t: Translation) -> None:
     for group in range(groups):
         content = np.transpose(kernel[:, group * depth : (group + 1) * depth], (0, 2, 3, 1))
         bias = None if weights.bias is None else weights.bias[group * each : (group + 1) * each]
-        given = source if groups == 1 else _channels(t, source, group * depth, depth)
+        given = source
+        if groups > 1:
+            given = sliced(t, source, [0, 0, 0, group * depth], (*source.shape[:3], depth))
         operands = layer_inputs(t, given, type(weights)(content, weights.quantization, bias), content, 0)
         shape = (source.shape[0], *full, each)
-        size = t.constant(np.asarray(shape, np.int32), "shape")
-        quantization = end.target.quantization if weights.quantization and end.target else None
-        parts.append(
-            t.emit(
-                "TRANSPOSE_CONV",
-                [size, operands[1], operands[0], *operands[2:]],
-                shape,
-                "float32" if quantization is None else "int8",
-                quantization,
-                end.item.name,
-                padding="VALID",
-                stride_h=strides[0],
-                stride_w=strides[1],
-                fused_activation_function=end.activation,
-            )
-        )
+        inputs = [numbers(t, shape, "shape"), operands[1], operands[0], *operands[2:]]
+        options = {"padding": "VALID", "stride_h": strides[0], "stride_w": strides[1]}
+        parts.append(finish_layer(t, end, "TRANSPOSE_CONV", inputs, shape, weights, **options))
     total = parts[0]
     if groups > 1:
-        shape = (*total.shape[:3], each * groups)
-        total = t.emit(
-            "CONCATENATION", parts, shape, total.dtype, total.quantization, axis=3, fused_activation_function="NONE"
-        )
-    total = _fitted(t, total, before, wide)
-    total = t.reshape(total, out)
-    if total.dtype == "float32":
-        settle_float(t, end, total, order)
-    else:
-        t.settle(end, total, order)
+        total = same(t, "CONCATENATION", parts, (*total.shape[:3], each * groups), axis=3)
+    settle_layer(t, end, t.reshape(_fitted(t, total, before, wide), out), order)
 
 
 def _dilated(kernel: Any, dilations: list[int], zero: int) -> Any:
     if dilations == [1, 1]:
         return kernel
     sizes = [(k - 1) * d + 1 for k, d in zip(kernel.shape[2:], dilations, strict=True)]
-    found = np.full((*kernel.shape[:2], *sizes), zero, kernel.dtype)
-    found[:, :, :: dilations[0], :: dilations[1]] = kernel
-    return found
+    wide = np.full((*kernel.shape[:2], *sizes), zero, kernel.dtype)
+    wide[:, :, :: dilations[0], :: dilations[1]] = kernel
+    return wide
 
 
 def _cut(op: Op, full: list[int], spatial: int) -> list[int]:
@@ -120,13 +97,6 @@ def _cut(op: Op, full: list[int], spatial: int) -> list[int]:
     return before if spatial == 2 else [0, *before]
 
 
-def _channels(t: Translation, tensor: Tensor, start: int, count: int) -> Tensor:
-    begin = t.constant(np.asarray([0, 0, 0, start], np.int32), "begin")
-    shape = (*tensor.shape[:3], count)
-    size = t.constant(np.asarray(shape, np.int32), "size")
-    return t.emit("SLICE", [tensor, begin, size], shape, tensor.dtype, tensor.quantization)
-
-
 def _fitted(t: Translation, tensor: Tensor, before: list[int], wanted: Any) -> Tensor:
     """Cut off rows and columns before and after."""
     have = list(tensor.shape)
@@ -134,9 +104,7 @@ def _fitted(t: Translation, tensor: Tensor, before: list[int], wanted: Any) -> T
     if min(before) < 0 or min(shape) < 1:
         raise Unsupported(f"pads of {before} before the result", "pads that leave a result")
     if shape != have:
-        begin = t.constant(np.asarray([0, *before, 0], np.int32), "begin")
-        size = t.constant(np.asarray(shape, np.int32), "size")
-        tensor = t.emit("SLICE", [tensor, begin, size], tuple(shape), tensor.dtype, tensor.quantization)
+        tensor = sliced(t, tensor, [0, *before, 0], shape)
     if tuple(shape) != tuple(wanted):
         raise Unsupported(f"a result {list(wanted)} of windows that reach {have}")
     return tensor
@@ -159,10 +127,10 @@ def _options(op: Op, image: Sequence[int]) -> dict[str, Any]:
     if automatic.startswith("SAME") and any(dilation != 1 for dilation in dilations):
         # onnxruntime pads without regard to the dilations, and its result is smaller than the specified one.
         raise Unsupported(f"auto_pad {automatic} with dilations {dilations}", "pads")
-    found = image_padding(op, image, kernel)
-    found["filter_height"], found["filter_width"] = [1, *kernel][-2:]
-    found["fused_activation_function"] = "NONE"
-    return found
+    options = image_padding(op, image, kernel)
+    options["filter_height"], options["filter_width"] = [1, *kernel][-2:]
+    options["fused_activation_function"] = "NONE"
+    return options
 
 
 Make = Callable[[Tensor, Op, dict[str, Any], Shape], Tensor]
@@ -189,8 +157,8 @@ def max_pool(op: Op, t: Translation) -> None:
     """The greatest of integers belongs to the greatest real value."""
     data, result = _pooled(op), op.output
     order = channels_last(data.rank)
-    where = t.home(data)
-    source = t.tensor(data, order) if data not in t.real and data not in t.eight else t.ordered(where[data], order)
+    held = t.real.get(data) or t.eight.get(data)
+    source = t.tensor(data, order) if held is None else t.ordered(held, order)
     if source.dtype not in ("float32", "int8") and source.quantization is None:
         raise Unsupported(f"MaxPool of {data.dtype}", "float32 or int8")
     if source.dtype == "int8" and source.quantization is None:
@@ -202,7 +170,7 @@ def max_pool(op: Op, t: Translation) -> None:
         options["padding"] = (top, left, bottom + more[0], right + more[1])
         return t.emit("MAX_POOL_2D", [image], shape, image.dtype, image.quantization, **options)
 
-    where[result] = StoredTensor(_by_planes(t, op, source, permuted(result.known, order), make), order)
+    t.put_like(data, result, _by_planes(t, op, source, permuted(result.known, order), make), order)
 
 
 @translates("GlobalMaxPool")
@@ -229,7 +197,7 @@ def _global(op: Op, t: Translation, kind: str) -> None:
     order = channels_last(data.rank)
     end = t.end(op, False)
     shape = permuted(op.output.known, order)
-    axes = t.constant(np.arange(1, data.rank - 1, dtype=np.int32), "axes")
+    axes = numbers(t, range(1, data.rank - 1), "axes")
     if kind == "REDUCE_MAX" and data in t.real:
         source = t.ordered(t.real[data], order)
         made = t.emit(kind, [source, axes], shape, "int8", source.quantization, keep_dims=True)
@@ -266,23 +234,18 @@ def average_pool(op: Op, t: Translation) -> None:
     counts = bool(op.get("count_include_pad", 0))
     # Means often lie between two integers. Between QuantizeLinear operators onnxruntime computes them in float32.
     is_float = t.rules.float_requantization and not op.is_integer
-    if (
-        data in t.real
-        and end.target is not None
-        and not is_float
-        and data.rank < 5
-        and _by_integers(t, op, end, counts)
-    ):
+    has_integers = data in t.real and end.target is not None and not is_float and data.rank < 5
+    if has_integers and _by_integers(t, op, end, counts):
         return
 
     def make(image: Tensor, part: Op, options: dict[str, Any], shape: Shape) -> Tensor:
         more = options.pop("ceil")
         top, left, bottom, right = options["padding"]
         if counts and (top or left or bottom or right):
-            pads = np.asarray([[0, 0], [top, bottom], [left, right], [0, 0]], np.int32)
+            pads = numbers(t, [[0, 0], [top, bottom], [left, right], [0, 0]], "pads")
             n, height, width, depth = image.shape
             padded = (n, height + top + bottom, width + left + right, depth)
-            image = t.emit("PAD", [image, t.constant(pads, "pads")], padded)
+            image = t.emit("PAD", [image, pads], padded)
             top = left = bottom = right = 0
         options["padding"] = (top, left, bottom + more[0], right + more[1])
         _undilated(options)
@@ -318,7 +281,7 @@ def _by_integers(t: Translation, op: Op, end: Epilogue, counts: bool) -> bool:
         options["padding"] = (top, left, bottom + more[0], right + more[1])
         out = permuted(op.output.known, order)
         wide = out if len(out) == 4 else (out[0], 1, *out[1:])
-        found = t.emit("AVERAGE_POOL_2D", [stretched(t, source)], wide, "int8", target, **options)
-        t.settle(end, t.reshape(found, out), order)
+        means = t.emit("AVERAGE_POOL_2D", [stretched(t, source)], wide, "int8", target, **options)
+        t.settle(end, t.reshape(means, out), order)
         return True
     return False

@@ -63,25 +63,32 @@ class Expansion:
     def kept(self, kind: str, inputs: list[str], *without: str) -> str:
         """Add the float operator with the attributes of the node."""
         result = self.add(kind, inputs)
-        self.nodes[-1].attribute.extend(one for one in self.node.attribute if one.name not in without)
+        self.nodes[-1].attribute.extend(attribute for attribute in self.node.attribute if attribute.name not in without)
         return result
+
+    def bias(self, at: int) -> list[str]:
+        """Return the real values of a bias: its scale is the product of those of data and weights."""
+        if not self.name(at):
+            return []
+        scale = self.add("Mul", [self.name(1), self.name(4)])
+        return [self.add("DequantizeLinear", [self.name(at), scale], axis=0)]
 
     def attribute(self, name: str, default: Any) -> Any:
         """Return an attribute of the node."""
         import onnx
 
-        found = next((one for one in self.node.attribute if one.name == name), None)
-        return default if found is None else onnx.helper.get_attribute_value(found)
+        proto = next((attribute for attribute in self.node.attribute if attribute.name == name), None)
+        return default if proto is None else onnx.helper.get_attribute_value(proto)
 
 
 def expand(node: Any, number: int) -> Iterator[Any]:
     """Yield the nodes that replace a quantised node, or the node itself."""
-    found = _EXPANSIONS.get(node.op_type)
-    if found is None or not node.output or not node.output[0]:
+    function = _EXPANSIONS.get(node.op_type)
+    if function is None or not node.output or not node.output[0]:
         yield node
         return
     expansion = Expansion(node, number)
-    found(expansion)
+    function(expansion)
     yield from expansion.nodes
 
 
@@ -96,11 +103,7 @@ def _expands(*kinds: str) -> Callable[[Expand], Expand]:
 @_expands("QLinearConv")
 def _convolution(e: Expansion) -> None:
     data, weights = e.real(0), e.real(3, axis=0)
-    bias = []
-    if e.name(8):
-        scale = e.add("Mul", [e.name(1), e.name(4)])
-        bias = [e.add("DequantizeLinear", [e.name(8), scale], axis=0)]
-    e.finish(e.kept("Conv", [data, weights, *bias]), 6)
+    e.finish(e.kept("Conv", [data, weights, *e.bias(8)]), 6)
 
 
 @_expands("QLinearMatMul")
@@ -112,11 +115,7 @@ def _product(e: Expansion) -> None:
 def _gemm(e: Expansion) -> None:
     weights = e.real(3, axis=0 if e.attribute("transB", 0) else 1)
     data = e.real(0)
-    bias = []
-    if e.name(6):
-        scale = e.add("Mul", [e.name(1), e.name(4)])
-        bias = [e.add("DequantizeLinear", [e.name(6), scale], axis=0)]
-    result = e.kept("Gemm", [data, weights, *bias])
+    result = e.kept("Gemm", [data, weights, *e.bias(6)])
     if e.name(7):
         e.finish(result, 7)
     else:
@@ -128,17 +127,15 @@ def _binary(e: Expansion) -> None:
     e.finish(e.add(e.node.op_type.removeprefix("QLinear"), [e.real(0), e.real(3)]), 6)
 
 
-@_expands("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax", "QLinearAveragePool", "QLinearGlobalAveragePool")
+@_expands(
+    *("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax"),
+    *("QLinearReduceMean", "QLinearAveragePool", "QLinearGlobalAveragePool"),
+)
 def _one(e: Expansion) -> None:
     if e.attribute("channels_last", 0):
         e.nodes.append(e.node)
         return
     e.finish(e.kept(e.node.op_type.removeprefix("QLinear"), [e.real(0)], "channels_last", "opset"), 3)
-
-
-@_expands("QLinearReduceMean")
-def _mean(e: Expansion) -> None:
-    e.finish(e.kept("ReduceMean", [e.real(0)]), 3)
 
 
 @_expands("QLinearConcat")
@@ -156,10 +153,10 @@ def _where(e: Expansion) -> None:
 def dequantise(op: Op, t: Translation) -> None:
     """8-bit data with one scale remains int8; constants remain integers; other data becomes float32 here."""
     data, result = op.input(0), op.output
-    found = parameters(op)
-    if found is None:
+    constants = parameters(op)
+    if constants is None:
         raise Unsupported("a scale or a zero point that is computed when the model runs, or block_size", "constants")
-    scales, zeros = found
+    scales, zeros = constants
     axis = None
     if len(scales) > 1:
         axis = int(op.get("axis", 1))
@@ -199,12 +196,12 @@ def quantise(op: Op, t: Translation) -> None:
     data, result = op.input(0), op.output
     quantization = int8_of(op)
     if quantization is None:
-        found = parameters(op)
-        if found is None or len(found[0]) != 1 or result.dtype != "int16":
+        constants = parameters(op)
+        if constants is None or len(constants[0]) != 1 or result.dtype != "int16":
             raise Unsupported(
                 f"QuantizeLinear to {result.dtype} with {op.input(1).size} scales", "8 bits and one scale"
             )
-        quantization = Quantization((float(found[0][0]),), (int(found[1][0]),))
+        quantization = Quantization((float(constants[0][0]),), (int(constants[1][0]),))
         held = t.stored(data)
         t.put(result, t.emit("ONNX_QUANTIZE", [held.tensor], held.tensor.shape, "int16", quantization), held.order)
         return
@@ -274,8 +271,8 @@ def integer_product(op: Op, t: Translation) -> None:
     source = t.ordered(held, identity(op.input(0).rank))
     content = content.reshape(len(content), -1)
     weights = t.constant(content.T, "weights", Quantization((1.0,), (zero,)))
-    found = t.emit("ONNX_DENSE_INTEGER", [source, weights], (*source.shape[:-1], content.shape[1]), "int32")
-    t.put(op.output, t.reshape(found, op.output.known))
+    sums = t.emit("ONNX_DENSE_INTEGER", [source, weights], (*source.shape[:-1], content.shape[1]), "int32")
+    t.put(op.output, t.reshape(sums, op.output.known))
 
 
 @translates("ConvInteger")
@@ -299,5 +296,5 @@ def integer_convolution(op: Op, t: Translation) -> None:
     weights = t.constant(kernel, "weights", Quantization((1.0,), (zero,)))
     given = t.ordered(held, order)
     given = t.reshape(given, flat.image) if data.rank == 5 else stretched(t, given)
-    found = t.emit("ONNX_CONV_INTEGER", [given, weights], shape, "int32", **options)
-    t.put(op.output, t.reshape(found, out), order)
+    sums = t.emit("ONNX_CONV_INTEGER", [given, weights], shape, "int32", **options)
+    t.put(op.output, t.reshape(sums, out), order)

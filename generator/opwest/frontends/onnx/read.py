@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from opwest.compiler.graph.spec import CUSTOM_HINT
 from opwest.compiler.graph.types import Graph, Node, Rules, Tensor, Unsupported
 from opwest.compiler.graph.user import KIND, Use, UserOperator, bind
-from opwest.frontends.onnx import (
+from opwest.frontends.onnx import (  # noqa: F401 - they fill the table of translations
     control,
     elements,
     functions,
@@ -20,18 +20,12 @@ from opwest.frontends.onnx import (
     quantised,
     reductions,
     resize,
-)
+)  # fmt: skip
 from opwest.frontends.onnx.file import MAX_OPSET, MIN_OPSET, other_attributes
 from opwest.frontends.onnx.fold import read_model
 from opwest.frontends.onnx.simplify import simplify
 from opwest.frontends.onnx.translation import TRANSLATIONS, Translation
 from opwest.frontends.onnx.values import Item, Model, Op, check_operands
-
-FAMILIES = (
-    control, layers, elements, functions, gates, layers, movement, parts,
-    pools, quantised, reductions, resize, parts, parts, pools,
-)  # fmt: skip
-"""The modules that fill the table of translations."""
 
 _WITHOUT_EFFECT = {
     *(("Cast", "round_mode"), ("CastLike", "round_mode"), ("DequantizeLinear", "output_dtype")),
@@ -67,14 +61,14 @@ def translate(model: Model, rules: Rules) -> Graph:
             if op.use is not None:
                 _bring(op, op.use, made)
                 continue
-            found = TRANSLATIONS.get(op.kind)
-            if found is None:
+            function = TRANSLATIONS.get(op.kind)
+            if function is None:
                 raise Unsupported("unsupported operator", hint=CUSTOM_HINT)
             if op.kind not in control.KINDS:
                 for result in results:
                     _ = result.known
                 check_operands(op)
-            found(op, made)
+            function(op, made)
             _check_attributes(op)
         except Unsupported as reason:
             _refuse(op, made, reason)
@@ -110,7 +104,7 @@ def _check_attributes(op: Op) -> None:
 
 def _bring(op: Op, use: Use, made: Translation) -> None:
     """Append a node that is an operator of the user: its tensors are those of the file, in their layout."""
-    inputs = [None if one is None else made.tensor(one) for one in op.inputs]
+    inputs = [None if item is None else made.tensor(item) for item in op.inputs]
     results = [Tensor(output.name, output.dtype, output.shape or ()) for output in op.outputs if output is not None]
     made.append(KIND, inputs, results, {"use": use})
     if any(output is not None and output.shape is None for output in op.outputs):
@@ -129,7 +123,7 @@ def _refuse(op: Op, made: Translation, reason: Unsupported) -> None:
         results.append(tensor)
         if item.shape is not None:
             made.put(item, tensor)
-    inputs = [made.held[one][0].tensor for one in op.inputs if one is not None and one in made.held]
+    inputs = [made.held[item][0].tensor for item in op.inputs if item is not None and item in made.held]
     made.nodes.append(Node(op.kind, tuple(inputs), tuple(results), {}, op.label, reason, op.kind))
 
 

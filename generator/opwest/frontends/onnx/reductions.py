@@ -11,6 +11,7 @@ import numpy as np
 
 from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
 from opwest.frontends.onnx.elements import arithmetic, moved, raised, scaled, settle_float
+from opwest.frontends.onnx.movement import numbers
 from opwest.frontends.onnx.translation import (
     Order,
     StoredTensor,
@@ -19,6 +20,7 @@ from opwest.frontends.onnx.translation import (
     identity,
     permuted,
     translates,
+    with_last,
 )
 from opwest.frontends.onnx.values import Item, Op
 
@@ -34,12 +36,12 @@ _COMPOSED = ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceL
 
 def axes_of(op: Op, rank: int) -> list[int]:
     """Return the dimensions of a reduction; all if none is given."""
-    found = op.numbers(1, "axes")
-    if not found:  # no axes, or no input for them
+    axes = op.numbers(1, "axes")
+    if not axes:  # no axes, or no input for them
         return [] if op.get("noop_with_empty_axes", 0) else list(range(rank))
-    if any(not -rank <= n < rank for n in found):
-        raise Unsupported(f"axes {list(found)} of {rank} dimensions")
-    return sorted({n % rank for n in found})
+    if any(not -rank <= n < rank for n in axes):
+        raise Unsupported(f"axes {list(axes)} of {rank} dimensions")
+    return sorted({n % rank for n in axes})
 
 
 def _reduced(op: Op, order: Order, axes: list[int]) -> tuple[list[int], Order, bool]:
@@ -64,7 +66,7 @@ def reduce(op: Op, t: Translation) -> None:
         _unreduced(op, t, where)
         return
     shape = permuted(result.known, order)
-    index = t.constant(np.asarray(stored, np.int32), "axes")
+    index = numbers(t, stored, "axes")
     end = t.end(op, False)
     kind = _KINDS.get(op.kind)
     if data in t.real and kind in ("REDUCE_MAX", "REDUCE_MIN"):
@@ -84,21 +86,21 @@ def reduce(op: Op, t: Translation) -> None:
         return t.emit(kind, [one, index], shape, dtype, keep_dims=keep)
 
     if kind is not None:
-        found = total(x, kind)
+        reduced = total(x, kind)
     elif op.kind == "ReduceL1":
-        found = total(t.emit("ABS", [x], x.shape))
+        reduced = total(t.emit("ABS", [x], x.shape))
     elif op.kind == "ReduceSumSquare":
-        found = total(t.emit("SQUARE", [x], x.shape))
+        reduced = total(t.emit("SQUARE", [x], x.shape))
     elif op.kind == "ReduceL2":
-        found = t.emit("SQRT", [total(t.emit("SQUARE", [x], x.shape))], shape)
+        reduced = t.emit("SQRT", [total(t.emit("SQUARE", [x], x.shape))], shape)
     elif op.kind == "ReduceLogSum":
-        found = t.emit("LOG", [total(x)], shape)
+        reduced = t.emit("LOG", [total(x)], shape)
     else:
         wide = tuple(1 if axis in stored else n for axis, n in enumerate(x.shape))
         top = total(x, "REDUCE_MAX", True, wide)
         powers = t.emit("EXP", [arithmetic(t, "SUB", x, top)], x.shape)
-        found = arithmetic(t, "ADD", t.emit("LOG", [total(powers)], shape), t.reshape(top, shape))
-    settle_float(t, end, found, order)
+        reduced = arithmetic(t, "ADD", t.emit("LOG", [total(powers)], shape), t.reshape(top, shape))
+    settle_float(t, end, reduced, order)
 
 
 _OF_ELEMENTS = {"ReduceL1": "ABS", "ReduceL2": "ABS", "ReduceSumSquare": "SQUARE", "ReduceLogSum": "LOG"}
@@ -110,15 +112,10 @@ def _unreduced(op: Op, t: Translation, where: StoredTensor) -> None:
     data, result = op.input(0), op.output
     kind = _OF_ELEMENTS.get(op.kind)
     if kind is None:
-        t.home(data)[result] = where
+        t.put_like(data, result, where.tensor, where.order)
         return
     x = t.tensor(data, where.order)
     settle_float(t, t.end(op, False), t.emit(kind, [x], x.shape, result.dtype), where.order)
-
-
-def _last(order: Order, axis: int) -> Order:
-    """Return an order with a dimension last."""
-    return (*(one for one in order if one != axis), axis)
 
 
 @translates("Softmax", "LogSoftmax")
@@ -134,7 +131,9 @@ def softmax(op: Op, t: Translation) -> None:
     end = t.end(op, False)
     options: dict[str, Any] = {"beta": 1.0} if kind == "SOFTMAX" else {}
     flat = old and any(n != 1 for n in data.known[axis + 1 :])
-    order = identity(data.rank) if old and axis != data.rank - 1 else _last(t.anywhere(data).order, axis)
+    order = identity(data.rank)
+    if not old or axis == data.rank - 1:
+        order = with_last(t.anywhere(data).order, axis)
     fits = end.target is not None and end.target.quantization == Quantization((1 / 256,), (-128,))
     whole = kind == "SOFTMAX" and data in t.real and fits and not t.rules.float_requantization
     source = t.ordered(t.real[data], order) if whole else t.tensor(data, order)
@@ -144,11 +143,11 @@ def softmax(op: Op, t: Translation) -> None:
         source = t.reshape(source, (rows, source.size // rows))
     if whole:
         assert end.target is not None
-        found = t.emit(kind, [source], source.shape, "int8", end.target.quantization, end.item.name, **options)
-        t.settle(end, t.reshape(found, shape), order)
+        result = t.emit(kind, [source], source.shape, "int8", end.target.quantization, end.item.name, **options)
+        t.settle(end, t.reshape(result, shape), order)
         return
-    found = t.emit(kind, [source], source.shape, name=end.item.name, **options)
-    settle_float(t, end, t.reshape(found, shape), order)
+    result = t.emit(kind, [source], source.shape, name=end.item.name, **options)
+    settle_float(t, end, t.reshape(result, shape), order)
 
 
 @translates("BatchNormalization")
@@ -166,7 +165,7 @@ def batch(op: Op, t: Translation) -> None:
     found = x
     for kind, values in (("MUL", factor), ("ADD", offset)):
         each = t.constant(np.transpose(values.reshape(shape), order), "channels")
-        found = t.emit(kind, [found, each], x.shape, fused_activation_function="NONE")
+        found = t.emit(kind, [found, each], x.shape)
     settle_float(t, t.end(op, False), found, order)
 
 
@@ -183,7 +182,7 @@ def batch_numbers(op: Op, constants: Sequence[Any]) -> tuple[Any, Any]:
 
 def _normalised(t: Translation, x: Tensor, axes: list[int], epsilon: float) -> Tensor:
     """Return (x - mean) / sqrt(variance + epsilon) over stored dimensions."""
-    index = t.constant(np.asarray(axes, np.int32), "axes")
+    index = numbers(t, axes, "axes")
     shape = tuple(1 if axis in axes else n for axis, n in enumerate(x.shape))
     centred = arithmetic(t, "SUB", x, t.emit("MEAN", [x, index], shape, keep_dims=True))
     square = t.emit("SQUARE", [centred], x.shape)
@@ -250,7 +249,7 @@ def lp_normalisation(op: Op, t: Translation) -> None:
     order = t.anywhere(data).order
     axis = order.index(int(op.get("axis", -1)) % data.rank)
     x = t.tensor(data, order)
-    index = t.constant(np.asarray([axis], np.int32), "axes")
+    index = numbers(t, [axis], "axes")
     shape = tuple(1 if number == axis else n for number, n in enumerate(x.shape))
     first = int(op.get("p", 2)) == 1
     norm = t.emit("SUM", [t.emit("ABS" if first else "SQUARE", [x], x.shape), index], shape, keep_dims=True)
@@ -275,7 +274,7 @@ def local(op: Op, t: Translation) -> None:
     near = np.arange(depth)[:, None] - np.arange(depth)[None, :]
     weights = t.constant(((near >= -before) & (near <= after)).astype(np.float32).T, "neighbours")
     square = t.reshape(t.emit("SQUARE", [x], x.shape), (rows, depth))
-    sums = t.emit("FULLY_CONNECTED", [square, weights, None], (rows, depth), fused_activation_function="NONE")
+    sums = t.emit("FULLY_CONNECTED", [square, weights, None], (rows, depth))
     base = moved(t, scaled(t, t.reshape(sums, x.shape), alpha / size), bias)
     power = t.emit("POW", [base, t.constant(np.float32(beta), "beta")], x.shape)
     settle_float(t, t.end(op, False), arithmetic(t, "DIV", x, power), order)

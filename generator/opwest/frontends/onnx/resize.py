@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Tensor, Unsupported
+from opwest.compiler.semantics.windows import linear_places, nearest_places
 from opwest.frontends.onnx.elements import arithmetic, settle_float
-from opwest.frontends.onnx.movement import numbers, same
+from opwest.frontends.onnx.movement import gathered, numbers, same
 from opwest.frontends.onnx.translation import (
     Order,
     StoredTensor,
@@ -74,24 +75,24 @@ def resize(op: Op, t: Translation) -> None:
             _by_operator(op, t, order, mode, kind)
             return
     held = t.anywhere(data) if mode == "nearest" else StoredTensor(t.stored(data).tensor, t.stored(data).order)
-    found = held.tensor
+    tensor = held.tensor
     for axis in changed:
         at = _positions(data.known[axis], result.known[axis], scales[axis], transform)
-        found = _along(op, t, found, held.order.index(axis), mode, at, float(scales[axis]))
+        tensor = _along(op, t, tensor, held.order.index(axis), mode, at, float(scales[axis]))
     if mode == "nearest":
-        t.home(data)[result] = StoredTensor(found, held.order)
+        t.put_like(data, result, tensor, held.order)
     else:
-        t.put(result, found, held.order)
+        t.put(result, tensor, held.order)
 
 
 def _scales(op: Op, source: Sequence[int], target: Sequence[int]) -> list[Any]:
     """Return the scale of each dimension: that of the model, or the quotient of the sizes."""
     if op.kind == "Upsample":
-        found, sizes = op.constant(1, "scales"), None
+        given, sizes = op.constant(1, "scales"), None
     elif len(op.inputs) <= 2 and op.version < 11:
-        found, sizes = op.constant(1), None
+        given, sizes = op.constant(1), None
     else:
-        found, sizes = op.constant(2), op.constant(3)
+        given, sizes = op.constant(2), op.constant(3)
     result = [np.float32(b / a) for a, b in zip(source, target, strict=True)]
     axes = [int(n) for n in op.get("axes", range(len(source)))]
     policy = op.get("keep_aspect_ratio_policy", "stretch")
@@ -99,8 +100,8 @@ def _scales(op: Op, source: Sequence[int], target: Sequence[int]) -> list[Any]:
         quotients = [np.float32(n) / np.float32(source[axis]) for axis, n in zip(axes, sizes.reshape(-1), strict=True)]
         for axis in axes:
             result[axis] = min(quotients) if policy == "not_larger" else max(quotients)
-    if found is not None and found.size == len(axes) and sizes is None:
-        for axis, value in zip(axes, found.reshape(-1), strict=True):
+    if given is not None and given.size == len(axes) and sizes is None:
+        for axis, value in zip(axes, given.reshape(-1), strict=True):
             result[axis] = np.float32(value)
     return result
 
@@ -139,33 +140,15 @@ def _nearest(op: Op, at: Any, source: int) -> Any:
     return np.clip(functions[rounding](at), 0, source - 1).astype(np.int64)
 
 
-def _tflite_nearest(source: int, target: int, corners: bool, centres: bool) -> Any:
-    """Return the indices of RESIZE_NEAREST_NEIGHBOR. Source: TFLite's reference/resize_nearest_neighbor.h."""
-    divisor = target - 1 if corners and target > 1 else target
-    scale = np.float32(source - 1 if corners and target > 1 else source) / np.float32(divisor)
-    at = (np.arange(target, dtype=np.float32) + np.float32(0.5 if centres else 0)) * scale
-    whole = np.floor(at + np.float32(0.5)) if corners else np.floor(at)
-    return np.clip(whole, 0, source - 1).astype(np.int64)
-
-
-def _tflite_linear(source: int, target: int, corners: bool, centres: bool) -> Any:
-    """Return the positions of RESIZE_BILINEAR."""
-    scale = np.float32(source) / np.float32(target)
-    if corners and target > 1:
-        scale = np.float32(source - 1) / np.float32(target - 1)
-    at = np.arange(target, dtype=np.float32)
-    return (at + np.float32(0.5)) * scale - np.float32(0.5) if centres else at * scale
-
-
 def _fitting(op: Op, mode: str, source: Sequence[int], target: Sequence[int], places: Sequence[Any]) -> Any:
     """Return the options of TFLite's operator with the same positions; None if there are none."""
     for corners, centres in _VARIANTS:
         fits = True
         for a, b, at in zip(source, target, places, strict=True):
             if mode == "nearest":
-                fits &= bool((_nearest(op, at, a) == _tflite_nearest(a, b, corners, centres)).all())
+                fits &= bool((_nearest(op, at, a) == nearest_places(a, b, corners, centres)).all())
             else:
-                mine = np.clip(_tflite_linear(a, b, corners, centres), 0, a - 1)
+                mine = np.clip(linear_places(a, b, corners, centres), 0, a - 1)
                 fits &= bool(np.allclose(np.clip(at, 0, a - 1), mine, rtol=1e-6, atol=1e-6))
         if fits:
             return {"align_corners": corners, "half_pixel_centers": centres}
@@ -178,8 +161,8 @@ def _by_operator(op: Op, t: Translation, order: Order, mode: str, options: dict[
     shape = permuted(result.known, order)
     if mode == "nearest":
         held = t.anywhere(data)
-        found = same(t, "RESIZE_NEAREST_NEIGHBOR", [t.ordered(held, order), size], shape, **options)
-        t.home(data)[result] = StoredTensor(found, order)
+        tensor = same(t, "RESIZE_NEAREST_NEIGHBOR", [t.ordered(held, order), size], shape, **options)
+        t.put_like(data, result, tensor, order)
         return
     t.put(result, t.emit("RESIZE_BILINEAR", [t.tensor(data, order), size], shape, **options), order)
 
@@ -199,8 +182,8 @@ def _integers(op: Op, t: Translation, places: Sequence[Any]) -> None:
         t.eight[result] = StoredTensor(same(t, "RESIZE_BILINEAR", [source, size], shape, **kind), order)
         return
     x = t.tensor(data, order)
-    found = _bilinear(t, t.emit("CAST", [x], x.shape), places)
-    t.put(result, t.emit("CAST", [found], found.shape, result.dtype), order)
+    sums = _bilinear(t, t.emit("CAST", [x], x.shape), places)
+    t.put(result, t.emit("CAST", [sums], sums.shape, result.dtype), order)
 
 
 def _real(op: Op, t: Translation, places: Sequence[Any]) -> None:
@@ -223,14 +206,12 @@ def _bilinear(t: Translation, x: Tensor, places: Sequence[Any]) -> Tensor:
     rows, columns = (_neighbours(at, n) for at, n in zip(places, x.shape[1:3], strict=True))
     total = None
     for row, down in rows:
-        shape = (x.shape[0], len(row), *x.shape[2:])
-        part = same(t, "GATHER", [x, numbers(t, row, "rows")], shape, axis=1, batch_dims=0)
+        part = gathered(t, x, row, 1, "rows")
         for column, over in columns:
-            shape = (x.shape[0], len(row), len(column), x.shape[3])
-            one = same(t, "GATHER", [part, numbers(t, column, "columns")], shape, axis=2, batch_dims=0)
+            neighbour = gathered(t, part, column, 2, "columns")
             weights = (down[:, None].astype(np.float32) * over[None].astype(np.float32))[None, :, :, None]
-            one = arithmetic(t, "MUL", one, t.constant(weights, "weights"))
-            total = one if total is None else arithmetic(t, "ADD", total, one)
+            product = arithmetic(t, "MUL", neighbour, t.constant(weights, "weights"))
+            total = product if total is None else arithmetic(t, "ADD", total, product)
     assert total is not None
     return total
 
@@ -248,16 +229,15 @@ def _neighbours(at: Any, source: int) -> list[tuple[Any, Any]]:
 def _along(op: Op, t: Translation, x: Tensor, axis: int, mode: str, at: Any, scale: float) -> Tensor:
     """Interpolate along one stored dimension."""
     source = x.shape[axis]
-    shape = (*x.shape[:axis], len(at), *x.shape[axis + 1 :])
     if mode == "nearest":
-        return same(t, "GATHER", [x, numbers(t, _nearest(op, at, source), "index")], shape, axis=axis, batch_dims=0)
+        return gathered(t, x, _nearest(op, at, source), axis)
     total = None
     taps = _filter(op, mode, at, source, scale) if op.get("antialias", 0) else _taps(op, mode, at, source)
     for index, weight in taps:
-        part = same(t, "GATHER", [x, numbers(t, index, "index")], shape, axis=axis, batch_dims=0)
-        wide = [1] * len(shape)
+        wide = [1] * len(x.shape)
         wide[axis] = -1
-        part = arithmetic(t, "MUL", part, t.constant(weight.astype(np.float32).reshape(wide), "weights"))
+        weights = t.constant(weight.astype(np.float32).reshape(wide), "weights")
+        part = arithmetic(t, "MUL", gathered(t, x, index, axis), weights)
         total = part if total is None else arithmetic(t, "ADD", total, part)
     assert total is not None
     return total

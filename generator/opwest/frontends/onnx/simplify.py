@@ -96,7 +96,9 @@ class _Rewriting:
                     continue
                 weights = layer.input(1)
                 fits = weights.rank == 2 and layer.input(0).rank >= 2 and self._is_constant(weights)
-                if fits and bias.content is not None and _vector(bias) == weights.known[1]:
+                # A vector varies along the last dimension only.
+                is_vector = bias.rank >= 1 and bias.size == bias.known[-1] == weights.known[-1]
+                if fits and bias.content is not None and is_vector:
                     self._join(layer, number, (*layer.inputs, bias))
                     break
 
@@ -112,9 +114,9 @@ class _Rewriting:
         for number, op in enumerate(self.ops):
             if op is None or op.kind != "Erf":
                 continue
-            found = self._gelu(number)
-            if found is not None:
-                last, source = found
+            match = self._gelu(number)
+            if match is not None:
+                last, source = match
                 end = self.ops[last]
                 assert end is not None
                 self.ops[last] = Op("Gelu", 20, (source,), end.outputs, {}, end.label)
@@ -135,27 +137,25 @@ class _Rewriting:
         at, op = one
         halved = with_source = False
         for _ in range(2):
-            found = self._reader(op.output)
-            if found is None or found[1].kind != "Mul":
+            reader = self._reader(op.output)
+            if reader is None or reader[1].kind != "Mul":
                 break
-            at, follower = found
+            at, follower = reader
             other = follower.input(1) if follower.input(0) is op.output else follower.input(0)
             op = follower
             if _is_number(other, 0.5) and not halved:
                 halved = True
             elif other is source and not with_source:
                 with_source = True
-            elif self._is_half(other, source) and not with_source and not halved:
-                halved = with_source = True
             else:
-                return None
+                half = self.maker(other)
+                is_half = half is not None and half.kind == "Mul" and source in half.inputs and _with_number(half, 0.5)
+                if not is_half or with_source or halved:
+                    return None
+                halved = with_source = True
             if halved and with_source:
                 return at, source
         return None
-
-    def _is_half(self, item: Item, source: Item) -> bool:
-        op = self.maker(item)
-        return op is not None and op.kind == "Mul" and source in op.inputs and _with_number(op, 0.5)
 
     def _reader(self, item: Item) -> tuple[int, Op] | None:
         readers = self.readers.get(item, [])
@@ -171,11 +171,6 @@ def _is_number(item: Item, value: float) -> bool:
 
 def _with_number(op: Op, value: float) -> bool:
     return any(item is not None and _is_number(item, value) for item in op.inputs)
-
-
-def _vector(item: Item) -> int:
-    """Return the length of a constant that varies along the last dimension only, else 0."""
-    return item.known[-1] if item.rank >= 1 and item.size == item.known[-1] else 0
 
 
 def _normalised(layer: Op, factor: Any, offset: Any) -> tuple[Item | None, ...] | None:

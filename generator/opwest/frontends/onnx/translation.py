@@ -44,10 +44,10 @@ def parameters(op: Op) -> tuple[Any, Any] | None:
 def int8_of(op: Op) -> Quantization | None:
     """Return the quantisation of 8-bit data as int8, None for other dtypes and more than one scale."""
     item = op.output if op.kind == "QuantizeLinear" else op.input(0)
-    found = parameters(op)
-    if item.dtype not in ("int8", "uint8") or found is None or len(found[0]) != 1:
+    constants = parameters(op)
+    if item.dtype not in ("int8", "uint8") or constants is None or len(constants[0]) != 1:
         return None
-    return Quantization((float(found[0][0]),), (int(found[1][0]) - (128 if item.dtype == "uint8" else 0),))
+    return Quantization((float(constants[0][0]),), (int(constants[1][0]) - (128 if item.dtype == "uint8" else 0),))
 
 
 RELUS: dict[tuple[float | None, float | None], str] = {
@@ -70,14 +70,14 @@ def activation_of(op: Op) -> str | None:
 
 def limits_of_clip(op: Op) -> tuple[float | None, float | None]:
     """Return the constant limits of Clip, None for none. Raises Unsupported."""
-    found: list[float | None] = []
+    limits: list[float | None] = []
     for number, name, absent in ((1, "min", -3.4e38), (2, "max", 3.4e38)):
         value = op.constant(number, name)
         limit = None if value is None else float(np.asarray(value).reshape(-1)[0])
         if limit is not None and (limit <= absent if number == 1 else limit >= absent):
             limit = None
-        found.append(limit)
-    return found[0], found[1]
+        limits.append(limit)
+    return limits[0], limits[1]
 
 
 def table_of(source: Quantization, target: Quantization, function: Any) -> Any:
@@ -85,9 +85,9 @@ def table_of(source: Quantization, target: Quantization, function: Any) -> Any:
     values = np.arange(-128, 128).astype(np.float32) - np.float32(source.zero)
     real = values * np.float32(source.scale)
     with np.errstate(all="ignore"):
-        found = np.asarray(function(real), np.float32) / np.float32(target.scale)
-    found = np.nan_to_num(found, nan=0.0, posinf=1e9, neginf=-1e9)
-    return np.clip(np.rint(found.astype(np.float64)) + target.zero, -128, 127).astype(np.int8)
+        quotients = np.asarray(function(real), np.float32) / np.float32(target.scale)
+    quotients = np.nan_to_num(quotients, nan=0.0, posinf=1e9, neginf=-1e9)
+    return np.clip(np.rint(quotients.astype(np.float64)) + target.zero, -128, 127).astype(np.int8)
 
 
 Order = tuple[int, ...]
@@ -152,6 +152,11 @@ def identity(rank: int) -> Order:
 def channels_last(rank: int) -> Order:
     """Return the order of an image: NHWC for NCHW."""
     return (0, *range(2, rank), 1)
+
+
+def with_last(order: Order, axis: int) -> Order:
+    """Return an order with a dimension last."""
+    return (*(other for other in order if other != axis), axis)
 
 
 def permuted(shape: Sequence[int], order: Iterable[int]) -> Shape:
@@ -296,8 +301,8 @@ class Translation:
 
     def lookup(self, tensor: Tensor, table: Any, quantization: Quantization | None, name: str = "") -> Tensor:
         """Return table[value] for 8-bit data; the table starts with the least value."""
-        found = self.constant(table, "table")
-        return self.emit("ONNX_LOOKUP", [tensor, found], tensor.shape, found.dtype, quantization, name)
+        constant = self.constant(table, "table")
+        return self.emit("ONNX_LOOKUP", [tensor, constant], tensor.shape, constant.dtype, quantization, name)
 
     def _unsigned(self, tensor: Tensor, item: Item) -> Tensor:
         """Return int8 data in the dtype of the file."""
@@ -331,11 +336,13 @@ class Translation:
         assert tensor.quantization is not None
         return self.lookup(tensor, table_of(tensor.quantization, quantization, lambda x: x), quantization)
 
-    def home(self, item: Item) -> dict[Item, StoredTensor]:
-        """Return the table for results that are parts or orders of an item."""
-        if item in self.real:
-            return self.real
-        return self.eight if item in self.eight else _Plain(self)
+    def put_like(self, item: Item, result: Item, tensor: Tensor, order: Order) -> None:
+        """Set where a result is stored, in the same form as an item: for parts and other orders of it."""
+        for table in (self.real, self.eight):
+            if item in table:
+                table[result] = StoredTensor(tensor, order)
+                return
+        self.put(result, tensor, order)
 
     def anywhere(self, item: Item) -> StoredTensor:
         """Return an item as it is stored, for operators that move elements."""
@@ -345,26 +352,22 @@ class Translation:
 
     def end(self, op: Op, with_activation: bool = True) -> Epilogue:
         """Return the activation and the quantisation that follow an operator."""
-        item, activation, absorbed = op.output, "NONE", ()
-        reader = self.only_reader(item)
-        if with_activation and reader is not None:
-            found = activation_of(reader)
-            if found is not None:
-                item, activation, absorbed = reader.output, found, (reader,)  # type: ignore[assignment]
-        return Epilogue(item, activation, absorbed, self._target(item))
-
-    def only_reader(self, item: Item) -> Op | None:
-        """Return the only operator that reads an item, None if there are others or none."""
+        item, activation = op.output, "NONE"
+        absorbed: tuple[Op, ...] = ()
         readers = self.readers.get(item, [])
-        return readers[0] if len(readers) == 1 and item not in self.outputs else None
+        if with_activation and len(readers) == 1 and item not in self.outputs:
+            fused = activation_of(readers[0])
+            if fused is not None:
+                item, activation, absorbed = readers[0].output, fused, (readers[0],)
+        return Epilogue(item, activation, absorbed, self._target(item))
 
     def _target(self, item: Item) -> Target | None:
         readers = self.readers.get(item, [])
         if not readers or item in self.outputs or any(reader.kind != "QuantizeLinear" for reader in readers):
             return None
-        found = [int8_of(reader) for reader in readers]
-        first = found[0]
-        if first is None or any(not same_scale(one, first) for one in found):
+        quantizations = [int8_of(reader) for reader in readers]
+        first = quantizations[0]
+        if first is None or any(not same_scale(quantization, first) for quantization in quantizations):
             return None
         return Target(first, tuple(readers))
 
@@ -395,20 +398,9 @@ class Translation:
             self.done.add(op)
 
 
-class _Plain(dict[Item, StoredTensor]):
-    """The table of items in the dtype of the file."""
-
-    def __init__(self, translation: Translation) -> None:
-        super().__init__()
-        self._translation = translation
-
-    def __setitem__(self, item: Item, held: StoredTensor) -> None:
-        self._translation.put(item, held.tensor, held.order)
-
-
 Translate = Callable[[Op, Translation], None]
 TRANSLATIONS: dict[str, Translate] = {}
-"""By operator. `translate.py` imports all modules that fill it."""
+"""By operator. `read.py` imports all modules that fill it."""
 
 
 def translates(*kinds: str) -> Callable[[Translate], Translate]:

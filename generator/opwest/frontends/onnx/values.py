@@ -13,9 +13,6 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Shape, Unsupported
 from opwest.compiler.graph.user import Use
 
-MAX_ELEMENTS = 1 << 28
-"""The most elements of a tensor."""
-
 
 @dataclass(eq=False)
 class Item:
@@ -48,6 +45,11 @@ class Item:
         return prod(self.known)
 
 
+def constant_item(name: str, array: Any) -> Item:
+    """Return a constant."""
+    return Item(name, str(array.dtype), tuple(array.shape), array)
+
+
 @dataclass(eq=False)
 class Op:
     """An operator."""
@@ -68,10 +70,10 @@ class Op:
 
     def input(self, number: int) -> Item:
         """Return a mandatory input. Raises Unsupported."""
-        found = self.optional(number)
-        if found is None:
+        item = self.optional(number)
+        if item is None:
             raise Unsupported(f"input {number} is absent")
-        return found
+        return item
 
     def optional(self, number: int) -> Item | None:
         """Return an input, None if it is absent."""
@@ -114,8 +116,8 @@ class Op:
 
     def numbers(self, number: int, name: str | None = None) -> tuple[int, ...] | None:
         """Return integers of an input or an attribute; None if absent. Raises Unsupported."""
-        found = self.constant(number, name)
-        return None if found is None else tuple(int(n) for n in found.reshape(-1))
+        content = self.constant(number, name)
+        return None if content is None else tuple(int(n) for n in content.reshape(-1))
 
 
 @dataclass(frozen=True)
@@ -179,16 +181,16 @@ def check_operands(op: Op) -> None:
 def _known(op: Op) -> dict[str, int]:
     """Return the numbers that attributes determine, by name."""
     given = op.attributes
-    found = {"directions": 2 if given.get("direction") == "bidirectional" else 1}
+    numbers = {"directions": 2 if given.get("direction") == "bidirectional" else 1}
     if "hidden_size" in given:
-        found["hidden"] = int(given["hidden_size"])
+        numbers["hidden"] = int(given["hidden_size"])
     if op.kind == "MatMulInteger" and op.input(1).rank == 1:
-        found["results"] = 1
+        numbers["results"] = 1
     if op.kind == "ConvTranspose":
-        found["results"] = op.input(1).known[1] * int(given.get("group", 1))
+        numbers["results"] = op.input(1).known[1] * int(given.get("group", 1))
     if op.kind == "GroupNormalization":
-        found["each"] = int(given.get("num_groups", 1)) if op.version < 21 else op.input(0).known[1]
-    return found
+        numbers["each"] = int(given.get("num_groups", 1)) if op.version < 21 else op.input(0).known[1]
+    return numbers
 
 
 def _matches(shape: Shape, dimensions: list[str], known: dict[str, int]) -> bool:
@@ -198,22 +200,22 @@ def _matches(shape: Shape, dimensions: list[str], known: dict[str, int]) -> bool
         shape = shape[: len(dimensions)]
     if len(shape) != len(dimensions):
         return False
-    found = dict(known)
+    numbers = dict(known)
     for number, text in zip(shape, dimensions, strict=True):
         factor, name = _parts(text)
         if name and number % factor == 0:
-            found.setdefault(name, number // factor)
-        if number != factor * found.get(name, 0 if name else 1):
+            numbers.setdefault(name, number // factor)
+        if number != factor * numbers.get(name, 0 if name else 1):
             return False
-    known.update(found)
+    known.update(numbers)
     return True
 
 
 def _parts(text: str) -> tuple[int, str]:
     """Return the factor and the name of a dimension: `4*hidden`, `hidden`, `1`."""
-    found = re.fullmatch(r"(?:(\d+)\*)?([a-z]+)|(\d+)", text)
-    assert found is not None, text
-    return int(found[1] or found[3] or 1), found[2] or ""
+    match = re.fullmatch(r"(?:(\d+)\*)?([a-z]+)|(\d+)", text)
+    assert match is not None, text
+    return int(match[1] or match[3] or 1), match[2] or ""
 
 
 def _shown(dimensions: list[str], known: Mapping[str, int]) -> str:

@@ -47,22 +47,17 @@ def image_padding(op: Op, image: Sequence[int], kernel: Sequence[int]) -> dict[s
             raise Unsupported(f"auto_pad {automatic}", "NOTSET, SAME_UPPER, SAME_LOWER or VALID")
         before.append(first)
         after.append(last)
-        extra.append(
-            _ceiling(image[axis] + first + last, reach, strides[axis], image[axis] + first)
-            if op.get("ceil_mode", 0)
-            else 0
-        )
-    wide = rank == 1
-    one = [1] if wide else []
-    none = [0] if wide else []
-    strides, dilations = [*one, *strides], [*one, *dilations]
-    top_left, bottom_right, extra = [*none, *before], [*none, *after], [*none, *extra]
+        padded, start = image[axis] + first + last, image[axis] + first
+        extra.append(_ceiling(padded, reach, strides[axis], start) if op.get("ceil_mode", 0) else 0)
+    if rank == 1:
+        strides, dilations = [1, *strides], [1, *dilations]
+        before, after, extra = [0, *before], [0, *after], [0, *extra]
     return {
         "stride_h": strides[0],
         "stride_w": strides[1],
         "dilation_h_factor": dilations[0],
         "dilation_w_factor": dilations[1],
-        "padding": (*top_left, *bottom_right),
+        "padding": (*before, *after),
         "ceil": tuple(extra),
     }
 
@@ -96,10 +91,10 @@ def narrowed(op: Op, axes: Sequence[int], spatial: int) -> Op:
 
 
 def _checked(values: Any, count: int) -> list[int]:
-    found = list(values)
-    if len(found) != count:
-        raise Unsupported(f"windows of {len(found)} numbers", f"{count} numbers")
-    return found
+    numbers = list(values)
+    if len(numbers) != count:
+        raise Unsupported(f"windows of {len(numbers)} numbers", f"{count} numbers")
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -137,7 +132,7 @@ def planar(op: Op, data: Sequence[int], content: Any) -> Planar:
         if size == 1 and _checked(strides, 3)[axis] == 1:
             order = (0, 2 + axis, 2 + first, 2 + last, 1)
             image = (data[0] * length, height, width, data[1])
-            return Planar(flat, order, image, content.reshape(_without(content.shape, 2 + axis)))
+            return Planar(flat, order, image, content.squeeze(2 + axis))
         if size == length and _checked(dilations, 3)[axis] == 1 and not automatic.startswith("SAME"):
             order = (0, 2 + first, 2 + last, 1, 2 + axis)
             moved = np.moveaxis(content, 2 + axis, 2)
@@ -152,7 +147,3 @@ def planar(op: Op, data: Sequence[int], content: Any) -> Planar:
 def planes(result: Sequence[int], order: Order) -> tuple[int, ...]:
     """Return the images [n,h,w,c] of a result in the order of a Planar."""
     return tuple(result[:4]) if order[-1] != 1 else (result[0] * result[1], *result[2:])
-
-
-def _without(shape: Sequence[int], axis: int) -> tuple[int, ...]:
-    return tuple(n for number, n in enumerate(shape) if number != axis)

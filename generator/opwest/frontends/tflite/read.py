@@ -43,20 +43,20 @@ def read_options(operator: Any, wanted: Mapping[str, Any], label: str) -> dict[s
     options = _options(operator, label)
     if options is None:
         return dict(wanted)
-    found = {}
+    values = {}
     for name, default in wanted.items():
         method = re.sub(r"(?:^|_)(\w)", lambda match: match[1].upper(), name)
         if not hasattr(options, method):
-            found[name] = default
+            values[name] = default
             continue
         if hasattr(options, f"{method}Length"):
             length = getattr(options, f"{method}Length")()
             if length > _MAX_NUMBERS:
                 raise Damaged(f"operator {label} has an option '{name}' of {length} numbers")
-            found[name] = tuple(int(getattr(options, method)(i)) for i in range(length))
+            values[name] = tuple(int(getattr(options, method)(i)) for i in range(length))
             continue
-        found[name] = _value(name, getattr(options, method)(), label)
-    return found
+        values[name] = _value(name, getattr(options, method)(), label)
+    return values
 
 
 def _options(operator: Any, label: str) -> Any:
@@ -86,7 +86,7 @@ def all_options(operator: Any) -> dict[str, Any]:
         return {}
     options = getattr(tflite, kind)()
     options.Init(table.Bytes, table.Pos)
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for method in vars(type(options)):
         if method.startswith(("_", "Init", "GetRootAs")) or not method[0].isupper():
             continue
@@ -95,19 +95,19 @@ def all_options(operator: Any) -> dict[str, Any]:
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", method).lower()
         if hasattr(options, f"{method}Length"):
             length = getattr(options, f"{method}Length")()
-            found[name] = [getattr(options, method)(i) for i in range(min(length, _MAX_NUMBERS))]
+            numbers[name] = [getattr(options, method)(i) for i in range(min(length, _MAX_NUMBERS))]
             continue
         value = getattr(options, method)()
         if isinstance(value, (int, float)):
-            found[name] = value
-    return found
+            numbers[name] = value
+    return numbers
 
 
 def custom_options(content: bytes) -> dict[str, Any]:
     """Return the numbers and lists of numbers of custom options that are a map of FlexBuffers; else nothing."""
     from flatbuffers import flexbuffers
 
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     try:
         root = flexbuffers.GetRoot(bytearray(content))
         if not root.IsMap:
@@ -118,18 +118,18 @@ def custom_options(content: bytes) -> dict[str, Any]:
         for key, value in zip(entries.Keys, entries.Values, strict=True):
             name = str(key.AsKey)
             if value.IsBool:
-                found[name] = bool(value.AsBool)
+                numbers[name] = bool(value.AsBool)
             elif value.IsInt:
-                found[name] = int(value.AsInt)
+                numbers[name] = int(value.AsInt)
             elif value.IsFloat:
-                found[name] = float(value.AsFloat)
+                numbers[name] = float(value.AsFloat)
             elif value.IsTypedVector or value.IsVector:
                 items = value.AsTypedVector if value.IsTypedVector else value.AsVector
                 if len(items) <= _MAX_ITEMS:
-                    found[name] = [float(item.AsFloat) if item.IsFloat else int(item.AsInt) for item in items]
+                    numbers[name] = [float(item.AsFloat) if item.IsFloat else int(item.AsInt) for item in items]
     except Exception:  # any bytes are custom options
         return {}
-    return found
+    return numbers
 
 
 def _value(name: str, value: Any, label: str) -> Any:
@@ -226,16 +226,10 @@ def read_tflite(content: bytes, users: Users | None = None) -> tuple[Graph, ...]
         raise Damaged("more table entries than bytes")
     if not file.SubgraphsLength():
         raise Damaged("no subgraph")
-    signatures = list(_signatures(file))
+    signatures = [file.SignatureDefs(number) for number in range(file.SignatureDefsLength())]
     if not signatures:
-        graph = _graph(file, 0, content, users or {})
-        return (graph,)
+        return (_graph(file, 0, content, users or {}),)
     return tuple(_signed(file, signature, content, users or {}, len(signatures)) for signature in signatures)
-
-
-def _signatures(file: Any) -> Iterator[Any]:
-    for number in range(file.SignatureDefsLength()):
-        yield file.SignatureDefs(number)
 
 
 def _signed(file: Any, signature: Any, content: bytes, users: Users, count: int) -> Graph:
@@ -302,11 +296,11 @@ def _graph(
     operators = [table.Operators(i) for i in range(table.OperatorsLength())]
     nodes = tuple(_node(file, operator, i, tensors, content, users, level) for i, operator in enumerate(operators))
     called = [inner for node in nodes for inner in node.options.get("graphs", ())]
-    found = frozenset(node.source for node in nodes).union(*(one.names for one in called))
+    known = frozenset(node.source for node in nodes).union(*(subgraph.names for subgraph in called))
     remarks = tuple(_dynamic(table, tensors))
     labels = labels_of(file, content, number)
     return Graph(
-        name, tuple(inputs), tuple(outputs), nodes, labels=labels, subgraph=number, names=found, remarks=remarks
+        name, tuple(inputs), tuple(outputs), nodes, labels=labels, subgraph=number, names=known, remarks=remarks
     )
 
 
@@ -332,8 +326,8 @@ def _node(file: Any, table: Any, number: int, tensors: list[Tensor], content: by
         return Node(KIND, tuple(given), tuple(outputs), {"use": used}, label, source=kind)
     options: dict[str, Any]
     if kind in _SUBGRAPHS:
-        found = read_options(table, dict.fromkeys(_SUBGRAPHS[kind], 0), label)
-        options = {"graphs": tuple(_called(file, int(i), content, users, label, level) for i in found.values())}
+        numbers = read_options(table, dict.fromkeys(_SUBGRAPHS[kind], 0), label)
+        options = {"graphs": tuple(_called(file, int(i), content, users, label, level) for i in numbers.values())}
     else:
         wanted = _CONTROL.get(kind) if row is None else row.options
         options = read_options(table, wanted, label) if wanted is not None else {}

@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.graph.types import Damaged, Quantization, Tensor
-
-_MAX_ELEMENTS = 1 << 28
+from opwest.compiler.graph.types import MAX_ELEMENTS, Damaged, Quantization, Tensor
 
 
 def dense(table: Any, values: Any, tensor: Tensor) -> Any:
@@ -51,7 +49,7 @@ def dense(table: Any, values: Any, tensor: Tensor) -> Any:
             own = indices[position]
             if ((own < 0) | (own >= size)).any():
                 raise Damaged(f"the sparse tensor '{tensor.name}' has an index outside of its dimension")
-        if len(parent) > _MAX_ELEMENTS:
+        if len(parent) > MAX_ELEMENTS:
             raise Damaged(f"the sparse tensor '{tensor.name}' has too many elements")
         paths = np.concatenate([paths[parent], own[:, None]], axis=1)
     if len(paths) > len(values):
@@ -78,7 +76,7 @@ def _block_sizes(tensor: Tensor, blocks: list[int], order: list[int], levels: li
             raise Damaged(f"the sparse tensor '{tensor.name}' has a block of {size} elements")
         sizes[axis] //= size
         inner.append(size)
-    if math.prod([*sizes, *inner]) > _MAX_ELEMENTS:
+    if math.prod([*sizes, *inner]) > MAX_ELEMENTS:
         raise Damaged(f"the sparse tensor '{tensor.name}' has too many elements")
     return [*sizes, *inner]
 
@@ -88,35 +86,22 @@ def _numbers(level: Any, part: str, tensor: Tensor) -> Any:
     import tflite
 
     kinds = {1: tflite.Int32Vector, 2: tflite.Uint16Vector, 3: tflite.Uint8Vector}
-    found = kinds.get(getattr(level, f"{part}Type")())
+    vector_type = kinds.get(getattr(level, f"{part}Type")())
     table = getattr(level, part)()
-    if found is None or table is None:
+    if vector_type is None or table is None:
         raise Damaged(f"the sparse tensor '{tensor.name}' has no indices")
-    vector = found()
+    vector = vector_type()
     vector.Init(table.Bytes, table.Pos)
     return vector.ValuesAsNumpy().astype(np.int64) if vector.ValuesLength() else np.zeros(0, np.int64)
 
 
 DTYPES = {
-    "FLOAT32": "float32",
-    "FLOAT16": "float16",
-    "FLOAT64": "float64",
-    "BOOL": "bool",
-    "INT4": "int4",
-    "INT8": "int8",
-    "INT16": "int16",
-    "INT32": "int32",
-    "INT64": "int64",
-    "UINT8": "uint8",
-    "UINT16": "uint16",
-    "UINT32": "uint32",
-    "RESOURCE": "resource",
-    "STRING": "string",
-    "VARIANT": "variant",
-    "COMPLEX64": "complex64",
-    "COMPLEX128": "complex128",
-    "UINT64": "uint64",
-    "BFLOAT16": "bfloat16",
+    name: name.lower()
+    for name in (
+        *("FLOAT16", "FLOAT32", "FLOAT64", "BFLOAT16", "INT4", "INT8", "INT16", "INT32", "INT64"),
+        *("UINT8", "UINT16", "UINT32", "UINT64", "BOOL", "COMPLEX64", "COMPLEX128"),
+        *("STRING", "RESOURCE", "VARIANT"),
+    )
 }
 """The names of dtypes by those of TensorType."""
 _QUANTISED = frozenset(("int4", "int8", "int16", "uint8"))
