@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.epilogue import ending
-from opwest.compiler.emission.expressions import Expression, expression_of
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
+from opwest.compiler.emission.expressions import Expression, expression_of, plus, times
+from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_for, emits
 from opwest.compiler.emission.matrix import Product, accumulator, blocks, bound_of, tile
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
@@ -40,18 +39,16 @@ class Gather:
 
     def add(self, lines: Lines, to: str, source: str) -> None:
         """Append the copy of the window at oy, ox to the pointer `to`; `source` is the image's first element."""
-        (height, width), (kh, kw) = self.data[1:3], self.window.size
+        (_, height, width, _), (kh, kw) = self.data, self.window.size
         (sy, sx), (dy, dx), (top, left) = self.window.stride, self.window.dilation, self.window.before
-        rows, columns = self.window.result
         item, channels = BYTES[self.dtype], self.channels
-        pads_y = top > 0 or (rows - 1) * sy + (kh - 1) * dy - top >= height
-        pads_x = left > 0 or (columns - 1) * sx + (kw - 1) * dx - left >= width
+        pads_y, pads_x = self.window.pads((height, width))
         is_joined = dx == 1 and channels == self.data[3]
         row = kw * channels
         fill = f"memset(t, {self.fill}, {{}});"
-        lines.add(f"const int x0 = ox{_times(sx)}{_minus(left)};", f"{c_type(self.dtype)} *t = {to};", "")
+        lines.add(f"const int x0 = ox{times(sx)}{plus(-left)};", f"{c_type(self.dtype)} *t = {to};", "")
         with lines.loop("ky", kh):
-            lines.add(f"const int iy = oy{_times(sy)} + ky{_times(dy)}{_minus(top)};", "")
+            lines.add(f"const int iy = oy{times(sy)} + ky{times(dy)}{plus(-top)};", "")
             if pads_y:
                 with lines.block(f"if (iy < 0 || iy >= {height})"):
                     lines.add(fill.format(row * item), f"t += {row};", "continue;")
@@ -63,7 +60,7 @@ class Gather:
                 self._copy_row(lines, source, row * item, row)
                 return
             with lines.loop("kx", kw):
-                lines.add(f"const int ix = x0 + kx{_times(dx)};", "")
+                lines.add(f"const int ix = x0 + kx{times(dx)};", "")
                 copy = f"memcpy(t, {source} + (iy * {width} + ix) * {self.data[3]}, {channels * item});"
                 if pads_x:
                     with lines.block(f"if (ix < 0 || ix >= {width})"):
@@ -77,14 +74,6 @@ class Gather:
     def _copy_row(self, lines: Lines, source: str, size: int, row: int) -> None:
         width = self.data[2]
         lines.add(f"memcpy(t, {source} + (iy * {width} + x0) * {self.data[3]}, {size});", f"t += {row};")
-
-
-def _times(factor: int) -> str:
-    return "" if factor == 1 else f" * {factor}"
-
-
-def _minus(less: int) -> str:
-    return f" - {less}" if less else ""
 
 
 def folded(weights: Any, bias: Any, zero: int, dtype: str) -> Any:
@@ -127,8 +116,7 @@ def _render(operation: Convolution, shared: bool, total: Expression | None) -> C
     bias = folded(weights, operation.bias, operation.zero, dtype)
     bound = bound_of(weights, bias, dtype) if dtype in ("int8", "uint8") else None
     window = operation.window
-    is_plain = (kh, kw) == window.stride == (1, 1) and window.before == (0, 0) and operation.groups == 1
-    is_plain = is_plain and data.size // inner == result.size // results
+    is_plain = window.is_pointwise and operation.groups == 1 and data.size // inner == result.size // results
     rows = result.size // results
     # Rows that are copied before they are multiplied can be replaced by their results.
     can_replace = is_plain and rows >= 8 and results <= inner and data.dtype == result.dtype and not result.pitch
@@ -162,21 +150,15 @@ def _render(operation: Convolution, shared: bool, total: Expression | None) -> C
         gather = Gather(window, data.shape if len(data.shape) == 4 else (1, 1, 1, data.size), inner, dtype, end.fill)
         scratch = min(high, rows) * length
         _windows(lines, operation, gather, product, (rows, high, wide), types, result.dtype)
-    parameters = [
-        Parameter("data", dtype),
-        Parameter("weights", str(weights.dtype)),
-        *([] if bias is None else [Parameter("bias", str(bias.dtype))]),
-        *(Parameter(name, kind) for name, kind, _ in end.arrays),
-        *(Parameter("other", one.dtype) for one in operation.inputs[1:]),
-        Parameter("result", result.dtype, "out", (*(["data"] * can_replace), *(["other"] * (total is not None)))),
-        *([Parameter("windows", dtype, "scratch", elements=scratch)] if scratch else []),
-    ]
+    arguments = {"data": data, "weights": weights, **({} if bias is None else {"bias": bias}), **end.constants}
+    if total is not None:
+        arguments["other"] = operation.inputs[1]
     headers = (*end.headers, *(("string.h",) if scratch else ()))
     base = "dense" if is_plain and rows == data.size // length and data.size == length else "convolution"
     helpers = end.helpers if total is None else (*end.helpers, *total.helpers)
-    function = Function(base, tuple(parameters), str(lines), helpers, headers)
-    arrays = [weights, *([] if bias is None else [bias]), *(array for _, _, array in end.arrays)]
-    return Call(function, (data, *arrays, *operation.inputs[1:], result), operation.label)
+    in_place = (*(["data"] * can_replace), *(["other"] * (total is not None)))
+    buffers = [Parameter("windows", dtype, "scratch", elements=scratch)] if scratch else []
+    return call_for(operation, base, lines, arguments, in_place, buffers, helpers=helpers, headers=headers)
 
 
 def _joined(operation: Convolution, total: Expression) -> Callable[[str], tuple[tuple[str, ...], str]]:
@@ -214,7 +196,7 @@ def _rows(
     lines.add(*([f"const {types[0]} *x = windows;"] if copied else []), "")
     for first, turns, some in blocks(rows, high):
         is_last = first + turns * some == rows and turns == 1
-        with lines.loop("row", turns) if turns > 1 else nullcontext():
+        with lines.repeat("row", turns):
             if copied:
                 lines.add(f"memcpy(windows, from, {some * product.length} * sizeof(*from));")
             _channels(lines, product, some, wide, types)
@@ -261,10 +243,10 @@ def _windows(
     group = "g" if operation.groups > 1 else None
     source = "data" if n == 1 else f"data + n * {height * width * depth}"
     source += f" + g * {gather.channels}" if group else ""
-    with _loop(lines, "g", operation.groups):
+    with lines.repeat("g", operation.groups):
         lines.add(f"{c_type(result)} *y = result;", f"const {types[0]} *x = windows;", "int filled = 0;", "")
         with (
-            _loop(lines, "n", n),
+            lines.repeat("n", n),
             lines.loop("oy", gather.window.result[0]),
             lines.loop("ox", gather.window.result[1]),
         ):
@@ -278,7 +260,3 @@ def _windows(
             for _ in range(turns):
                 _channels(lines, product, some, wide, types, group)
                 lines.add(f"x += {some * gather.length};", f"y += {some * product.result_row};")
-
-
-def _loop(lines: Lines, name: str, count: int) -> AbstractContextManager[None]:
-    return lines.loop(name, count) if count > 1 else nullcontext()

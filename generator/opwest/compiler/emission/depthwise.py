@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import contextlib
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.convolution import BYTES, folded, plain_weights
 from opwest.compiler.emission.epilogue import LayerEpilogue, ending
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits, number
+from opwest.compiler.emission.expressions import plus, times
+from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_for, emits, number
 from opwest.compiler.emission.matrix import accumulator, bound_of
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Depthwise, Pool
@@ -36,13 +37,12 @@ class _Layer:
     @property
     def rows(self) -> int:
         """The rows of the ring."""
-        return (self.window.size[0] - 1) * self.window.dilation[0] + 1
+        return self.window.reach(0)
 
     @property
     def width(self) -> int:
         """The columns of a row of the ring, with its padding."""
-        columns, stride = self.window.result[1], self.window.stride[1]
-        return (columns - 1) * stride + (self.window.size[1] - 1) * self.window.dilation[1] + 1
+        return self.window.span(1)
 
     @property
     def row(self) -> int:
@@ -59,13 +59,9 @@ def can_replace(data: Shape, window: Window, results: int, strip: int = 1) -> bo
     rows, columns = window.result
     if results != depth or rows * columns > height * width:
         return False
-    reach = (window.size[0] - 1) * window.dilation[0] + 1
-    firsts = range(0, rows, strip)
-    return all(
-        min(y + strip, rows) * columns
-        <= min(height, (min(y + strip, rows) - 1) * window.stride[0] - window.before[0] + reach) * width
-        for y in firsts
-    )
+    ends = [min(y + strip, rows) for y in range(0, rows, strip)]
+    reach = window.reach(0) - window.before[0]
+    return all(end * columns <= min(height, (end - 1) * window.stride[0] + reach) * width for end in ends)
 
 
 @emits(Depthwise, has_pitch=True)
@@ -85,17 +81,11 @@ def render_depthwise(operation: Depthwise, shared: bool = False) -> Call:
     lines.add(*(line for line in end.prologue if is_padded or " fill " not in line))
     is_in_place = not result.pitch and can_replace(data.shape, operation.window, results)
     _body(lines, layer, c_type(result.dtype))
-    parameters = [
-        Parameter("data", dtype),
-        Parameter("weights", str(weights.dtype)),
-        *([] if bias is None else [Parameter("bias", str(bias.dtype))]),
-        *(Parameter(name, kind) for name, kind, _ in end.arrays),
-        Parameter("result", result.dtype, "out", ("data",) if is_in_place else ()),
-        Parameter("ring", dtype, "scratch", elements=layer.rows * layer.row),
-    ]
-    function = Function("depthwise", tuple(parameters), str(lines), end.helpers, (*end.headers, "string.h"))
-    arrays = [weights, *([] if bias is None else [bias]), *(array for _, _, array in end.arrays)]
-    return Call(function, (data, *arrays, result), operation.label)
+    arguments = {"data": data, "weights": weights, **({} if bias is None else {"bias": bias}), **end.constants}
+    in_place = ("data",) if is_in_place else ()
+    scratch = [Parameter("ring", dtype, "scratch", elements=layer.rows * layer.row)]
+    headers = (*end.headers, "string.h")
+    return call_for(operation, "depthwise", lines, arguments, in_place, scratch, helpers=end.helpers, headers=headers)
 
 
 def _body(lines: Lines, layer: _Layer, result: str) -> None:
@@ -104,14 +94,14 @@ def _body(lines: Lines, layer: _Layer, result: str) -> None:
     rows, columns = layer.window.result
     stride, dilation, kind = layer.window.stride, layer.window.dilation, c_type(layer.dtype)
     lines.add(f"{result} *y = result;", "")
-    with lines.loop("n", n) if n > 1 else nullcontext():
+    with lines.repeat("n", n):
         image = "data" if n == 1 else f"data + n * {height * width * depth}"
         lines.add("int next = 0;", "")
         with lines.loop("oy", rows):
-            with lines.block(f"for (; next < {_times('oy', stride[0])} + {layer.rows}; next++)"):
+            with lines.block(f"for (; next < oy{times(stride[0])} + {layer.rows}; next++)"):
                 _load(lines, layer, kind, image)
             for ky in range(layer.window.size[0]):
-                at = f"({_times('oy', stride[0])} + {ky * dilation[0]}) % {layer.rows}"
+                at = f"(oy{times(stride[0])} + {ky * dilation[0]}) % {layer.rows}"
                 lines.add(f"const {kind} *r{ky} = ring + {at} * {layer.row};")
             lines.add("")
             with lines.loop("ox", columns):
@@ -133,13 +123,10 @@ def _load(lines: Lines, layer: _Layer, kind: str, image: str) -> None:
     """Append the copy of the row `next`, counted from the first row of the padding, to the ring."""
     _, height, width, depth = layer.data
     top, item = layer.window.before[0], BYTES[layer.dtype]
-    last = (layer.window.result[0] - 1) * layer.window.stride[0] + layer.rows
     left, columns, right = row_of(layer.window.before[1], width, layer.width)
     lines.add(f"{kind} *to = ring + next % {layer.rows} * {layer.row};", "")
-    copy = (
-        f"memcpy(to{_plus(left * depth)}, {image} + (next{_plus(-top)}) * {width * depth}, {columns * depth * item});"
-    )
-    if top > 0 or last - top > height:
+    copy = f"memcpy(to{plus(left * depth)}, {image} + (next{plus(-top)}) * {width * depth}, {columns * depth * item});"
+    if layer.window.pads((height, width))[0]:
         with lines.block(f"if (next < {top} || next >= {top + height})"):
             lines.add(f"memset(to, {layer.end.fill}, {layer.row * item});", "continue;")
     if left:
@@ -160,8 +147,8 @@ def _channel(lines: Lines, layer: _Layer, result: str) -> None:
     for ky in range(kh):
         if kh * kw <= MAX_UNROLLED:
             for kx in range(kw):
-                weight = f"weights[{result}{_plus((ky * kw + kx) * layer.results)}]"
-                lines.add(f"sum += {wide}r{ky}[c{_plus(kx * dilation * depth)}] * {weight};")
+                weight = f"weights[{result}{plus((ky * kw + kx) * layer.results)}]"
+                lines.add(f"sum += {wide}r{ky}[c{plus(kx * dilation * depth)}] * {weight};")
         else:
             with lines.loop("kx", kw):
                 weight = f"weights[({ky * kw} + kx) * {layer.results} + {result}]"
@@ -171,47 +158,43 @@ def _channel(lines: Lines, layer: _Layer, result: str) -> None:
     lines.add(*layer.end.loads(result), f"*y++ = {layer.end.result('sum')};")
 
 
-def _times(name: str, factor: int) -> str:
-    return name if factor == 1 else f"{name} * {factor}"
-
-
-def _plus(offset: int) -> str:
-    return f" + {offset}" if offset > 0 else f" - {-offset}" if offset else ""
-
-
 @emits(Pool, has_pitch=True)
 def render_pool(operation: Pool) -> Call:
     """Return the call."""
-    data, result = operation.inputs[0], operation.results[0]
-    dtype, window = data.dtype, operation.window
-    n, height, width, depth = data.shape
+    data = operation.inputs[0]
+    _, _, width, depth = data.shape
+    is_float = data.dtype == "float32"
     lines = Lines()
-    lines.add(f"{c_type(dtype)} *y = result;", "")
-    batches = lines.loop("n", n) if n > 1 else contextlib.nullcontext()
-    with batches, lines.loop("oy", window.result[0]), lines.loop("ox", window.result[1]):
-        bounds(lines, operation)
-        if operation.kind != "maximum":
-            lines.add("const int count = (y1 - y0) * (x1 - x0);")
-        image = f"(n * {height} + y0) * {width} + x0" if n > 1 else f"y0 * {width} + x0"
-        lines.add(f"const {c_type(dtype)} *from = data + ({image}) * {depth};", "")
+    counts = [] if operation.kind == "maximum" else ["const int count = (y1 - y0) * (x1 - x0);"]
+    with pool_windows(lines, operation, counts):
+        lines.add("")
         with lines.loop("c", depth):
             one_channel(lines, operation, width, depth)
-        skip(lines, operation)
-    parameters = (Parameter("data", dtype), Parameter("result", dtype, "out"))
-    is_float = dtype == "float32"
     helpers = () if (operation.low, operation.high) == (None, None) or not is_float else ("clampf",)
     helpers = helpers if is_float else ("clamp",)
-    function = Function(
-        f"{operation.kind}_pool", parameters, str(lines), helpers, ("float.h", "math.h") if is_float else ()
-    )
-    return Call(function, (data, result), operation.label)
+    headers = ("float.h", "math.h") if is_float else ()
+    return call_for(operation, f"{operation.kind}_pool", lines, {"data": data}, helpers=helpers, headers=headers)
 
 
-def skip(lines: Lines, operation: Pool) -> None:
-    """Append the step of y over the elements between two pixels of a result with a pitch."""
-    [result] = operation.results
-    if result.pitch:
-        lines.add(f"y += {result.pitch - result.shape[-1]};")
+@contextlib.contextmanager
+def pool_windows(lines: Lines, operation: Pool, counts: Sequence[str] = ()) -> Iterator[None]:
+    """Append the loops over results: y is the next one, `from` the first element of the window inside of the image.
+
+    `counts` are declarations after those of y0 to y1, x0 to x1.
+    """
+    [data], [result], window = operation.inputs, operation.results, operation.window
+    n, height, width, depth = data.shape
+    kind = c_type(data.dtype)
+    lines.add(f"{kind} *y = result;", "")
+    batches = lines.repeat("n", n)
+    with batches, lines.loop("oy", window.result[0]), lines.loop("ox", window.result[1]):
+        bounds(lines, operation)
+        image = f"(n * {height} + y0) * {width} + x0" if n > 1 else f"y0 * {width} + x0"
+        lines.add(*counts, f"const {kind} *from = data + ({image}) * {depth};")
+        yield
+        if result.pitch:
+            # The elements between two pixels of a result with a pitch.
+            lines.add(f"y += {result.pitch - result.shape[-1]};")
 
 
 def bounds(lines: Lines, operation: Pool) -> None:

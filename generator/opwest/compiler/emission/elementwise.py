@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from opwest.compiler.emission.expressions import Expression, expression_of
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
+from opwest.compiler.emission.function import Call, Lines, c_type, call_for, emits
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Elementwise
 
@@ -33,20 +33,21 @@ def render(operation: Elementwise) -> Call:
         for name, one in zip(NAMES, operation.inputs, strict=False)
         if one.dtype == result.dtype and one.size == result.size and not result.pitch
     )
-    parameters = [
-        *(Parameter(name, dtype) for name, dtype in zip(NAMES, dtypes, strict=False)),
-        *(Parameter(name, str(array.dtype)) for name, array in expression.arrays),
-        Parameter("result", result.dtype, "out", in_place),
-    ]
+    arguments = {**dict(zip(NAMES, operation.inputs, strict=False)), **dict(expression.arrays)}
     has_status, headers = operation.forbidden is not None, expression.headers
     if has_status:
         lines.add("", "return 0;")
         headers = ("errno.h", *headers)
-    function = Function(
-        expression.base, tuple(parameters), str(lines), expression.helpers, headers, has_status=has_status
+    return call_for(
+        operation,
+        expression.base,
+        lines,
+        arguments,
+        in_place,
+        helpers=expression.helpers,
+        headers=headers,
+        has_status=has_status,
     )
-    arrays = [array for _, array in expression.arrays]
-    return Call(function, (*operation.inputs, *arrays, result), operation.label)
 
 
 def _check(lines: Lines, operation: Elementwise, forbidden: tuple[int, int]) -> None:

@@ -13,7 +13,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.expressions import clamped
 from opwest.compiler.emission.function import number
 from opwest.compiler.ir.operations import Clamp, Finish, Sums
-from opwest.compiler.semantics.fixed_point import Requantisation, Rounding
+from opwest.compiler.semantics.fixed_point import Requantisation, Rounding, reduced
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +32,11 @@ class LayerEpilogue:
     """Declarations at the start of the function."""
     fill: str = "0"
     """The value of padding."""
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """The contents of the parameters by name."""
+        return {name: array for name, _, array in self.arrays}
 
     def loads(self, channel: str, suffix: str = "") -> list[str]:
         """Return the declarations for a channel."""
@@ -134,8 +139,7 @@ def _fixed(finish: Requantisation, bound: Any, is_wide: bool) -> tuple[str, list
     if finish.rounding is Rounding.ONCE:
         return "scale_once", fixed, [31 - shift for shift in shifts]
     if finish.rounding is Rounding.SIXTEEN:
-        reduced = [(f + (1 << 15)) >> 16 if f < 0x7FFF0000 else 0x7FFF for f in fixed]
-        return "scale_once", reduced, [15 - shift for shift in shifts]
+        return "scale_once", reduced(fixed).tolist(), [15 - shift for shift in shifts]
     if any(shift > 0 for shift in shifts):
         return "scale_twice_left", fixed, [-shift for shift in shifts]
     rights = [-shift for shift in shifts]

@@ -76,6 +76,11 @@ def plus(offset: int) -> str:
     return f" + {offset}" if offset > 0 else f" - {-offset}" if offset else ""
 
 
+def times(factor: int) -> str:
+    """Return the multiplication by a constant, empty for 1."""
+    return "" if factor == 1 else f" * {factor}"
+
+
 def clamped(value: str, low: int | str, high: int | str, dtype: str) -> str:
     """Return an int32 value between limits, as an element of a dtype."""
     text = f"clamp({value}, {low}, {high})"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -46,6 +46,10 @@ class Lines:
         increment = f"{variable}++" if step == 1 else f"{variable} += {step}"
         with self.block(f"for (int {variable} = 0; {variable} < {count}; {increment})"):
             yield
+
+    def repeat(self, variable: str, count: int) -> AbstractContextManager[None]:
+        """Append a loop from 0, or only its body for one turn."""
+        return self.loop(variable, count) if count > 1 else nullcontext()
 
     def __str__(self) -> str:
         return "".join(f"{line}\n" for line in self._lines)
@@ -154,6 +158,35 @@ class Call:
     label: str
     scalars: tuple[int | float | bool, ...] = ()
     """The scalars of an operator of the user, in order."""
+
+
+def call_for(
+    operation: Operation,
+    base: str,
+    body: Lines | str,
+    arguments: Mapping[str, Value | Any],
+    in_place: tuple[str, ...] = (),
+    scratch: Iterable[Parameter] = (),
+    **options: Any,
+) -> Call:
+    """Return the call of a function with the parameters `arguments` (inputs and constants), `result` and `scratch`.
+
+    `options` are those of Function.
+    """
+    result = operation.results[0]
+    parameters = (
+        *(Parameter(name, str(value.dtype)) for name, value in arguments.items()),
+        Parameter("result", result.dtype, "out", in_place),
+        *scratch,
+    )
+    return Call(Function(base, parameters, str(body), **options), (*arguments.values(), result), operation.label)
+
+
+def is_int8_pair(operation: Operation) -> bool:
+    """Whether the inputs are two int8 tensors with the shape of the int8 result."""
+    result = operation.results[0]
+    given = [(one.dtype, one.shape) for one in operation.inputs]
+    return given == [("int8", result.shape)] * 2 and result.dtype == "int8"
 
 
 PROCESSORS = {"mla": ("mla",), "dsp": ("dsp", "mla"), "mve": ("mve", "dsp", "mla")}

@@ -12,7 +12,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.elementwise import joined
 from opwest.compiler.emission.epilogue import LayerEpilogue, ending
 from opwest.compiler.emission.expressions import plus
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
+from opwest.compiler.emission.function import Call, Lines, c_type, call_for, emits
 from opwest.compiler.ir.operations import DirectConvolution, MatrixProduct
 from opwest.compiler.ir.program import Operation
 
@@ -103,9 +103,7 @@ def _products(lines: Lines, product: Product, sums: list[list[str]], step: int) 
 
 
 def _plus(text: str, more: int) -> str:
-    if text.isdigit():
-        return str(int(text) + more)
-    return text if more == 0 else f"{text} + {more}"
+    return str(int(text) + more) if text.isdigit() else f"{text}{plus(more)}"
 
 
 def blocks(count: int, greatest: int) -> list[tuple[int, int, int]]:
@@ -236,11 +234,5 @@ def _step(operation: Products, one: str, other: str) -> str:
 
 
 def _call(operation: Operation, base: str, names: tuple[str, str], lines: Lines, end: LayerEpilogue) -> Call:
-    result = operation.results[0]
-    parameters = [
-        *(Parameter(n, v.dtype) for n, v in zip((*names, "bias"), operation.inputs, strict=False)),
-        *(Parameter(name, kind) for name, kind, _ in end.arrays),
-        Parameter("result", result.dtype, "out"),
-    ]
-    function = Function(base, tuple(parameters), str(lines), end.helpers, end.headers)
-    return Call(function, (*operation.inputs, *(array for _, _, array in end.arrays), result), operation.label)
+    arguments = {**dict(zip((*names, "bias"), operation.inputs, strict=False)), **end.constants}
+    return call_for(operation, base, lines, arguments, helpers=end.helpers, headers=end.headers)

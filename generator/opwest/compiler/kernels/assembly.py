@@ -1,20 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions in Thumb assembly as C text.
+"""Functions in Thumb assembly as C text, and instructions that all classes of processors have.
 
-They are naked: the compiler adds no code, so that all registers are free at every level of optimisation.
+Functions are naked: the compiler adds no code, so that all registers are free, and the loops are the same, at every
+level of optimisation. GCC must not look into them (`noipa`): it would derive from the C text, which has no clobbers,
+that r0 to r3 and r12 survive a call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+NAKED = """\
+/* Functions of assembly only. GCC must neither clone them nor derive from their C what they change. */
+#if defined(__clang__)
+#define OPWEST_NAKED static __attribute__((naked, noinline, unused))
+#else
+#define OPWEST_NAKED static __attribute__((naked, noipa, unused))
+#endif
+"""
+"""The definition before the first naked function."""
 
 
-def naked(result: str, name: str, parameters: Sequence[str], lines: Iterable[str]) -> str:
-    """Return a static function. Its parameters are in r0 to r3, further ones on the stack (AAPCS32)."""
+def naked(name: str, parameters: Sequence[str], lines: Iterable[str], result: str = "void ") -> str:
+    """Return a static function; `result` is a C type, with the space before a name.
+
+    Its parameters are in r0 to r3, further ones on the stack (AAPCS32).
+    """
     unused = ",\n\t".join(f"{parameter} __attribute__((unused))" for parameter in parameters)
-    body = "".join(f'\t\t"{line}\\n"\n' for line in lines)
-    head = f"static __attribute__((naked, noinline)) {result} {name}(\n\t{unused})"
-    return f"{head}\n{{\n\t__asm__ volatile(\n{body.rstrip()});\n}}\n"
+    body = "\n".join(f'\t\t"{line}\\n"' for line in lines)
+    return f"OPWEST_NAKED {result}{name}(\n\t{unused})\n{{\n\t__asm__ volatile(\n{body});\n}}\n"
 
 
 def repeated(count: int, lines: Sequence[str]) -> list[str]:
@@ -24,8 +38,31 @@ def repeated(count: int, lines: Sequence[str]) -> list[str]:
     return list(lines) if count == 1 else [f".rept {count}", *lines, ".endr"]
 
 
+def constant(register: str, value: int) -> Iterator[str]:
+    """Yield the load of a constant of 32 bits."""
+    yield f"movw {register}, #{value & 0xFFFF}"
+    if (value >> 16) & 0xFFFF:
+        yield f"movt {register}, #{(value >> 16) & 0xFFFF}"
+
+
+def added(register: str, value: int, free: str) -> Iterator[str]:
+    """Yield the addition of a constant; `free` is overwritten if its magnitude has more than 12 bits."""
+    if value == 0:
+        return
+    name, size = ("add" if value > 0 else "sub"), abs(value)
+    if size < 4096:
+        yield f"{name} {register}, {register}, #{size}"
+        return
+    yield from constant(free, size)
+    yield f"{name} {register}, {register}, {free}"
+
+
+def limited(register: str, condition: str, limit: object) -> list[str]:
+    """Return the clamp of a register to a limit: `condition` is lt for the least value, gt for the greatest one."""
+    return [f"cmp {register}, {limit}", f"it {condition}", f"mov{condition} {register}, {limit}"]
+
+
 COPY = naked(
-    "int8_t *",
     "copy_bytes",
     ("int8_t *to", "const int8_t *from", "int32_t size"),
     (
@@ -45,10 +82,10 @@ COPY = naked(
         "bne 3b",
         "4: bx lr",
     ),
-).replace("int8_t * copy", "int8_t *copy")
+    "int8_t *",
+)
 """copy_bytes(to, from, size) of memory that does not overlap, or with `to` below `from`; returns the end of `to`."""
 FILL = naked(
-    "int8_t *",
     "fill_bytes",
     ("int8_t *to", "int32_t value", "int32_t size"),
     (
@@ -68,5 +105,6 @@ FILL = naked(
         "bne 3b",
         "4: bx lr",
     ),
-).replace("int8_t * fill", "int8_t *fill")
+    "int8_t *",
+)
 """fill_bytes(to, value, size); returns the end of `to`."""

@@ -16,13 +16,17 @@ The long form is for all multipliers below 2**15, and 64-bit sums:
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.ir.operations import Finish
-from opwest.compiler.semantics.fixed_point import Requantisation, Rounding
+from opwest.compiler.emission.convolution import folded, plain_weights
+from opwest.compiler.emission.matrix import bound_of
+from opwest.compiler.ir.elements import AddQuantised, Product
+from opwest.compiler.ir.operations import Convolution, Depthwise, Finish
+from opwest.compiler.semantics.fixed_point import Requantisation, Rounding, reduced, scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +46,74 @@ class Scaling:
     is_long: bool = False
     """Whether the numbers are those of the long form, with the zero point as addend."""
 
-    def part(self, channels: slice) -> Scaling:
-        """Return the numbers of some channels."""
-        multipliers, addends, shifts = (one[channels] for one in (self.multipliers, self.addends, self.shifts))
-        form = (self.is_doubled, self.is_signed, self.low, self.high, self.is_long)
-        return Scaling(multipliers, addends, shifts, *form)
+    @property
+    def ends(self) -> Any:
+        """Multiplier, addend and shift of each channel, int32 [channels,3]."""
+        return np.stack([self.multipliers, self.addends, self.shifts], axis=1)
+
+    def epilogue(self, bits: int = 8) -> Epilogue:
+        """Return the form of the end of a layer with results of `bits`."""
+        return Epilogue(self.is_doubled, self.is_signed, self.low, self.high, bits, self.is_long)
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """The form of the end of a layer: what differs between functions. Equal forms are the same code."""
+
+    is_doubled: bool
+    is_signed: bool
+    low: int
+    high: int
+    bits: int = 8
+    """Of a result."""
+    is_long: bool = False
+    """Whether the numbers are those of the long form of a scaling."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the clamp limits are those of the type."""
+        return (self.low, self.high) == (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
+
+    @property
+    def kind(self) -> str:
+        """The C type of a result."""
+        return f"int{self.bits}_t"
+
+    @property
+    def store(self) -> str:
+        """The instruction that stores a result."""
+        return "strb" if self.bits == 8 else "strh"
+
+    @property
+    def name(self) -> str:
+        """A part of the names of functions."""
+        form = "long" if self.is_long else "twice" if self.is_doubled else "once"
+        form += "_signed" if self.is_signed else ""
+        form += "" if self.bits == 8 else f"_{self.bits}"
+        if self.is_full:
+            return form
+        return f"{form}_{self.low}_{self.high}".replace("-", "m")
+
+
+def flat_weights(operation: Convolution | Depthwise) -> Any:
+    """Return the weights [o,k] of each result without their zero point, as int8 where they fit, else int16."""
+    weights = plain_weights(operation.weights, operation.weight_zero)
+    if isinstance(operation, Depthwise):
+        return weights.reshape(-1, weights.shape[-1]).T
+    return weights.reshape(len(weights), -1)
+
+
+def int8_sums(operation: Convolution | Depthwise) -> tuple[Any, Any, Any] | None:
+    """Return weights int8 [o,k], the first sums [o], and the greatest magnitudes of sums [o].
+
+    None: other dtypes of data and weights; groups.
+    """
+    weights = flat_weights(operation)
+    has_groups = isinstance(operation, Convolution) and operation.groups != 1
+    if operation.inputs[0].dtype != "int8" or weights.dtype != np.int8 or has_groups:
+        return None
+    sums = folded(weights, operation.bias, operation.zero, "int8")
+    return weights, sums, bound_of(weights, sums, "int8")
 
 
 def scaling_of(finish: Finish, bounds: Any) -> Scaling | None:
@@ -57,18 +124,17 @@ def scaling_of(finish: Finish, bounds: Any) -> Scaling | None:
     """
     if not isinstance(finish, Requantisation) or finish.rounding is Rounding.FLOAT:
         return None
-    channels = len(bounds)
-    given = finish.multipliers if len(finish.multipliers) == channels else finish.multipliers * channels
     is_doubled = finish.rounding is Rounding.TWICE
     is_signed = is_doubled and finish.low != finish.zero
     rows = []
-    for multiplier, bound in zip(given, map(int, bounds), strict=True):
+    for multiplier, bound in zip(finish.each(len(bounds)), map(int, bounds), strict=True):
         fixed = multiplier.fixed
         if finish.rounding is Rounding.SIXTEEN:
-            fixed = _reduced(fixed) << 16
+            fixed = int(reduced(fixed)) << 16
         shift = -multiplier.shift - (0 if is_doubled else 1)
         if bound >= 1 << (31 if finish.rounding is Rounding.SIXTEEN else 30):
             return None
+        # The greatest magnitude of `high`. Below half of a unit of the shift, every result is the zero point.
         most = (bound * fixed >> (31 if is_doubled else 32)) + 1
         if fixed == 0 or (shift > 0 and most < 1 << (shift - 1)):
             rows.append((0, finish.zero * 2, 1))  # always the zero point
@@ -76,6 +142,7 @@ def scaling_of(finish: Finish, bounds: Any) -> Scaling | None:
         if shift < 0 or (shift == 0 and (is_signed or not is_doubled)):
             return None
         half = 1 << (shift - 1) if shift else 0
+        # No magnitude of high + addend may need more than 31 bits.
         if most + half + (abs(finish.zero) << shift) >= 1 << 31:
             return None
         rows.append((fixed, half + (finish.zero << shift), shift))
@@ -83,19 +150,41 @@ def scaling_of(finish: Finish, bounds: Any) -> Scaling | None:
     return Scaling(numbers[0], numbers[1], numbers[2], is_doubled, is_signed, finish.low, finish.high)
 
 
+def sum_tables(function: AddQuantised) -> tuple[list[Any], Scaling] | None:
+    """Return for each operand of an int8 sum the scaled values of -128 to 127, and the numbers of their sum.
+
+    None: the numbers do not fit.
+    """
+    given = function.numbers
+    codes = np.arange(-128, 128)
+    tables = [
+        scaled((codes - zero) << given.left_shift, by.fixed, by.shift, Rounding.TWICE)
+        for zero, by in zip(given.zeros, given.multipliers, strict=True)
+    ]
+    if function.subtract:
+        tables[1] = -tables[1]
+    bound = sum(int(np.abs(table).max()) for table in tables)
+    finish = Requantisation((given.result,), Rounding.TWICE, given.zero, given.low, given.high)
+    scaling = scaling_of(finish, [bound])
+    return None if scaling is None else (tables, scaling)
+
+
+def product_scaling(function: Product) -> Scaling | None:
+    """Return the numbers of an int8 product; None where they do not fit."""
+    given = function.numbers
+    bound = prod(max(127 - zero, 128 + zero) for zero in given.zeros)
+    finish = Requantisation((given.multiplier,), Rounding.TWICE, given.zero, given.low, given.high)
+    return scaling_of(finish, [bound])
+
+
 def long_scaling_of(finish: Finish, bounds: Any) -> Scaling | None:
     """Return the numbers of the long form for Rounding.SIXTEEN; None for other roundings, and products of 63 bits."""
     if not isinstance(finish, Requantisation) or finish.rounding is not Rounding.SIXTEEN:
         return None
     channels = len(bounds)
-    given = finish.multipliers if len(finish.multipliers) == channels else finish.multipliers * channels
+    given = finish.each(channels)
     shifts = [15 - one.shift for one in given]
     if min(shifts) < 1 or max(map(int, bounds)) >= 1 << 46:
         return None
-    numbers = np.asarray([[_reduced(one.fixed) for one in given], [finish.zero] * channels, shifts], np.int32)
+    numbers = np.asarray([reduced([one.fixed for one in given]), [finish.zero] * channels, shifts], np.int32)
     return Scaling(numbers[0], numbers[1], numbers[2], False, False, finish.low, finish.high, is_long=True)
-
-
-def _reduced(fixed: int) -> int:
-    """Return the 16-bit multiplier of Rounding.SIXTEEN."""
-    return (fixed + (1 << 15)) >> 16 if fixed < 0x7FFF0000 else 0x7FFF

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Lines
@@ -41,22 +41,16 @@ class Rows:
         return self.data[3] * self.item
 
     @property
-    def reach(self) -> int:
-        """The rows from the first to the last one of a window."""
-        return (self.window.size[0] - 1) * self.window.dilation[0] + 1
-
-    @property
     def pitch(self) -> int:
         """The bytes from a row to the next one."""
         if not self.is_kept:
             return self.data[2] * self.depth
-        columns, stride = self.window.result[1], self.window.stride[1]
-        return ((columns - 1) * stride + (self.window.size[1] - 1) * self.window.dilation[1] + 1) * self.depth
+        return self.window.span(1) * self.depth
 
     @property
     def size(self) -> int:
         """The bytes of the buffer; 0 without one."""
-        return self.reach * self.pitch if self.is_kept else 0
+        return self.window.reach(0) * self.pitch if self.is_kept else 0
 
     @contextmanager
     def loop(self, lines: Lines, buffer: str, fill: str) -> Iterator[str]:
@@ -64,7 +58,7 @@ class Rows:
         n, height, width, _ = self.data
         (stride, _), (top, _) = self.window.stride, self.window.before
         image = self.source if n == 1 else f"{self.source} + n * {height * width * self.depth}"
-        with lines.loop("n", n) if n > 1 else nullcontext():
+        with lines.repeat("n", n):
             if self.is_kept:
                 lines.add("int next = 0;", "")
             with lines.loop("oy", self.window.result[0]):
@@ -72,13 +66,14 @@ class Rows:
                     lines.add(f"const int8_t *row = {image} + oy * {stride * self.pitch};", "")
                     yield "row"
                     return
-                kept = self.reach - stride
+                reach = self.window.reach(0)
+                kept = reach - stride
                 if kept > 0:
                     with lines.block("if (oy > 0)"):
                         lines.add(f"copy_bytes({buffer}, {buffer} + {stride * self.pitch}, {kept * self.pitch});")
                 elif kept < 0:
                     lines.add(f"next = oy * {stride};")
-                with lines.block(f"for (; next < oy * {stride} + {self.reach}; next++)"):
+                with lines.block(f"for (; next < oy * {stride} + {reach}; next++)"):
                     self._load(lines, f"{buffer} + (next - oy * {stride}) * {self.pitch}", image, top, fill)
                 lines.add(f"const int8_t *row = {buffer};", "")
                 yield "row"
@@ -88,9 +83,8 @@ class Rows:
         _, height, width, _ = self.data
         depth = self.depth
         left, inside, right = row_of(self.window.before[1], width, self.pitch // depth)
-        last = (self.window.result[0] - 1) * self.window.stride[0] + self.reach
         lines.add(f"int8_t *to = {to};", "")
-        if top > 0 or last - top > height:
+        if self.window.pads((height, width))[0]:
             with lines.block(f"if (next < {top} || next >= {top + height})"):
                 lines.add(f"fill_bytes(to, {fill}, {self.pitch});", "continue;")
         if left:

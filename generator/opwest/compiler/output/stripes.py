@@ -16,8 +16,8 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.ir.program import Value
 from opwest.compiler.ir.stripes import ALIGN, Buffer, Source, Striped
-from opwest.compiler.kernels.assembly import FILL
-from opwest.compiler.kernels.mla.assembly import COPY, NAKED
+from opwest.compiler.kernels.assembly import FILL, NAKED
+from opwest.compiler.kernels.mla.assembly import COPY
 from opwest.compiler.names import identifier
 from opwest.compiler.output.emit import joint_calls
 
@@ -37,7 +37,7 @@ def render(operation: Striped) -> Call:
     block = _Block(operation, name, calls, names)
     functions = list(names)
     text = [block.structure(), *block.functions(), block.body()]
-    copying = {"mla_copy(": (NAKED, COPY), "fill_bytes(": (FILL,)}
+    copying = {"mla_copy(": (NAKED, COPY), "fill_bytes(": (NAKED, FILL)}
     copies = [one for call, some in copying.items() for one in some if call in "".join(text)]
     function = Function(
         "stripes",

@@ -133,6 +133,10 @@ class Requantisation:
     scales: tuple[float, ...] = ()
     """The float32 multipliers of Rounding.FLOAT."""
 
+    def each(self, channels: int) -> tuple[Multiplier, ...]:
+        """Return the multiplier of each channel."""
+        return self.multipliers if len(self.multipliers) == channels else self.multipliers * channels
+
     def apply(self, sums: Any) -> Any:
         """Return integer sums as int64 results; the last dimension of `sums` is that of the channels."""
         return np.clip(self.scaled(sums) + self.zero, self.low, self.high)
@@ -148,6 +152,12 @@ class Requantisation:
         return scaled(sums, fixed, shift, self.rounding)
 
 
+def reduced(fixed: Any) -> Any:
+    """Return the 16-bit multipliers of Rounding.SIXTEEN, as int64."""
+    fixed = np.asarray(fixed, np.int64)
+    return np.where(fixed < 0x7FFF0000, (fixed + (1 << 15)) >> 16, 0x7FFF)
+
+
 def scaled(sums: Any, fixed: Any, shift: Any, rounding: Rounding) -> Any:
     """Return int64 sums times fixed-point numbers. Sums of Rounding.TWICE wrap to 32 bits after the left shift."""
     sums, fixed, shift = (np.asarray(one, np.int64) for one in (sums, fixed, shift))
@@ -155,9 +165,8 @@ def scaled(sums: Any, fixed: Any, shift: Any, rounding: Rounding) -> Any:
         places = 31 - shift
         return (sums * fixed + (np.int64(1) << (places - 1))) >> places
     if rounding is Rounding.SIXTEEN:
-        reduced = np.where(fixed < 0x7FFF0000, (fixed + (1 << 15)) >> 16, 0x7FFF)
         places = 15 - shift
-        return (sums * reduced + (np.int64(1) << (places - 1))) >> places
+        return (sums * reduced(fixed) + (np.int64(1) << (places - 1))) >> places
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     shifted = wrapped(sums << left)
     return round_shift(doubled_high(shifted, fixed), right)

@@ -124,14 +124,27 @@ class Window:
     result: tuple[int, int]
     """Rows and columns of the result."""
 
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether each window is one pixel, and each pixel of an image without further ones a window."""
+        return self.size == self.stride == (1, 1) and self.before == (0, 0)
+
+    def reach(self, axis: int) -> int:
+        """Return the rows (axis 0) or columns from the first to the last one of a window."""
+        return (self.size[axis] - 1) * self.dilation[axis] + 1
+
+    def span(self, axis: int) -> int:
+        """Return the rows or columns from the first one of the first window to the last one of the last window."""
+        return (self.result[axis] - 1) * self.stride[axis] + self.reach(axis)
+
     def is_padded(self, image: tuple[int, int]) -> bool:
         """Whether a window reaches outside of an image."""
-        return any(
-            before > 0 or (count - 1) * stride + (size - 1) * dilation - before >= length
-            for before, count, stride, size, dilation, length in zip(
-                self.before, self.result, self.stride, self.size, self.dilation, image, strict=True
-            )
-        )
+        return any(self.pads(image))
+
+    def pads(self, image: tuple[int, int]) -> tuple[bool, bool]:
+        """Return whether a window reaches outside of an image by rows, and by columns."""
+        down, over = (self.before[axis] > 0 or self.span(axis) - self.before[axis] > image[axis] for axis in range(2))
+        return down, over
 
     def has_data(self, image: tuple[int, int]) -> bool:
         """Whether each window reaches the rows and columns of an image; otherwise one is completely in the padding.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.emission.convolution import folded
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter
+from opwest.compiler.emission.function import Call, Lines, call_for, is_int8_pair
 from opwest.compiler.emission.matrix import bound_of
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.elements import AddQuantised, Product
@@ -124,17 +124,13 @@ def _layer(
         bias = "&sums"
     arguments = f"&context, &layer, &scales, &in, data, &filter, weights, &channels, {bias}, &out, result"
     _return(lines, f"{called}_{suffix}", arguments)
-    arrays: list[tuple[str, str, Any]] = [
-        ("weights", "int8", operation.weights),
-        *_bias(operation.bias, dtype),
-        *(
-            (name, "int32", np.asarray(values if len(values) == results else values * results, np.int32))
-            for name, values in (
-                ("multiplier", [m.fixed for m in finish.multipliers]),
-                ("shift", [m.shift for m in finish.multipliers]),
-            )
-        ),
-    ]
+    given = finish.each(results)
+    arrays = {
+        "weights": operation.weights,
+        **_bias(operation.bias, dtype),
+        "multiplier": np.asarray([one.fixed for one in given], np.int32),
+        "shift": np.asarray([one.shift for one in given], np.int32),
+    }
     base = "depthwise" if isinstance(operation, Depthwise) else "convolution"
     external = (f"{called}_{suffix}", f"{called}_{suffix}_get_buffer_size", *more)
     return _call(operation, f"cmsis_nn_{base}", arrays, lines, buffer, declared, external)
@@ -162,20 +158,16 @@ def _dense(operation: Convolution, finish: Requantisation, data: Shape, extensio
     bias = "bias" if operation.bias is not None else "NULL"
     arguments = f"&context, &layer, &scale, &in, data, &filter, weights, &channels, {bias}, &out, result"
     _return(lines, "arm_fully_connected_s8", arguments)
-    arrays: list[tuple[str, str, Any]] = [
-        ("weights", "int8", operation.weights.reshape(results, length)),
-        *_bias(operation.bias, "int8"),
-    ]
+    arrays = {"weights": operation.weights.reshape(results, length), **_bias(operation.bias, "int8")}
     if has_sums:
-        arrays.append(("sums", "int32", folded(operation.weights, operation.bias, operation.zero, "int8")))
+        arrays["sums"] = folded(operation.weights, operation.bias, operation.zero, "int8")
     check = Buffer(size, buffer.required).check(declared)
     external = ("arm_fully_connected_s8", "arm_fully_connected_s8_get_buffer_size")
     return _call(operation, "cmsis_nn_dense", arrays, lines, buffer, declared, external, check)
 
 
-def _bias(bias: Any, dtype: str) -> list[tuple[str, str, Any]]:
-    kind = "int64" if dtype == "int16" else "int32"
-    return [] if bias is None else [("bias", kind, bias.astype(kind))]
+def _bias(bias: Any, dtype: str) -> dict[str, Any]:
+    return {} if bias is None else {"bias": bias.astype("int64" if dtype == "int16" else "int32")}
 
 
 def _return(lines: Lines, called: str, arguments: str) -> None:
@@ -196,31 +188,25 @@ def _return(lines: Lines, called: str, arguments: str) -> None:
 def _call(
     operation: Convolution | Depthwise,
     base: str,
-    arrays: Sequence[tuple[str, str, Any]],
+    arrays: dict[str, Any],
     lines: Lines,
     buffer: Buffer,
     declared: list[str],
     external: tuple[str, ...],
     check: str | None = None,
 ) -> Call:
-    data, result = operation.inputs[0], operation.results[0]
-    parameters = (
-        Parameter("data", data.dtype),
-        *(Parameter(name, kind) for name, kind, _ in arrays),
-        Parameter("result", result.dtype, "out"),
-        *buffer.parameters,
-    )
-    function = Function(
+    return call_for(
+        operation,
         base,
-        parameters,
-        str(lines),
-        (ROUNDING,),
-        HEADERS,
+        lines,
+        {"data": operation.inputs[0], **arrays},
+        scratch=buffer.parameters,
+        helpers=(ROUNDING,),
+        headers=HEADERS,
         has_status=True,
         check=buffer.check(declared) if check is None else check,
         external=external,
     )
-    return Call(function, (data, *(array for _, _, array in arrays), result), operation.label)
 
 
 def _tile(pair: tuple[int, int]) -> str:
@@ -242,9 +228,7 @@ def elementwise(operation: Elementwise, extensions: Sequence[str]) -> Call | Non
     """Return the call of arm_elementwise_add_s8 or arm_elementwise_mul_s8; None for other functions and shapes."""
     del extensions  # no scratch memory
     result, function = operation.results[0], operation.function
-    if len(operation.inputs) != 2 or {one.dtype for one in (*operation.inputs, result)} != {"int8"}:
-        return None
-    if any(one.shape != result.shape for one in operation.inputs):
+    if not is_int8_pair(operation):
         return None
     if isinstance(function, AddQuantised) and not function.subtract:
         numbers = function.numbers
@@ -269,11 +253,17 @@ def elementwise(operation: Elementwise, extensions: Sequence[str]) -> Call | Non
         "return status == ARM_CMSIS_NN_SUCCESS ? 0 : -EINVAL;",
     )
     name = "cmsis_nn_add" if isinstance(function, AddQuantised) else "cmsis_nn_mul"
-    parameters = (Parameter("a", "int8"), Parameter("b", "int8"), Parameter("result", "int8", "out", ("a", "b")))
-    made = Function(
-        name, parameters, str(lines), (ROUNDING,), HEADERS, has_status=True, external=(called.partition("(")[0],)
+    return call_for(
+        operation,
+        name,
+        lines,
+        dict(zip("ab", operation.inputs, strict=True)),
+        ("a", "b"),
+        helpers=(ROUNDING,),
+        headers=HEADERS,
+        has_status=True,
+        external=(called.partition("(")[0],),
     )
-    return Call(made, (*operation.inputs, result), operation.label)
 
 
 def _scale(multiplier: Multiplier) -> str:
@@ -286,7 +276,7 @@ _FUNCTIONS = {"average": "arm_avgpool_s8", "maximum": "arm_max_pool_s8"}
 @cmsis_nn(Pool)
 def pool(operation: Pool, extensions: Sequence[str]) -> Call | None:
     """Return the call of arm_avgpool_s8 or arm_max_pool_s8; None for other dtypes and kinds."""
-    data, result, window = operation.inputs[0], operation.results[0], operation.window
+    data, window = operation.inputs[0], operation.window
     if data.dtype != "int8" or operation.kind not in _FUNCTIONS or window.dilation != (1, 1):
         return None
     (n, height, width, depth), called = data.shape, _FUNCTIONS[operation.kind]
@@ -306,9 +296,16 @@ def pool(operation: Pool, extensions: Sequence[str]) -> Call | None:
         "",
         "return status == ARM_CMSIS_NN_SUCCESS ? 0 : -EINVAL;",
     )
-    parameters = (Parameter("data", "int8"), Parameter("result", "int8", "out"), *buffer.parameters)
     check = buffer.check([]).lstrip("\n") if is_average else ""
     external = (called, f"{called}_get_buffer_size") if is_average else (called,)
-    name = f"cmsis_nn_{operation.kind}_pool"
-    function = Function(name, parameters, str(lines), (), HEADERS, has_status=True, check=check, external=external)
-    return Call(function, (data, result), operation.label)
+    return call_for(
+        operation,
+        f"cmsis_nn_{operation.kind}_pool",
+        lines,
+        {"data": data},
+        scratch=buffer.parameters,
+        headers=HEADERS,
+        has_status=True,
+        check=check,
+        external=external,
+    )

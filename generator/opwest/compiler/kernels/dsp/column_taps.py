@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Depthwise results of one channel for windows of any size: four columns at a time, from rows of words with two."""
+"""Depthwise results of one channel for windows of any size: four columns at a time in assembly; in C."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
-
-import numpy as np
+from typing import ClassVar
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.kernels.assembly import naked
-from opwest.compiler.kernels.dsp.planes import CHANNELS, Planes, added
-from opwest.compiler.kernels.dsp.tiles import Epilogue, results
+from opwest.compiler.emission.function import Lines
+from opwest.compiler.kernels.assembly import added, naked
+from opwest.compiler.kernels.dsp.intrinsics import SMLABT, SMLAD, ended
+from opwest.compiler.kernels.dsp.planes import CHANNELS
+from opwest.compiler.kernels.dsp.taps import Taps
+from opwest.compiler.kernels.dsp.tiles import results
 
 COLUMNS = 4
 """The results at a time."""
@@ -25,71 +26,30 @@ _WORD = 4 * CHANNELS
 
 
 @dataclass(frozen=True)
-class ColumnTaps:
-    """A function for the results of one channel: stride 1 or 2, no dilation.
+class ColumnTaps(Taps):
+    """Windows of any size: words are loaded when the first result needs them, and stay until the last one did."""
 
-    A row of a window has the words (t0, t1), (t2, t3), ... for results at even columns; with stride 1 also (t1, t2),
-    (t3, t4), ... for those at odd columns, whose first product is that of t0 and the second half of a word. Words are
-    loaded when the first result needs them, and stay in registers until the last one did.
-    """
-
-    planes: Planes
-    results: int
-    """The channels of the result."""
-    ending: Epilogue
-
-    @property
-    def stride(self) -> int:
-        """The stride of columns."""
-        return self.planes.window.stride[1]
-
-    @property
-    def even(self) -> int:
-        """The words of a row for even columns."""
-        return (self.planes.window.size[1] + 1) // 2
+    prefix: ClassVar[str] = "columns"
 
     @property
     def odd(self) -> int:
-        """The words of a row for odd columns."""
-        is_needed = self.stride == 1 and self.planes.window.result[1] > 1
-        return self.planes.window.size[1] // 2 if is_needed else 0
+        """The words of a row for odd columns, if there are any."""
+        return super().odd if self.planes.window.result[1] > 1 else 0
 
     @property
-    def constants(self) -> int:
-        """The words of a channel."""
-        return self.planes.window.size[0] * (self.even + self.odd) + 4
-
-    @property
-    def step(self) -> int:
-        """The bytes from one result to the next."""
-        return self.results * self.ending.bits // 8
-
-    @property
-    def name(self) -> str:
-        """The name of the C function."""
-        (kh, kw), columns = self.planes.window.size, self.planes.window.result[1]
-        stride = "x".join(map(str, self.planes.window.stride))
-        return f"columns_{kh}x{kw}_{stride}_{columns}_{self.planes.words}_{self.results}_{self.ending.name}"
+    def firsts(self) -> list[int]:
+        """The first tap of each word of a row, in the order of their use."""
+        return [first for word in range(self.even + 1) for first in self._loaded(word)]
 
     @property
     def can_reach(self) -> bool:
         """Whether offsets reach the numbers behind the words."""
         return 4 * self.constants < 4096
 
-    def words(self, taps: Any) -> Any:
-        """Return the words of channels for taps [channel,kh,kw] as int64 [channel,words], in the order of their use."""
-        channels, kh, kw = taps.shape
-        padded = np.zeros((channels, kh, kw + 3), np.int64)
-        padded[:, :, :kw] = taps
-        halves = padded & 0xFFFF
-        pairs = halves[:, :, :-1] | halves[:, :, 1:] << 16
-        firsts = [first for word in range(self.even + 1) for first in self._loaded(word)]
-        return pairs[:, :, firsts].reshape(channels, -1)
-
     def _loaded(self, word: int) -> list[int]:
         """Return the first taps of the words that are loaded with a word of data."""
-        found = [2 * word] if word < self.even else []
-        return [*found, 2 * word - 1] if 0 < word <= self.odd else found
+        taps = [2 * word] if word < self.even else []
+        return [*taps, 2 * word - 1] if 0 < word <= self.odd else taps
 
     def _register(self, tap: int) -> str:
         """Return the register of a word by its first tap."""
@@ -98,10 +58,8 @@ class ColumnTaps:
         return _WEIGHTS[tap // 2 % 2 + (2 if tap % 2 else 0)]
 
     def definitions(self) -> tuple[str, ...]:
-        """Return the C function (rows of words, constants, result, rows of results)."""
-        result = f"{self.ending.kind} *result"
-        parameters = ("const uint32_t *words", "const int32_t *constants", result, "int32_t rows")
-        return (naked("void", self.name, parameters, self._lines()),)
+        """Return the C function."""
+        return (naked(self.name, self.parameters, self._lines()),)
 
     def _lines(self) -> Iterator[str]:
         turns, rest = divmod(self.planes.window.result[1], COLUMNS)
@@ -125,10 +83,7 @@ class ColumnTaps:
                 yield "bne 2b"
         if rest:
             yield from self._group(rest)
-        last = self.planes.window.stride[0] * self.planes.pitch - turns * step
-        if last < 0:
-            yield f"sub {_PLANE}, {_PLANE}, #{-last}"
-        yield from added(_PLANE, max(0, last), _DATA)
+        yield from added(_PLANE, self.planes.window.stride[0] * self.planes.pitch - turns * step, _DATA)
         rows = 0 if self._is_unrolled else 8
         yield f"ldr {_DATA}, [sp, #{rows}]"
         yield f"subs {_DATA}, {_DATA}, #1"
@@ -172,11 +127,7 @@ class ColumnTaps:
         yield f"sub {_CONSTANTS}, {_CONSTANTS}, #{words}"
         yield from results(sums, self.ending, (_WEIGHTS[1], _WEIGHTS[2], _WEIGHTS[3]))
         for one in sums:
-            if self.step <= 255:
-                yield f"{self.ending.store} {one}, [{_RESULT}], #{self.step}"
-            else:
-                yield f"{self.ending.store} {one}, [{_RESULT}]"
-                yield from added(_RESULT, self.step, _DATA)
+            yield from self._store(one, _RESULT, _DATA)
 
     def _row(self, count: int, base: str, offset: int) -> Iterator[str]:
         """Yield the products of a row of the window."""
@@ -202,3 +153,61 @@ class ColumnTaps:
                 yield f"smlabt {one}, {self._register(0)}, {_DATA}, {one}"
             elif 0 <= tap < self.planes.window.size[1]:
                 yield f"smlad {one}, {_DATA}, {self._register(tap)}, {one}"
+
+
+MAX_COLUMNS = 16
+"""The columns of a window whose products are not a loop."""
+
+
+@dataclass(frozen=True)
+class AnyTaps(Taps):
+    """Windows of any size, and the long form of the scaling."""
+
+    def definitions(self) -> tuple[str, ...]:
+        """Return the C function and those that it calls."""
+        lines = Lines()
+        end, text = ended(self.ending)
+        at_once = 2 if self.stride == 1 else 1
+        turns, rest = divmod(self.planes.window.result[1], at_once)
+        first = self.constants - 4
+        lines.add(
+            f"const int32_t first = constants[{first}], multiplier = constants[{first + 1}];",
+            f"const int32_t addend = constants[{first + 2}], shift = constants[{first + 3}];",
+            "",
+        )
+        pitch = self.planes.pitch // 4
+        with lines.block(f"for (; rows > 0; rows--, words += {self.planes.window.stride[0] * pitch})"):
+            lines.add("const uint32_t *p = words;", "")
+            with lines.block(f"for (int i = 0; i < {turns}; i++, p += 4)"):
+                self._sums(lines, pitch, at_once)
+                for place in range(at_once):
+                    lines.add(f"*result = {end}(s{place}, multiplier, addend, shift);", f"result += {self.results};")
+            if rest:
+                with lines.block(""):
+                    self._sums(lines, pitch, 1)
+                    lines.add(f"*result = {end}(s0, multiplier, addend, shift);", f"result += {self.results};")
+        head = f"static void {self.name}(\n\t{', '.join(self.parameters)})"
+        used = (SMLAD, SMLABT) if at_once == 2 else (SMLAD,)
+        return *used, text, f"{head}\n{{\n{lines}}}\n"
+
+    def _sums(self, lines: Lines, pitch: int, count: int) -> None:
+        """Append the sums s0 and s1 of the window at p."""
+        kh, kw = self.planes.window.size
+        per_row = self.even + self.odd
+        lines.add(f"int32_t {', '.join(f's{place} = first' for place in range(count))};", "")
+        if kh * kw <= MAX_UNROLLED:
+            for row in range(kh):
+                self._row(lines, f"p + {row * pitch}", f"constants + {row * per_row}", count)
+            return
+        lines.add("const uint32_t *q = p;", "const int32_t *w = constants;", "")
+        with lines.block(f"for (int ky = 0; ky < {kh}; ky++, q += {pitch}, w += {per_row})"):
+            self._row(lines, "q", "w", count)
+
+    def _row(self, lines: Lines, words: str, weights: str, count: int) -> None:
+        for place in range(self.even):
+            lines.add(f"s0 = smlad(({words})[{4 * place}], (uint32_t)({weights})[{place}], s0);")
+        if count == 1:
+            return
+        lines.add(f"s1 = smlabt((uint32_t)({weights})[0], ({words})[0], s1);")
+        for place in range(self.odd):
+            lines.add(f"s1 = smlad(({words})[{4 * place + 4}], (uint32_t)({weights})[{self.even + place}], s1);")

@@ -1,296 +1,412 @@
 # SPDX-License-Identifier: Apache-2.0
-"""int8 convolutions as tiles: windows of neighbouring pixels are widened to a block, and multiplied by all channels."""
+"""Convolutions as tiles: windows of neighbouring pixels are copied to a block, and multiplied by all channels."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from math import prod
-from typing import Any
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 
-from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
+from opwest.compiler.emission.expressions import plus
+from opwest.compiler.emission.function import Call, Lines, Parameter, call_for, emits
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
-from opwest.compiler.kernels.assembly import COPY, FILL
+from opwest.compiler.kernels.assembly import COPY, FILL, NAKED
+from opwest.compiler.kernels.dsp.dense import is_dense
 from opwest.compiler.kernels.dsp.elements import UNROLLED, Loop, sum_of
-from opwest.compiler.kernels.dsp.layers import can_pack, numbers_of, stream_of
-from opwest.compiler.kernels.dsp.tiles import Tile, epilogue_of
-from opwest.compiler.kernels.dsp.widening import widen, widen_window
+from opwest.compiler.kernels.dsp.layers import (
+    Numbers,
+    add_calls,
+    can_pack,
+    numbers_of,
+    parts_of,
+    stream_of,
+    wide_numbers_of,
+)
+from opwest.compiler.kernels.dsp.tiles import Tile
+from opwest.compiler.kernels.dsp.wide_tiles import WideTile, ends_of_sums, wide_stream
+from opwest.compiler.kernels.dsp.widening import interleave, name_of_spread, spread, widen, widen_window
 from opwest.compiler.kernels.windows import Rows
 
 
+@emits(ConvolutionSum, "dsp-bytes")
 @emits(Convolution, "dsp-bytes", has_pitch=True)
 def with_bytes(operation: Convolution, shared: bool = False) -> Call | None:
     """Return the call with int8 weights in flash: 2 pixels by 4 channels; None if a sum could be too large."""
-    return _render(operation, shared, 2, 4, is_wide=False)
-
-
-@emits(Convolution, "dsp-halves", has_pitch=True)
-def with_halves(operation: Convolution, shared: bool = False) -> Call | None:
-    """Return the call with int16 weights in flash: 4 pixels by 2 channels."""
-    return _render(operation, shared, 4, 2, is_wide=True)
-
-
-@emits(ConvolutionSum, "dsp-bytes")
-def sum_with_bytes(operation: ConvolutionSum, shared: bool = False) -> Call | None:
-    """Return the call of `with_bytes` that adds each block of results to the other operand."""
-    return _render(operation, shared, 2, 4, is_wide=False)
+    return _render(operation, shared, is_wide=False)
 
 
 @emits(ConvolutionSum, "dsp-halves")
-def sum_with_halves(operation: ConvolutionSum, shared: bool = False) -> Call | None:
-    """Return the call of `with_halves` that adds each block of results to the other operand."""
-    return _render(operation, shared, 4, 2, is_wide=True)
+@emits(Convolution, "dsp-halves", has_pitch=True)
+def with_halves(operation: Convolution, shared: bool = False) -> Call | None:
+    """Return the call with int16 weights in flash: 4 pixels by 2 channels."""
+    return _render(operation, shared, is_wide=True)
 
 
-def _render(operation: Convolution, shared: bool, pixels: int, channels: int, *, is_wide: bool) -> Call | None:
-    data, result = operation.inputs[0], operation.results[0]
-    numbers = numbers_of(operation)
-    results, kh, kw, inner = operation.weights.shape
-    rows = result.size // results
-    if numbers is None or rows < 2 or not (is_wide or can_pack(numbers.weights, numbers.bounds)):
-        return None
-    length = kh * kw * inner
-    steps = -(-length // 4) * 2
-    tiles = [
-        Tile(pixels, size, stored, steps, is_wide, epilogue_of(numbers.scaling))
-        for size, stored in _groups(results, channels)
-    ]
-    streams, first = [], 0
-    for tile, count in zip(tiles, _counts(results, channels), strict=True):
-        some = slice(first, first + count)
-        streams.append(
-            stream_of(numbers.weights[some], numbers.sums[some], numbers.scaling.part(some), tile.channels, is_wide)
-        )
-        first += count
-    shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
-    total = sum_of(operation.function) if isinstance(operation, ConvolutionSum) else None
-    if isinstance(operation, ConvolutionSum) and total is None:
-        return None
-    layer = _Layer(operation, shape, pixels, length, tuple(tiles), tuple(map(len, streams)), total)
-    fill = "numbers[0]" if shared and layer.rows.is_padded else str(operation.zero)
-    lines = Lines()
-    used = layer.add(lines, fill)
-    can_replace = layer.is_plain and results <= inner and pixels == 2 and not result.pitch
-    in_place = (*(["data"] * can_replace), *(["other"] * (total is not None)))
-    parameters = [
-        Parameter("data", "int8"),
-        Parameter("stream", "int32"),
-        *([Parameter("numbers", "int32")] if fill == "numbers[0]" else []),
-        *([Parameter("constants", "int32"), Parameter("other", "int8")] if total is not None else []),
-        Parameter("result", "int8", "out", in_place),
-        Parameter("block", "uint32", "scratch", elements=layer.scratch),
-    ]
-    added = () if total is None else (total.definition,)
-    definitions = (*used, *added, *(tile.definition() for tile in tiles))
-    function = Function("convolution", tuple(parameters), str(lines), definitions=tuple(dict.fromkeys(definitions)))
-    arrays: list[Any] = [np.concatenate(streams)]
-    if fill == "numbers[0]":
-        arrays.append(np.asarray([operation.zero], np.int32))
-    if total is not None:
-        arrays += [total.constants, operation.inputs[1]]
-    return Call(function, (data, *arrays, result), operation.label)
+class _TiledLayer(ABC):
+    """The body of a convolution with tiles: blocks of `pixels` windows, the products of a block and all channels.
 
+    Variables of the body: `x` the data of the next pixel, `y` its result, `filled` the windows of the block.
+    """
 
-def _groups(results: int, channels: int) -> list[tuple[int, int]]:
-    """Return the sizes of groups and the channels that they store: whole groups, then a smaller one."""
-    found = [(channels, channels)] if results >= channels else []
-    rest = results % channels
-    if rest:
-        found.append((2 if rest <= 2 else channels, rest))
-    return found
-
-
-def _counts(results: int, channels: int) -> list[int]:
-    whole = results // channels * channels
-    return [one for one in (whole, results - whole) if one]
-
-
-@dataclass(frozen=True, eq=False)
-class _Layer:
-    operation: Convolution
-    data: tuple[int, ...]
+    item: ClassVar[int] = 1
+    """The bytes of an element."""
+    unit: ClassVar[int] = 4
+    """The elements of a run that a copy reads at once."""
     pixels: int
-    length: int
-    tiles: tuple[Tile, ...]
-    sizes: tuple[int, ...]
-    """Words of the stream of each tile."""
-    total: Loop | None
-    """The sum that the results are an operand of."""
+
+    def __init__(self, operation: Convolution, numbers: Numbers) -> None:
+        self.operation, self.numbers = operation, numbers
+        data, self.window = operation.inputs[0], operation.window
+        self.results, self.inner = len(operation.weights), int(operation.weights.shape[3])
+        self.data = data.shape if len(data.shape) == 4 else (data.size // self.inner, 1, 1, self.inner)
+        self.pitch = operation.results[0].pitch or self.results
+        self.count = operation.results[0].size // self.results
+        """The pixels of the result."""
+        self.is_apart = self.window.dilation[1] > 1 and self.window.size[1] > 1
+        """Whether the columns of a window are not adjacent."""
+        self.run = self.inner * (1 if self.is_apart else self.window.size[1])
+        """The elements of a window that are adjacent."""
+        self.is_plain = (
+            self.window.is_pointwise and data.size // self.inner == self.count and self.inner % self.unit == 0
+        )
+        """Whether the rows of the data are the windows."""
 
     @property
     def rows(self) -> Rows:
         """The rows of data under windows."""
-        return Rows(self.data, self.operation.window)
+        return Rows(self.data, self.window)
 
-    @property
-    def results(self) -> int:
-        """The channels of a result."""
-        return len(self.operation.weights)
+    @abstractmethod
+    def load(self, lines: Lines, count: int) -> None:
+        """Append the copy of `count` rows of the data at x to the block."""
 
-    @property
-    def pitch(self) -> int:
-        """The elements from one pixel of the result to the next."""
-        return self.operation.results[0].pitch or self.results
+    @abstractmethod
+    def load_window(self, lines: Lines) -> None:
+        """Append the copy of the window at x to the place `filled` of the block."""
 
-    @property
-    def count(self) -> int:
-        """The pixels of the result."""
-        return self.operation.results[0].size // self.results
+    @abstractmethod
+    def multiply(self, lines: Lines, count: int) -> None:
+        """Append the results of `count` pixels of the block, at y. The others are any data."""
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the rows of the data are the windows."""
-        window, inner = self.operation.window, self.data[3]
-        is_one = window.size == window.stride == (1, 1) and window.before == (0, 0)
-        return is_one and prod(self.data) // inner == self.count and inner % 4 == 0
-
-    @property
-    def padded(self) -> int:
-        """The bytes of a window, a multiple of 4."""
-        return -(-self.length // 4) * 4
-
-    @property
-    def is_gathered(self) -> bool:
-        """Whether the bytes of a window are copied before they are widened."""
-        run = self.operation.window.size[1] * self.data[3]
-        return run % 4 != 0 or (self.operation.window.dilation[1] > 1 and self.operation.window.size[1] > 1)
-
-    @property
-    def block(self) -> int:
-        """The words of a block of widened pixels."""
-        return self.padded // 2 * self.pixels
-
-    @property
-    def tail(self) -> int:
-        """The bytes for results that are not stored by the tiles: those of sums, and of a last block of 4 pixels."""
-        is_partial = self.pixels > 2 and self.count % self.pixels
-        return self.pixels * self.results if is_partial or self.total is not None else 0
-
-    @property
-    def scratch(self) -> int:
-        """The words of scratch memory: the block, the rows, a window, the last results."""
-        rows = 0 if self.is_plain else self.rows.size
-        window = self.padded if self.is_gathered and not self.is_plain else 0
-        copied = self.pixels * self.padded if self.is_plain and self.pixels > 2 and self.count % self.pixels else 0
-        return self.block + -(-rows // 4) + -(-max(window, copied) // 4) + -(-self.tail // 4)
-
-    def add(self, lines: Lines, fill: str) -> tuple[str, ...]:
-        """Append the body; return the definitions that it uses."""
-        return self._add_plain(lines) if self.is_plain else self._add_windows(lines, fill)
-
-    def _add_plain(self, lines: Lines) -> tuple[str, ...]:
-        widened = f"widen_{self.pixels}"
-        words, step = self.length // 4, self.pixels * self.length
+    def add_plain(self, lines: Lines) -> None:
+        """Append the loop over data whose rows are the windows."""
         turns, rest = divmod(self.count, self.pixels)
-        lines.add("const int8_t *x = data;", "int8_t *y = result;")
-        after = self.block
-        if rest and self.pixels > 2:
-            lines.add(f"int8_t *last = (int8_t *)(block + {after});")
-            after += self.pixels * self.padded // 4
-        self._declare_results(lines, after)
         if turns:
-            with lines.loop("i", turns) if turns > 1 else nullcontext():
-                lines.add(f"{widened}(block, x, {words}, {self.length});")
-                self._results(lines, self.pixels)
+            with lines.repeat("i", turns):
+                self.load(lines, self.pixels)
+                self.multiply(lines, self.pixels)
                 if turns > 1 or rest:
+                    step = self.pixels * self.inner * self.item
                     lines.add(f"x += {step};", f"y += {self.pixels * self.pitch};")
-        if rest and self.pixels == 2:
-            # One pixel takes the places of both, and is stored twice.
-            lines.add(f"{widened}(block, x, {words}, 0);")
-        elif rest:
-            lines.add(
-                f"copy_bytes(last, x, {rest * self.length});",
-                f"{widened}(block, last, {words}, {self.length});",
-            )
         if rest:
-            self._results(lines, rest)
-        return *([COPY] if rest and self.pixels > 2 else []), widen(self.pixels)
+            self.load(lines, rest)
+            self.multiply(lines, rest)
 
-    def _results(self, lines: Lines, count: int) -> None:
-        """Append the results of `count` pixels of the block, at y."""
-        if self.total is None and (count == self.pixels or self.pixels == 2):
-            self._tiles(lines, "y", str(self.pitch if count > 1 else 0))
-            return
-        self._tiles(lines, "results", str(self.results if count > 1 else 0))
-        size = count * self.results
-        if self.total is None and self.pitch != self.results:
-            with lines.loop("pixel", count):
-                lines.add(f"copy_bytes(y + pixel * {self.pitch}, results + pixel * {self.results}, {self.results});")
-            return
-        if self.total is None:
-            lines.add(f"copy_bytes(y, results, {size});")
-            return
-        place = self.operation.place if isinstance(self.operation, ConvolutionSum) else 0
-        operands = ["results", "other + (y - result)"]
-        if place:
-            operands.reverse()
-        counts = f"{size // UNROLLED}, {size % UNROLLED}"
-        lines.add(f"{self.total.name}({', '.join(operands)}, constants, y, {counts});")
-
-    def _add_windows(self, lines: Lines, fill: str) -> tuple[str, ...]:
-        window, depth, rows = self.operation.window, self.data[3], self.rows
-        lines.add("int8_t *y = result;", "int filled = 0;")
-        after = self.block
-        if rows.size:
-            lines.add(f"int8_t *rows = (int8_t *)(block + {after});")
-            after += -(-rows.size // 4)
-        if self.is_gathered:
-            lines.add(f"int8_t *window = (int8_t *)(block + {after});")
-            after += self.padded // 4
-        self._declare_results(lines, after)
-        widened = f"widen_window_{self.pixels}"
+    def add_windows(self, lines: Lines, fill: str) -> None:
+        """Append the loops over windows: a block is multiplied when it is full."""
+        rows = self.rows
         with rows.loop(lines, "rows", fill) as first:
             lines.add(f"const int8_t *x = {first};", "")
-            with lines.loop("ox", window.result[1]):
-                if self.is_gathered:
-                    self._gather(lines)
-                    lines.add(f"{widened}(block + filled, window, {self.padded // 4}, 1, 0);")
-                else:
-                    run = window.size[1] * depth
-                    skipped = rows.pitch * window.dilation[0] - run
-                    lines.add(f"{widened}(block + filled, x, {run // 4}, {window.size[0]}, {skipped});")
-                lines.add(f"x += {window.stride[1] * depth};")
+            with lines.loop("ox", self.window.result[1]):
+                self.load_window(lines)
+                lines.add(f"x += {self.window.stride[1] * rows.depth};")
                 with lines.block(f"if (++filled < {self.pixels})"):
                     lines.add("continue;")
-                self._results(lines, self.pixels)
+                self.multiply(lines, self.pixels)
                 lines.add(f"y += {self.pixels * self.pitch};", "filled = 0;")
         rest = self.count % self.pixels
         if rest:
-            # The other pixels are any data; their results are not kept.
-            self._results(lines, rest)
-        copies = rows.size > 0 or (rest > 0 and self.pixels > 2 and self.total is None)
-        used = (*([COPY] * copies), *([FILL] * (rows.size > 0)))
-        return *used, widen_window(self.pixels)
+            self.multiply(lines, rest)
 
-    def _declare_results(self, lines: Lines, after: int) -> None:
-        if self.tail:
-            lines.add(f"int8_t *results = (int8_t *)(block + {after});")
+
+def _used_copies(lines: Lines) -> list[str]:
+    """Return the definitions of the copies that a body calls."""
+    text = str(lines)
+    return [definition for name, definition in (("copy_bytes(", COPY), ("fill_bytes(", FILL)) if name in text]
+
+
+def _render(operation: Convolution, shared: bool, *, is_wide: bool) -> Call | None:
+    data, result = operation.inputs[0], operation.results[0]
+    numbers = numbers_of(operation)
+    results, inner = len(operation.weights), operation.weights.shape[3]
+    if numbers is None or result.size < 2 * results or not (is_wide or can_pack(numbers.weights, numbers.bounds)):
+        return None
+    total = sum_of(operation.function) if isinstance(operation, ConvolutionSum) else None
+    if isinstance(operation, ConvolutionSum) and total is None:
+        return None
+    layer = _ByteLayer(operation, numbers, is_wide, total)
+    has_fill = shared and layer.rows.is_padded
+    lines = Lines()
+    layer.add(lines, "numbers[0]" if has_fill else str(operation.zero))
+    arguments: dict[str, Any] = {"data": data, "stream": np.concatenate(layer.streams)}
+    if has_fill:
+        arguments["numbers"] = np.asarray([operation.zero], np.int32)
+    definitions = [NAKED, *_used_copies(lines), (widen if layer.is_plain else widen_window)(layer.pixels)]
+    if total is not None:
+        arguments |= {"constants": total.constants, "other": operation.inputs[1]}
+        definitions.append(total.definition)
+    definitions += [tile.definition() for tile in layer.tiles]
+    can_replace = layer.is_plain and results <= inner and not is_wide and not result.pitch
+    in_place = (*(["data"] * can_replace), *(["other"] * (total is not None)))
+    scratch = [Parameter("block", "uint32", "scratch", elements=layer.scratch)]
+    unique = tuple(dict.fromkeys(definitions))
+    return call_for(operation, "convolution", lines, arguments, in_place, scratch, definitions=unique)
+
+
+class _ByteLayer(_TiledLayer):
+    """A convolution of int8 data, whose blocks are widened."""
+
+    def __init__(self, operation: Convolution, numbers: Numbers, is_wide: bool, total: Loop | None) -> None:
+        super().__init__(operation, numbers)
+        pixels, channels = (4, 2) if is_wide else (2, 4)
+        self.pixels, self.total = pixels, total
+        self.length = int(numbers.weights.shape[1])
+        self.padded = -(-self.length // 4) * 4
+        """The bytes of a window, a multiple of 4."""
+        self.parts = parts_of(self.results, channels)
+        # One or two channels that remain are a smaller group.
+        sizes = [2 if stored <= 2 else channels for _, stored in self.parts]
+        self.tiles = [
+            Tile(pixels, size, stored, self.padded // 2, is_wide, numbers.ending)
+            for size, (_, stored) in zip(sizes, self.parts, strict=True)
+        ]
+        self.streams = [
+            stream_of(numbers, some, size, is_wide) for size, (some, _) in zip(sizes, self.parts, strict=True)
+        ]
+        self.is_gathered = self.run % 4 != 0 or self.is_apart
+        """Whether the bytes of a window are copied before they are widened."""
+        self.block = self.padded // 2 * pixels
+        """The words of a block of widened pixels."""
+        is_partial = pixels > 2 and self.count % pixels > 0
+        has_results = is_partial or total is not None
+        self.buffers = {
+            "last": pixels * self.padded if self.is_plain and is_partial else 0,
+            "rows": 0 if self.is_plain else self.rows.size,
+            "window": self.padded if self.is_gathered and not self.is_plain else 0,
+            "results": pixels * self.results if has_results else 0,
+        }
+        """The bytes of buffers after the block: the last pixels, rows, a window, results that tiles do not store."""
+
+    @property
+    def scratch(self) -> int:
+        """The words of scratch memory: the block and the buffers."""
+        return self.block + sum(-(-size // 4) for size in self.buffers.values())
+
+    def add(self, lines: Lines, fill: str) -> None:
+        """Append the body."""
+        if self.is_plain:
+            lines.add("const int8_t *x = data;", "int8_t *y = result;")
+        else:
+            lines.add("int8_t *y = result;", "int filled = 0;")
+        after = self.block
+        for name, size in self.buffers.items():
+            if size:
+                lines.add(f"int8_t *{name} = (int8_t *)(block + {after});")
+                after += -(-size // 4)
         lines.add("")
+        if self.is_plain:
+            self.add_plain(lines)
+        else:
+            self.add_windows(lines, fill)
+
+    def load(self, lines: Lines, count: int) -> None:
+        """Append the copy of `count` rows of the data at x to the block."""
+        source, step = "x", self.length
+        if count < self.pixels == 2:
+            step = 0  # One pixel takes the places of both, and is stored twice.
+        elif count < self.pixels:
+            source = "last"
+            lines.add(f"copy_bytes(last, x, {count * self.length});")
+        lines.add(f"widen_{self.pixels}(block, {source}, {self.length // 4}, {step});")
+
+    def load_window(self, lines: Lines) -> None:
+        """Append the copy of the window at x to the place `filled` of the block."""
+        source, shape = "window", f"{self.padded // 4}, 1, 0"
+        if self.is_gathered:
+            self._gather(lines)
+        else:
+            skipped = self.rows.pitch * self.window.dilation[0] - self.run
+            source, shape = "x", f"{self.run // 4}, {self.window.size[0]}, {skipped}"
+        lines.add(f"widen_window_{self.pixels}(block + filled, {source}, {shape});")
 
     def _gather(self, lines: Lines) -> None:
-        """Append the copy of the window at x."""
-        window, depth, pitch = self.operation.window, self.data[3], self.rows.pitch
-        if window.dilation[1] > 1 and window.size[1] > 1:
-            parts = [
-                ((ky * window.size[1] + kx) * depth, ky * window.dilation[0] * pitch + kx * window.dilation[1] * depth)
-                for ky in range(window.size[0])
-                for kx in range(window.size[1])
-            ]
-            size = depth
-        else:
-            size = window.size[1] * depth
-            parts = [(ky * size, ky * window.dilation[0] * pitch) for ky in range(window.size[0])]
-        for to, from_ in parts:
-            lines.add(f"__builtin_memcpy(window + {to}, x + {from_}, {size});")
+        """Append the copy of the window at x to `window`."""
+        (kh, kw), (dy, dx) = self.window.size, self.window.dilation
+        columns = kw if self.is_apart else 1
+        for ky in range(kh):
+            for kx in range(columns):
+                source = ky * dy * self.rows.pitch + kx * dx * self.inner
+                to = (ky * columns + kx) * self.run
+                lines.add(f"__builtin_memcpy(window + {to}, x + {source}, {self.run});")
 
-    def _tiles(self, lines: Lines, result: str, step: str) -> None:
-        """Append the calls for all channels of a block."""
-        offset, channel = 0, 0
-        for tile, size in zip(self.tiles, self.sizes, strict=True):
-            start = "stream" if offset == 0 else f"stream + {offset}"
-            to = result if channel == 0 else f"{result} + {channel}"
-            lines.add(f"{tile.name}(block, {start}, {to}, {step}, stream + {offset + size});")
-            offset += size
-            channel = self.results - self.results % tile.channels
+    def multiply(self, lines: Lines, count: int) -> None:
+        """Append the results of `count` pixels of the block, at y."""
+        is_direct = self.total is None and (count == self.pixels or self.pixels == 2)
+        result, pitch = ("y", self.pitch) if is_direct else ("results", self.results)
+        arguments = ("block", result, str(pitch if count > 1 else 0))
+        add_calls(lines, self.parts, [tile.name for tile in self.tiles], self.streams, arguments)
+        if is_direct:
+            return
+        size = count * self.results
+        if self.total is not None:
+            operands = ["results", "other + (y - result)"]
+            if isinstance(self.operation, ConvolutionSum) and self.operation.place:
+                operands.reverse()
+            counts = f"{size // UNROLLED}, {size % UNROLLED}"
+            lines.add(f"{self.total.name}({', '.join(operands)}, constants, y, {counts});")
+        elif self.pitch == self.results:
+            lines.add(f"copy_bytes(y, results, {size});")
+        else:
+            with lines.loop("pixel", count):
+                lines.add(f"copy_bytes(y + pixel * {self.pitch}, results + pixel * {self.results}, {self.results});")
+
+
+CHANNELS = 2
+"""The channels of a tile of int16 data."""
+
+
+@emits(Convolution, "dsp-wide")
+def render_wide(operation: Convolution) -> Call | None:
+    """Return the call; None for groups, and for one row of data."""
+    if operation.groups != 1 or is_dense(operation):
+        return None
+    numbers = wide_numbers_of(operation)
+    if numbers is None:
+        return None
+    layer = _WideLayer(operation, numbers)
+    lines = Lines()
+    layer.add(lines)
+    in_place = ("data",) if layer.is_plain and layer.results <= layer.inner else ()
+    arguments: dict[str, Any] = {"data": operation.inputs[0], "stream": np.concatenate(layer.streams)}
+    if layer.is_long:
+        arguments["ends"] = numbers.scaling.ends.reshape(-1)
+    scratch = [Parameter("block", "uint32", "scratch", elements=layer.scratch)]
+    copies = [*_used_copies(lines), *([interleave(layer.pixels)] if "interleave_" in str(lines) else [])]
+    copies += [spread(layer.pixels, layer.words)] if "spread_" in str(lines) else []
+    definitions = (NAKED, *copies, *dict.fromkeys(layer.definitions()))
+    return call_for(operation, "convolution", lines, arguments, in_place, scratch, definitions=definitions)
+
+
+class _WideLayer(_TiledLayer):
+    """A convolution of int16 data.
+
+    Where all sums fit in 32 bits, tiles are 4 pixels by 2 channels as for int8 data; otherwise they are those of
+    `wide_tiles`. Runs of an odd number of taps are one longer, with a weight of 0.
+    """
+
+    item = 2
+    unit = 2
+
+    def __init__(self, operation: Convolution, numbers: Numbers) -> None:
+        super().__init__(operation, numbers)
+        self.is_long = numbers.scaling.is_long
+        self.pixels = 2 if self.is_long or self.count <= 2 else 4
+        self.words = -(-self.run // 2)
+        """The words of a run."""
+        runs = numbers.weights.reshape(self.results, -1, self.run)
+        padded = np.pad(runs, ((0, 0), (0, 0), (0, 2 * self.words - self.run))).reshape(self.results, -1)
+        self.steps = int(padded.shape[1]) // 2
+        """The words of a window."""
+        self.padded = -(-self.results // CHANNELS) * CHANNELS
+        """The channels of all tiles."""
+        self.parts = parts_of(self.results, CHANNELS)
+        self.tiles = [Tile(self.pixels, CHANNELS, stored, self.steps, True, numbers.ending) for _, stored in self.parts]
+        filled = dataclasses.replace(numbers, weights=padded)
+        self.streams = (
+            [wide_stream(padded, numbers.sums, CHANNELS)]
+            if self.is_long
+            else [stream_of(filled, some, CHANNELS, True, order=(0, 1)) for some, _ in self.parts]
+        )
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of data under windows. They are copied if the last run would end behind the data."""
+        return Rows(self.data, self.window, 2, self.run % 2 == 1, "bytes")
+
+    @property
+    def after(self) -> int:
+        """The words of the block and of what follows it: 64-bit sums, or the results of the last pixels."""
+        block = self.steps * self.pixels
+        if self.is_long:
+            return block + self.padded * self.pixels * 2
+        return block + (-(-self.pixels * self.results // 2) if self.count % self.pixels > 1 else 0)
+
+    @property
+    def scratch(self) -> int:
+        """The words of scratch memory. Windows read up to one element behind the rows."""
+        rows = 0 if self.is_plain else self.rows.size
+        return self.after + (-(-(rows + 2) // 4) if rows else 0)
+
+    def definitions(self) -> tuple[str, ...]:
+        """Return the functions of the tiles."""
+        if self.is_long:
+            return WideTile(self.steps, self.padded).definition(), *ends_of_sums(self.numbers.ending)[1]
+        return tuple(tile.definition() for tile in self.tiles)
+
+    def add(self, lines: Lines) -> None:
+        """Append the body."""
+        lines.add("const int8_t *bytes = (const int8_t *)data;", "int16_t *y = result;")
+        if self.is_plain:
+            lines.add("const int8_t *x = bytes;", "")
+            self.add_plain(lines)
+            return
+        lines.add("int filled = 0;")
+        if self.rows.size:
+            lines.add(f"int8_t *rows = (int8_t *)(block + {self.after});")
+        lines.add("")
+        self.add_windows(lines, "0")
+
+    def load(self, lines: Lines, count: int) -> None:
+        """Append the copy of `count` rows of the data at x to the block."""
+        if count == self.pixels:
+            lines.add(f"interleave_{count}(block, x, {self.words}, {2 * self.inner});")
+            return
+        with lines.loop("i", count) if count > 1 else lines.block(""):
+            to, source = ("block + i", f"x + i * {2 * self.inner}") if count > 1 else ("block", "x")
+            lines.add(f"{name_of_spread(self.pixels, self.words)}({to}, {source}, 1, 0);")
+
+    def load_window(self, lines: Lines) -> None:
+        """Append the copy of the window at x to the place `filled` of the block."""
+        (kh, kw), (dy, dx), rows = self.window.size, self.window.dilation, self.rows
+        name, down = name_of_spread(self.pixels, self.words), rows.pitch * dy
+        if not self.is_apart:
+            lines.add(f"{name}(block + filled, x, {kh}, {down - 4 * self.words});")
+            return
+        # Each column is a run: a loop over the rows of the window.
+        skipped = dx * rows.depth - 4 * self.words
+        with lines.repeat("ky", kh):
+            source, to = "x", "block + filled"
+            if kh > 1:
+                source, to = f"x + ky * {down}", f"{to} + ky * {kw * self.words * self.pixels}"
+            lines.add(f"{name}({to}, {source}, {kw}, {skipped});")
+
+    def multiply(self, lines: Lines, count: int) -> None:
+        """Append the results of `count` pixels of the block, at y."""
+        if self.is_long:
+            self._multiply_long(lines, count)
+        elif count == self.pixels:
+            self._tiles(lines, "y", 2 * self.results)
+        elif count == 1:
+            # The first pixel is stored after the others, at the same place.
+            self._tiles(lines, "y", 0)
+        else:
+            lines.add(f"int16_t *last = (int16_t *)(block + {self.steps * self.pixels});", "")
+            self._tiles(lines, "last", 2 * self.results)
+            lines.add(f"copy_bytes((int8_t *)y, (const int8_t *)last, {2 * count * self.results});")
+
+    def _multiply_long(self, lines: Lines, count: int) -> None:
+        """Append the 64-bit sums of a block, and their ends for `count` pixels."""
+        sums = self.steps * self.pixels
+        tile, end = WideTile(self.steps, self.padded), len(self.streams[0])
+        lines.add(f"{tile.name}(block, stream, block + {sums}, stream + {end});")
+        name, _ = ends_of_sums(self.numbers.ending)
+        for pixel in range(count):
+            to = f"y{plus(pixel * self.results)}"
+            lines.add(f"{name}(block + {sums + pixel * self.padded * 2}, ends, {to}, {self.results});")
+
+    def _tiles(self, lines: Lines, result: str, step: int) -> None:
+        """Append the calls of the tiles; `step`: the bytes from pixel to pixel."""
+        names = [tile.name for tile in self.tiles]
+        add_calls(lines, self.parts, names, self.streams, ("block", result, str(step)))

@@ -1,79 +1,96 @@
 # SPDX-License-Identifier: Apache-2.0
-"""int8 fully connected layers with one row of data."""
+"""Fully connected layers with one row of data; of int16 also convolutions with one window of adjacent elements."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
+from opwest.compiler.emission.function import Call, Lines, Parameter, call_for, emits
 from opwest.compiler.ir.operations import Convolution
-from opwest.compiler.kernels.assembly import naked
-from opwest.compiler.kernels.dsp.layers import can_pack, numbers_of, shifts_of, stream_of
-from opwest.compiler.kernels.dsp.streamed import SAVED, streamed
-from opwest.compiler.kernels.dsp.tiles import Epilogue, epilogue_of, stored_results
+from opwest.compiler.kernels.assembly import NAKED, naked
+from opwest.compiler.kernels.dsp.layers import (
+    ORDER,
+    Numbers,
+    add_calls,
+    can_pack,
+    numbers_of,
+    parts_of,
+    stream_of,
+    wide_numbers_of,
+)
+from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, SAVED, streamed
+from opwest.compiler.kernels.dsp.tiles import stored_results
+from opwest.compiler.kernels.dsp.wide_tiles import ends_of_sums, wide_stream
 from opwest.compiler.kernels.dsp.widening import widen_window
+from opwest.compiler.kernels.scaling import Epilogue
 
 CHANNELS = 4
 TAPS = 8
 """The taps of a step."""
+WORDS = TAPS // 2
 UNROLLED = 4
 """The most steps without a branch."""
 _SUMS = ["r2", "r3", "r4", "r5"]
 _DATA = ["r6", "r7", "r8", "r9"]
 _WEIGHTS = ["r10", "r11", "r12", "lr"]
+_PAIRS = [(f"r{low}", f"r{low + 1}") for low in range(2, 10, 2)]
+_KINDS = {"bytes": "int8_t", "halves": "uint32_t", "wide": "int16_t"}
+"""The C type of the data: int8 with int8 weights, int8 widened to words for int16 weights, int16."""
 
 
 @dataclass(frozen=True)
 class Products:
     """A function for all groups of four channels."""
 
+    kind: str
+    """Of _KINDS."""
     stored: int
     """The channels of a group that are results; the others pad the stream."""
     length: int
     """Taps."""
-    is_wide: bool
-    """Whether weights are int16."""
     has_each: bool
     """Whether the stream has multiplier, addend and shift of each channel; otherwise `numbers` has those of all."""
     ending: Epilogue
+    """In the long form sums of 64 bits are stored instead of results."""
 
     @property
     def name(self) -> str:
         """The name of the C function."""
-        kind = "halves" if self.is_wide else "bytes"
+        if self.ending.is_long:
+            return f"sums_wide_{self.length}"
         part = "" if self.stored == CHANNELS else f"_of_{self.stored}"
         each = "_each" if self.has_each else ""
-        return f"products_{kind}{part}_{self.length}{each}_{self.ending.name}"
+        return f"products_{self.kind}{part}_{self.length}{each}_{self.ending.name}"
 
     def definition(self) -> str:
-        """Return the C function (data, stream, result, numbers of the ending, end of the stream, last data).
+        """Return the C function (data, stream, result or sums, numbers of the ending, end of the stream, last data).
 
-        The last data of int8 weights are eight taps, of which those of the row are used.
+        The last data are eight taps of int8, of which those of the row are used.
         """
-        data = "const uint32_t *data" if self.is_wide else "const int8_t *data"
-        parameters = (data, "const int32_t *stream", "int8_t *result", "const int32_t *numbers")
-        more = ("const int32_t *end", *([] if self.is_wide else ["const int8_t *last"]))
-        return naked("void", self.name, (*parameters, *more), self._lines())
+        result = "uint32_t" if self.ending.is_long else self.ending.kind
+        parameters = [f"const {_KINDS[self.kind]} *data", "const int32_t *stream", f"{result} *result"]
+        parameters += ["const int32_t *numbers", "const int32_t *end"]
+        parameters += ["const int8_t *last"] if self.kind == "bytes" else []
+        return naked(self.name, parameters, self._lines())
 
     def _lines(self) -> Iterator[str]:
-        # The last taps of int8 data that are no whole step are in other memory.
-        steps = -(-self.length // TAPS) if self.is_wide else self.length // TAPS
-        step = list(self._wide() if self.is_wide else self._narrow())
-        load = [f"ldm r1!, {{{', '.join(_SUMS)}}}"]
-        return streamed(load, step, steps, UNROLLED, TAPS * (2 if self.is_wide else 1), self._end(step))
-
-    def _wide(self) -> Iterator[str]:
-        yield f"ldm r0!, {{{', '.join(_DATA)}}}"
-        for data in _DATA:
-            yield f"ldm r1!, {{{', '.join(_WEIGHTS)}}}"
-            for one, weight in zip(_SUMS, _WEIGHTS, strict=True):
-                yield f"smlad {one}, {data}, {weight}, {one}"
+        steps = self.length // TAPS
+        if self.kind == "bytes":
+            return streamed(["ldm r1!, {r2, r3, r4, r5}"], list(self._narrow()), steps, UNROLLED, TAPS, self._end())
+        if self.kind == "halves":
+            load, steps, step = "{r2, r3, r4, r5}", -(-self.length // TAPS), self._short(WORDS, "ldm")
+        else:
+            load = "{r2-r9}" if self.ending.is_long else "{r2-r5}"
+            step = self._long(WORDS) if self.ending.is_long else self._short(WORDS)
+        return streamed([f"ldm r1!, {load}"], list(step), steps, UNROLLED, 2 * TAPS, self._end())
 
     def _narrow(self) -> Iterator[str]:
+        """Yield the products of a step of bytes."""
         # Data need not be aligned: no LDM.
         first, second, third, fourth = _DATA
         yield f"ldr {first}, [r0], #4"
@@ -90,81 +107,147 @@ class Products:
                     one = _SUMS[2 * (place % 2) + offset]
                     yield f"smlad {one}, {pair[place // 2]}, {weight}, {one}"
 
-    def _end(self, step: Sequence[str]) -> Iterator[str]:
-        """Yield the last step, the results of a group and the branch to the next one."""
-        if not self.is_wide:
+    def _short(self, words: int, load: str = "ldr") -> Iterator[str]:
+        """Yield the products of some words, with sums of 32 bits."""
+        if load == "ldm":
+            yield f"ldm r0!, {{{', '.join(_DATA)}}}"
+        else:
+            yield from (f"{load} {data}, [r0], #4" for data in _DATA[:words])
+        for data in _DATA[:words]:
+            yield f"ldm r1!, {{{', '.join(_WEIGHTS)}}}"
+            for one, weight in zip(_SUMS, _WEIGHTS, strict=True):
+                yield f"smlad {one}, {data}, {weight}, {one}"
+
+    def _long(self, words: int, load: str = "ldr") -> Iterator[str]:
+        """Yield the products of some words, with sums of 64 bits."""
+        count = words * CHANNELS
+        for number in range(count):
+            if number % CHANNELS == 0:
+                yield f"{load} lr, [r0], #4"
+            if number % 3 == 0:
+                few = min(3, count - number)
+                yield "ldr r10, [r1], #4" if few == 1 else f"ldm r1!, {{{', '.join(_WEIGHTS[:few])}}}"
+            low, high = _PAIRS[number % CHANNELS]
+            yield f"smlald {low}, {high}, lr, {_WEIGHTS[number % 3]}"
+
+    def _end(self) -> Iterator[str]:
+        """Yield the last taps, the results or sums of a group, and the branch to the next one."""
+        if self.kind == "bytes":
             if self.length % TAPS:
+                # The last taps that are no whole step are in other memory.
                 yield f"ldr r0, [sp, #{SAVED + 4}]"
-                yield from step
+                yield from self._narrow()
             for first, second in (_SUMS[:2], _SUMS[2:]):
+                # 256 * second sum + first sum - first sum, shifted by 8, is the second sum; doubled if shifted by 7.
                 yield f"sub {second}, {second}, {first}"
                 if self.ending.is_doubled:
                     yield f"lsl {first}, {first}, #1"
                 yield f"asr {second}, {second}, #{7 if self.ending.is_doubled else 8}"
-        yield from stored_results(_SUMS, self.stored, self.ending, self.has_each)
+        elif self.kind == "wide":
+            step = self._long if self.ending.is_long else self._short
+            yield from step(self.length // 2 % WORDS)
+            if self.length % 2:
+                yield from step(1, "ldrh")
+        if not self.ending.is_long:
+            yield from stored_results(_SUMS, self.stored, self.ending, self.has_each)
+            return
+        yield "ldr r10, [sp, #4]"
+        yield "stm r10!, {r2-r9}"
+        yield "str r10, [sp, #4]"
+        yield from NEXT_GROUP
 
 
 @emits(Convolution, "dsp-bytes")
 def with_bytes(operation: Convolution) -> Call | None:
     """Return the call with int8 weights in flash; None if a sum could be too large."""
-    return _render(operation, is_wide=False)
+    numbers = _row_numbers(operation)
+    can_use = numbers is not None and can_pack(numbers.weights, numbers.bounds)
+    return _call(operation, numbers, "bytes") if numbers and can_use else None
 
 
 @emits(Convolution, "dsp-halves")
 def with_halves(operation: Convolution) -> Call | None:
     """Return the call with int16 weights in flash."""
-    return _render(operation, is_wide=True)
+    numbers = _row_numbers(operation)
+    return None if numbers is None else _call(operation, numbers, "halves")
 
 
-def _render(operation: Convolution, *, is_wide: bool) -> Call | None:
-    data, result = operation.inputs[0], operation.results[0]
-    results, kh, kw, length = operation.weights.shape
-    if result.size != results or (kh, kw) != (1, 1) or data.size != length or operation.window.is_padded((1, 1)):
+def _row_numbers(operation: Convolution) -> Numbers | None:
+    """Return the constants of an int8 layer; None for more rows."""
+    data, (results, kh, kw, length) = operation.inputs[0], operation.weights.shape
+    if operation.results[0].size != results or (kh, kw) != (1, 1) or data.size != length:
         return None
-    numbers = numbers_of(operation)
-    if numbers is None or not (is_wide or can_pack(numbers.weights, numbers.bounds)):
+    return None if operation.window.is_padded((1, 1)) else numbers_of(operation)
+
+
+def is_dense(operation: Convolution) -> bool:
+    """Whether the weights of each channel are in the order of all elements of the data."""
+    data, result, weights = operation.inputs[0], operation.results[0], operation.weights
+    if operation.groups != 1 or result.size != len(weights) or data.size != weights[0].size:
+        return False
+    if operation.window.is_padded(operation.window.size):
+        return False
+    return weights.shape[1:3] == (1, 1) or operation.window.size == data.shape[1:3]
+
+
+@emits(Convolution, "dsp-wide")
+def render_wide(operation: Convolution) -> Call | None:
+    """Return the call for int16; None for more rows."""
+    numbers = wide_numbers_of(operation) if is_dense(operation) else None
+    if numbers is None:
         return None
-    steps = -(-length // TAPS)
-    scaling = numbers.scaling
-    ends = np.stack([scaling.multipliers, scaling.addends, shifts_of(scaling)], axis=1)
+    return _long_call(operation, numbers) if numbers.scaling.is_long else _call(operation, numbers, "wide")
+
+
+def _call(operation: Convolution, numbers: Numbers, kind: str) -> Call:
+    """Return the call with sums of 32 bits."""
+    results, length = numbers.weights.shape
+    ends = numbers.scaling.ends
     has_each = bool((ends != ends[0]).any())
-    whole = results // CHANNELS * CHANNELS
+    parts = parts_of(results, CHANNELS)
+    products = [Products(kind, stored, length, has_each, numbers.ending) for _, stored in parts]
+    missing = 0 if kind == "wide" else -length % TAPS
+    padded = dataclasses.replace(numbers, weights=np.pad(numbers.weights, ((0, 0), (0, missing))))
+    order = (0, 1) if kind == "wide" else ORDER
+    streams = [stream_of(padded, some, CHANNELS, kind != "bytes", has_each, order) for some, _ in parts]
     lines = Lines()
-    data_name, after = ("x", "") if is_wide else ("data", ", NULL" if length % TAPS == 0 else ", last")
-    definitions = _add_widened(lines, length) if is_wide else _add_last(lines, length)
-    streams, offset = [], 0
-    last = "numbers" if not has_each else "stream"
-    padded = np.zeros((results, steps * TAPS), np.int8)
-    padded[:, :length] = numbers.weights
-    for first, count in ((0, whole), (whole, results - whole)):
-        if not count:
-            continue
-        products = Products(CHANNELS if first < whole else count, length, is_wide, has_each, epilogue_of(scaling))
-        some = slice(first, first + count)
-        stream = stream_of(padded[some], numbers.sums[some], scaling.part(some), CHANNELS, is_wide, has_each)
-        start = "stream" if offset == 0 else f"stream + {offset}"
-        to = "result" if first == 0 else f"result + {first}"
-        offset += len(stream)
-        lines.add(f"{products.name}({data_name}, {start}, {to}, {last}, stream + {offset}{after});")
-        streams.append(stream)
-        definitions.append(products.definition())
-    parameters = [
-        Parameter("data", "int8"),
-        Parameter("stream", "int32"),
-        *([] if has_each else [Parameter("numbers", "int32")]),
-        Parameter("result", "int8", "out"),
-        *([Parameter("x", "uint32", "scratch", elements=steps * TAPS // 2)] if is_wide else []),
-    ]
-    arrays: list[Any] = [np.concatenate(streams)]
+    if kind == "halves":
+        _add_widened(lines, length)
+    elif missing:
+        _add_last(lines, length)
+    given = ("x" if kind == "halves" else "data", "result", "stream" if has_each else "numbers")
+    after = "" if kind != "bytes" else ", last" if missing else ", NULL"
+    add_calls(lines, parts, [one.name for one in products], streams, given, after)
+    arguments: dict[str, Any] = {"data": operation.inputs[0], "stream": np.concatenate(streams)}
     if not has_each:
-        arrays.append((ends[0] & 0xFFFFFFFF).astype(np.uint32).view(np.int32))
-    headers = () if is_wide else ("stddef.h",)
-    function = Function("dense", tuple(parameters), str(lines), headers=headers, definitions=tuple(definitions))
-    return Call(function, (data, *arrays, result), operation.label)
+        arguments["numbers"] = ends[0]
+    scratch = [Parameter("x", "uint32", "scratch", elements=(length + missing) // 2)] if kind == "halves" else []
+    headers = ("stddef.h",) if kind == "bytes" else ()
+    copies = [widen_window(1)] if kind == "halves" else []
+    definitions = (NAKED, *copies, *(one.definition() for one in products))
+    return call_for(operation, "dense", lines, arguments, scratch=scratch, headers=headers, definitions=definitions)
 
 
-def _add_widened(lines: Lines, length: int) -> list[str]:
-    """Append the copy of the data as int16 words to x; return the definitions."""
+def _long_call(operation: Convolution, numbers: Numbers) -> Call:
+    """Return the call with sums of 64 bits."""
+    results, length = numbers.weights.shape
+    padded = np.pad(numbers.weights, ((0, 0), (0, length % 2)))
+    stream = wide_stream(padded, numbers.sums, CHANNELS)
+    products = Products("wide", CHANNELS, length, False, numbers.ending)
+    name, definitions = ends_of_sums(numbers.ending)
+    lines = Lines()
+    lines.add(
+        f"{products.name}(data, stream, sums, ends, stream + {len(stream)});",
+        f"{name}(sums, ends, result, {results});",
+    )
+    arguments = {"data": operation.inputs[0], "stream": stream, "ends": numbers.scaling.ends.reshape(-1)}
+    scratch = [Parameter("sums", "uint32", "scratch", elements=-(-results // CHANNELS) * CHANNELS * 2)]
+    definitions = (NAKED, products.definition(), *definitions)
+    return call_for(operation, "dense", lines, arguments, scratch=scratch, definitions=definitions)
+
+
+def _add_widened(lines: Lines, length: int) -> None:
+    """Append the copy of the data as int16 words to x."""
     words, rest = divmod(length, 4)
     if words:
         lines.add(f"widen_window_1(x, data, {words}, 1, 0);")
@@ -175,12 +258,9 @@ def _add_widened(lines: Lines, length: int) -> list[str]:
             f"__builtin_memcpy(last, data + {4 * words}, {rest});",
             f"widen_window_1(x + {2 * words}, last, 1, 1, 0);",
         )
-    return [widen_window(1)]
 
 
-def _add_last(lines: Lines, length: int) -> list[str]:
-    """Append the copy of the last taps: a whole step is read."""
+def _add_last(lines: Lines, length: int) -> None:
+    """Append the copy of the last taps, which are no whole step: a whole step is read."""
     rest = length % TAPS
-    if rest:
-        lines.add(f"int8_t last[{TAPS}] = {{0}};", "", f"__builtin_memcpy(last, data + {length - rest}, {rest});")
-    return []
+    lines.add(f"int8_t last[{TAPS}] = {{0}};", "", f"__builtin_memcpy(last, data + {length - rest}, {rest});")

@@ -3,102 +3,68 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.convolution import folded, plain_weights
 from opwest.compiler.emission.depthwise import can_replace
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
-from opwest.compiler.emission.matrix import bound_of
+from opwest.compiler.emission.function import Call, Lines, Parameter, call_for, emits
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Depthwise
-from opwest.compiler.kernels.assembly import COPY
-from opwest.compiler.kernels.dsp.any_taps import MAX_COLUMNS, AnyTaps
-from opwest.compiler.kernels.dsp.column_taps import ColumnTaps
-from opwest.compiler.kernels.dsp.layers import shifts_of, wide_numbers_of
+from opwest.compiler.kernels.assembly import COPY, NAKED
+from opwest.compiler.kernels.dsp.column_taps import MAX_COLUMNS, AnyTaps, ColumnTaps
+from opwest.compiler.kernels.dsp.layers import Numbers, numbers_of, wide_numbers_of
 from opwest.compiler.kernels.dsp.planes import CHANNELS, Planes
-from opwest.compiler.kernels.dsp.taps import Taps
-from opwest.compiler.kernels.dsp.tiles import epilogue_of
-from opwest.compiler.kernels.scaling import Scaling, scaling_of
+from opwest.compiler.kernels.dsp.taps import SmallTaps, Taps
 from opwest.compiler.semantics.windows import Window
 
 MAX_WORDS = 127
 """The words of a row that offsets of loads reach."""
-_Form = Taps | AnyTaps | ColumnTaps
 
 
 @emits(Depthwise, "dsp-planes")
 def render(operation: Depthwise, shared: bool = False) -> Call | None:
     """Return the call; None for strides of columns above 2, dilations, and very wide windows or data."""
-    if operation.inputs[0].dtype != "int8":
-        return None
-    weights = plain_weights(operation.weights, operation.weight_zero)
-    if weights.dtype != np.int8:
-        return None
-    by_channel = weights.reshape(-1, weights.shape[-1]).T
-    sums = folded(by_channel, operation.bias, operation.zero, "int8")
-    scaling = scaling_of(operation.finish, bound_of(by_channel, sums, "int8"))
-    return None if scaling is None else _call(operation, shared, _Numbers(by_channel, sums, scaling))
+    numbers = numbers_of(operation)
+    return None if numbers is None else _call(operation, shared, numbers)
 
 
 @emits(Depthwise, "dsp-wide")
 def render_wide(operation: Depthwise) -> Call | None:
     """Return the call for int16; None also where sums could exceed 32 bits."""
-    weights = operation.weights
-    numbers = wide_numbers_of(operation, weights.reshape(-1, weights.shape[-1]).T)
+    numbers = wide_numbers_of(operation)
     if numbers is None or numbers.bounds.max() >= 1 << 31:
         return None
-    return _call(operation, False, _Numbers(numbers.weights, numbers.sums, numbers.scaling))
+    return _call(operation, False, numbers)
 
 
-@dataclass(frozen=True, eq=False)
-class _Numbers:
-    """The constants of a layer."""
-
-    weights: Any
-    """[o,k]."""
-    sums: Any
-    """The first sums [o]."""
-    scaling: Scaling
-
-
-def _call(operation: Depthwise, shared: bool, numbers: _Numbers) -> Call | None:
-    data, result, window = operation.inputs[0], operation.results[0], operation.window
-    item = 2 if data.dtype == "int16" else 1
+def _call(operation: Depthwise, shared: bool, numbers: Numbers) -> Call | None:
+    data, window = operation.inputs[0], operation.window
+    item = numbers.bits // 8
     if any(step > 1 and size > 1 for step, size in zip(window.dilation, window.size, strict=True)):
         return None
     planes = turned(data.shape, window, item) or Planes(data.shape, window, item)
     shape, window = planes.data, planes.window
     if window.stride[1] > 2 or planes.words > MAX_WORDS:
         return None
-    results, scaling = len(numbers.weights), numbers.scaling
-    ending = epilogue_of(scaling, 8 * item)
+    results, ending = len(numbers.weights), numbers.ending
     columns = ColumnTaps(planes, results, ending)
-    taps: _Form = columns
-    if scaling.is_long or not columns.can_reach:
+    taps: Taps = columns
+    if ending.is_long or not columns.can_reach:
         if window.size[1] > MAX_COLUMNS:
             return None
         taps = AnyTaps(planes, results, ending)
     elif (window.size, window.stride[1]) == ((3, 3), 1):
-        taps = Taps(planes, results, ending)
+        taps = SmallTaps(planes, results, ending)
     lines = Lines()
     fill = "(uint32_t)numbers[0]" if shared else f"UINT32_C({filling(operation.zero):#x})"
     definitions = _body(lines, planes, taps, fill)
-    parameters = [
-        Parameter("data", data.dtype),
-        Parameter("constants", "int32"),
-        *([Parameter("numbers", "int32")] if shared else []),
-        Parameter("result", data.dtype, "out", ("data",) if can_replace(shape, window, results, planes.strip) else ()),
-        Parameter("rows", "uint32", "scratch", elements=planes.size),
-    ]
-    function = Function("depthwise", tuple(parameters), str(lines), definitions=definitions)
-    arrays = [_constants(taps, numbers.weights, numbers.sums, scaling)]
+    arguments = {"data": data, "constants": _constants(taps, numbers)}
     if shared:
-        arrays.append(np.asarray([filling(operation.zero)], np.uint32).view(np.int32))
-    return Call(function, (data, *arrays, result), operation.label)
+        arguments["numbers"] = np.asarray([filling(operation.zero)], np.uint32).view(np.int32)
+    in_place = ("data",) if can_replace(shape, window, results, planes.strip) else ()
+    scratch = [Parameter("rows", "uint32", "scratch", elements=planes.size)]
+    return call_for(operation, "depthwise", lines, arguments, in_place, scratch, definitions=(NAKED, *definitions))
 
 
 def turned(data: Shape, window: Window, item: int) -> Planes | None:
@@ -117,16 +83,15 @@ def filling(zero: int) -> int:
     return (zero & 0xFFFF) * 0x10001
 
 
-def _constants(taps: _Form, weights: Any, sums: Any, scaling: Scaling) -> Any:
+def _constants(taps: Taps, numbers: Numbers) -> Any:
     """Return the words of each channel: those of the taps, first sum, multiplier, addend, shift."""
-    factor = 2 if scaling.is_doubled else 1
-    words = taps.words(weights.reshape(-1, *taps.planes.window.size).astype(np.int64) * factor)
-    ends = np.stack([sums * factor, scaling.multipliers, scaling.addends, shifts_of(scaling)], axis=1)
-    joined = np.concatenate([words, ends.astype(np.int64)], axis=1) & 0xFFFFFFFF
-    return joined.astype(np.uint32).view(np.int32).reshape(-1)
+    factor = 2 if numbers.scaling.is_doubled else 1
+    words = taps.constant_words(numbers.weights.reshape(-1, *taps.planes.window.size).astype(np.int64) * factor)
+    sums = numbers.sums.reshape(-1, 1) * factor
+    return np.concatenate([words, sums, numbers.scaling.ends], axis=1).astype(np.int32).reshape(-1)
 
 
-def _body(lines: Lines, planes: Planes, taps: _Form, fill: str) -> tuple[str, ...]:
+def _body(lines: Lines, planes: Planes, taps: Taps, fill: str) -> tuple[str, ...]:
     """Append the loops over images, groups of channels and strips; return the definitions."""
     n, height, width, depth = planes.data
     window, results = planes.window, taps.results
@@ -137,7 +102,7 @@ def _body(lines: Lines, planes: Planes, taps: _Form, fill: str) -> tuple[str, ..
     kept = window.size[0] - stride
     strips = -(-rows // strip)
     lines.add(f"const uint32_t filling = {fill};")
-    with lines.loop("n", n) if n > 1 else nullcontext():
+    with lines.repeat("n", n):
         start = "data" if planes.item == 1 else "(const int8_t *)data"
         image = start if n == 1 else f"{start} + n * {height * width * depth * planes.item}"
         target = "result" if n == 1 else f"result + n * {rows * window.result[1] * results}"
@@ -176,21 +141,19 @@ def _rows(lines: Lines, planes: Planes, channels: int, end: str) -> None:
     """Append the loads of the rows `next` to `end`, counted from the first row of the padding."""
     _, height, width, depth = planes.data
     top = planes.window.before[0]
-    last = (planes.window.result[0] - 1) * planes.window.stride[0] + planes.window.size[0]
+    is_behind = planes.window.span(0) - top > height
     lines.add(f"const int end = {end};", "")
     if top:
         with lines.block(f"for (; next < {top}; next++)"):
             _fill(lines, planes)
-    if last - top > height:
+    if is_behind:
         lines.add(f"const int inside = end < {top + height} ? end : {top + height};", "")
-        stop = "inside"
-    else:
-        stop = "end"
+    stop = "inside" if is_behind else "end"
     with lines.block(f"if (next < {stop})"):
         row = width * depth * planes.item
         at = f"(next - {top}) * {row}" if top else f"next * {row}"
         lines.add(f"to = {planes.name(channels)}(to, x + {at}, {stop} - next, filling);", f"next = {stop};")
-    if last - top > height:
+    if is_behind:
         with lines.block("for (; next < end; next++)"):
             _fill(lines, planes)
 

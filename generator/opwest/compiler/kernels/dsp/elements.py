@@ -6,24 +6,21 @@ The scaled value of an operand of a sum is a table of 256 words; that of the ope
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.depthwise import bounds, one_channel, skip
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
+from opwest.compiler.emission.depthwise import one_channel, pool_windows
+from opwest.compiler.emission.function import Call, Lines, call_for, emits, is_int8_pair
 from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import Elementwise, Pool
-from opwest.compiler.kernels.assembly import naked
+from opwest.compiler.kernels.assembly import NAKED, naked
 from opwest.compiler.kernels.dsp.intrinsics import GREATER_BYTES, LOAD_WORD, SUMS_OF_BYTES
-from opwest.compiler.kernels.dsp.layers import shifts_of
-from opwest.compiler.kernels.dsp.tiles import Epilogue, epilogue_of, results
-from opwest.compiler.kernels.scaling import Scaling, scaling_of
-from opwest.compiler.semantics.fixed_point import Multiplier, Requantisation, Rounding, scaled
+from opwest.compiler.kernels.dsp.tiles import results
+from opwest.compiler.kernels.scaling import Epilogue, product_scaling, sum_tables
+from opwest.compiler.semantics.fixed_point import Multiplier
 
 HALF = Multiplier(1 << 30, 0)
 """The multiplier of the operand with the larger scale."""
@@ -33,10 +30,8 @@ UNROLLED = 4
 @emits(Elementwise, "dsp-elements")
 def render_elements(operation: Elementwise) -> Call | None:
     """Return the call; None for other functions, dtypes and shapes."""
-    result, function = operation.results[0], operation.function
-    if len(operation.inputs) != 2 or {one.dtype for one in (*operation.inputs, result)} != {"int8"}:
-        return None
-    if any(one.shape != result.shape for one in operation.inputs):
+    function = operation.function
+    if not is_int8_pair(operation):
         return None
     if isinstance(function, AddQuantised):
         return _sum(operation, function)
@@ -44,10 +39,8 @@ def render_elements(operation: Elementwise) -> Call | None:
 
 
 def _sum(operation: Elementwise, function: AddQuantised) -> Call | None:
-    found = sum_of(function)
-    if found is None:
-        return None
-    return _call(operation, "add", found)
+    loop = sum_of(function)
+    return None if loop is None else _call(operation, "add", loop)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,171 +54,105 @@ class Loop:
 
 def sum_of(function: AddQuantised) -> Loop | None:
     """Return the loop of an int8 sum; None if its numbers do not fit."""
-    given = function.numbers
-    signs = (1, -1 if function.subtract else 1)
-    codes = np.arange(-128, 128)
-    values = [
-        sign * scaled((codes - zero) << given.left_shift, by.fixed, by.shift, Rounding.TWICE)
-        for sign, zero, by in zip(signs, given.zeros, given.multipliers, strict=True)
-    ]
-    most = sum(int(np.abs(value).max()) for value in values)
-    scaling = scaling_of(Requantisation((given.result,), Rounding.TWICE, given.zero, given.low, given.high), [most])
-    if scaling is None or epilogue_of(scaling).is_mixed:
+    parts = sum_tables(function)
+    if parts is None:
         return None
-    shifted = next((i for i, by in enumerate(given.multipliers) if by == HALF and signs[i] == 1), None)
+    values, scaling = parts
+    given = function.numbers
+    is_added = (True, not function.subtract)
+    shifted = next((i for i, by in enumerate(given.multipliers) if by == HALF and is_added[i]), None)
     kinds: list[int | None] = [None, None]
     doubled = [2 * value for value in values]
     if shifted is not None:
-        # 2 * ((a - zero) << left_shift) / 2: the part of the zero point is in the other table.
+        # 2 * ((a - zero) << left_shift) / 2 is a << left_shift, less the part of the zero point: in the other table.
         kinds[shifted] = given.left_shift
         doubled[1 - shifted] = doubled[1 - shifted] - (given.zeros[shifted] << given.left_shift)
     tables = [table.astype(np.int32) for table, kind in zip(doubled, kinds, strict=True) if kind is None]
-    loop = _Sums(kinds[0], kinds[1], epilogue_of(scaling))
-    return Loop(loop.name, loop.definition(), np.concatenate([*tables, _ends(scaling)]))
+    name, text = _sums_function(tuple(kinds), scaling.epilogue())
+    return Loop(name, text, np.concatenate([*tables, scaling.ends[0]]))
 
 
 def _product(operation: Elementwise, function: Product) -> Call | None:
-    given = function.numbers
-    most = max(abs(limit - given.zeros[0]) for limit in (-128, 127)) * max(
-        abs(limit - given.zeros[1]) for limit in (-128, 127)
-    )
-    scaling = scaling_of(Requantisation((given.multiplier,), Rounding.TWICE, given.zero, given.low, given.high), [most])
-    if scaling is None or epilogue_of(scaling).is_mixed:
+    scaling = product_scaling(function)
+    if scaling is None:
         return None
-    loop = _Products(epilogue_of(scaling))
-    zeros = np.asarray([-2 * given.zeros[0], -given.zeros[1]], np.int32)
-    return _call(operation, "multiply", Loop(loop.name, loop.definition(), np.concatenate([zeros, _ends(scaling)])))
-
-
-def _ends(scaling: Scaling) -> Any:
-    """Return multiplier, addend and shift of a scaling of one channel."""
-    ends = np.concatenate([scaling.multipliers, scaling.addends, shifts_of(scaling)]).astype(np.int64) & 0xFFFFFFFF
-    return ends.astype(np.uint32).view(np.int32)
+    name, text = _products_function(scaling.epilogue())
+    zeros = (np.asarray(function.numbers.zeros) * (-2, -1)).astype(np.int32)
+    return _call(operation, "multiply", Loop(name, text, np.concatenate([zeros, scaling.ends[0]])))
 
 
 def _call(operation: Elementwise, base: str, loop: Loop) -> Call:
     size = operation.results[0].size
     lines = Lines()
     lines.add(f"{loop.name}(a, b, constants, result, {size // UNROLLED}, {size % UNROLLED});")
-    parameters = (
-        Parameter("a", "int8"),
-        Parameter("b", "int8"),
-        Parameter("constants", "int32"),
-        Parameter("result", "int8", "out", ("a", "b")),
-    )
-    function = Function(base, parameters, str(lines), definitions=(loop.definition,))
-    return Call(function, (*operation.inputs, loop.constants, operation.results[0]), operation.label)
+    a, b = operation.inputs
+    arguments = {"a": a, "b": b, "constants": loop.constants}
+    return call_for(operation, base, lines, arguments, ("a", "b"), definitions=(NAKED, loop.definition))
 
 
 _PARAMETERS = ("const int8_t *a", "const int8_t *b", "const int32_t *constants", "int8_t *result")
 _COUNTS = ("int32_t turns", "int32_t rest")
-_NUMBERS = ("r4", "r5", "r6")
-_FRAME = 36
+_SAVED = 36
+"""The bytes of the saved registers: the distance from sp to the counts."""
 
 
-class _Loop(ABC):
-    """A loop over elements.
+def _sums_function(shifts: tuple[int | None, ...], ending: Epilogue) -> tuple[str, str]:
+    """Return the name and the definition for sums: an operand is shifted, or (None) an index of a table."""
+    size = 1024 * shifts.count(None)
+    # Indices are -128 to 127: the pointers are at the middle of the tables.
+    start = [f"add r7, r2, #{size}", "ldm r7, {r4-r6}", "add r2, r2, #512"]
+    start += ["add r11, r2, #1024"] if size == 2048 else []
+    tables = iter(("r2", "r11"))
+    values = [
+        [f"ldr {{{operand}}}, [{next(tables)}, {{{operand}}}, lsl #2]"]
+        for operand, shift in zip("xz", shifts, strict=True)
+        if shift is None
+    ]
+    first, second = shifts
+    if first is not None:
+        values.append([f"add {{x}}, {{z}}, {{x}}, lsl #{first}"])
+    else:
+        values.append(["add {x}, {x}, {z}" + ("" if second is None else f", lsl #{second}")])
+    kinds = "_".join("table" if shift is None else f"shift{shift}" for shift in shifts)
+    name = f"sum_{kinds}_{ending.name}"
+    return name, naked(name, (*_PARAMETERS, *_COUNTS), _loop(start, values, ending))
 
-    r0 a, r1 b, r2 constants, r3 result, r4 to r6 multiplier, addend and shift; r7 to r12 and lr are free.
+
+def _products_function(ending: Epilogue) -> tuple[str, str]:
+    """Return the name and the definition for products: constants are -2 * the first zero point, - the second one."""
+    start = ["ldrd r11, r12, [r2], #8", "ldm r2, {r4-r6}"]
+    values = [["add {x}, r11, {x}, lsl #1", "add {z}, r12, {z}", "mul {x}, {x}, {z}"]]
+    name = f"product_{ending.name}"
+    return name, naked(name, (*_PARAMETERS, *_COUNTS), _loop(start, values, ending))
+
+
+def _loop(start: list[str], values: list[list[str]], ending: Epilogue) -> Iterator[str]:
+    """Yield a loop over groups of four elements, then over other elements.
+
+    r0 a, r1 b, r2 constants, r3 result, r4 to r6 multiplier, addend and shift; r7 to r12 and lr are free. `start`:
+    before the loop. `values`: from the operands {x} and {z} to twice the value in {x}; each list for all elements of a
+    turn before the next one.
     """
 
-    ending: Epilogue
-
-    @abstractmethod
-    def _start(self) -> Iterator[str]:
-        """Yield the instructions before the loop."""
-
-    @abstractmethod
-    def _values(self, pairs: list[tuple[str, str]]) -> Iterator[str]:
-        """Yield the doubled values of pairs of registers with operands, in the first of each."""
-
-    def _lines(self) -> Iterator[str]:
-        yield "push {r4-r11, lr}"
-        yield from self._start()
-        yield f"ldr lr, [sp, #{_FRAME}]"
-        yield "cmp lr, #0"
-        yield "beq 2f"
-        yield "1:"
-        for _ in range(UNROLLED // 2):
-            yield from self._elements(2)
-        yield "subs lr, lr, #1"
-        yield "bne 1b"
-        yield f"2: ldr lr, [sp, #{_FRAME + 4}]"
-        yield "cmp lr, #0"
-        yield "beq 4f"
-        yield "3:"
-        yield from self._elements(1)
-        yield "subs lr, lr, #1"
-        yield "bne 3b"
-        yield "4: pop {r4-r11, pc}"
-
-    def _elements(self, count: int) -> Iterator[str]:
+    def elements(count: int) -> Iterator[str]:
         pairs = [("r7", "r8"), ("r9", "r10")][:count]
-        for one, other in pairs:
-            yield f"ldrsb {one}, [r0], #1"
-            yield f"ldrsb {other}, [r1], #1"
-        yield from self._values(pairs)
-        sums = [one for one, _ in pairs]
-        yield from results(sums, self.ending, _NUMBERS)
+        for x, z in pairs:
+            yield f"ldrsb {x}, [r0], #1"
+            yield f"ldrsb {z}, [r1], #1"
+        for some in values:
+            yield from (line.format(x=x, z=z) for x, z in pairs for line in some)
+        sums = [x for x, _ in pairs]
+        yield from results(sums, ending, ("r4", "r5", "r6"))
         yield from (f"strb {one}, [r3], #1" for one in sums)
 
-
-class _Sums(_Loop):
-    """Sums: an operand is shifted, or an index of a table."""
-
-    def __init__(self, first: int | None, second: int | None, ending: Epilogue) -> None:
-        self.shifts, self.ending = (first, second), ending
-        kinds = "_".join("table" if shift is None else f"shift{shift}" for shift in self.shifts)
-        self.name = f"sum_{kinds}_{ending.name}"
-
-    def definition(self) -> str:
-        """Return the C function (a, b, constants, result, groups of four elements, other elements)."""
-        return naked("void", self.name, (*_PARAMETERS, *_COUNTS), self._lines())
-
-    def _start(self) -> Iterator[str]:
-        size = 1024 * self.shifts.count(None)
-        yield f"add r7, r2, #{size}"
-        yield "ldm r7, {r4-r6}"
-        yield "add r2, r2, #512"
-        if size == 2048:
-            yield "add r11, r2, #1024"
-
-    def _values(self, pairs: list[tuple[str, str]]) -> Iterator[str]:
-        tables = iter(("r2", "r11"))
-        for place, shift in enumerate(self.shifts):
-            if shift is None:
-                table = next(tables)
-                for pair in pairs:
-                    yield f"ldr {pair[place]}, [{table}, {pair[place]}, lsl #2]"
-        for one, other in pairs:
-            if self.shifts[0] is not None:
-                yield f"add {one}, {other}, {one}, lsl #{self.shifts[0]}"
-            elif self.shifts[1] is not None:
-                yield f"add {one}, {one}, {other}, lsl #{self.shifts[1]}"
-            else:
-                yield f"add {one}, {one}, {other}"
-
-
-class _Products(_Loop):
-    """Products: the constants are -2 * the first zero point and - the second one."""
-
-    def __init__(self, ending: Epilogue) -> None:
-        self.ending = ending
-        self.name = f"product_{ending.name}"
-
-    def definition(self) -> str:
-        """Return the C function (a, b, constants, result, groups of four elements, other elements)."""
-        return naked("void", self.name, (*_PARAMETERS, *_COUNTS), self._lines())
-
-    def _start(self) -> Iterator[str]:
-        yield "ldrd r11, r12, [r2], #8"
-        yield "ldm r2, {r4-r6}"
-
-    def _values(self, pairs: list[tuple[str, str]]) -> Iterator[str]:
-        for one, other in pairs:
-            yield f"add {one}, r11, {one}, lsl #1"
-            yield f"add {other}, r12, {other}"
-            yield f"mul {one}, {one}, {other}"
+    yield "push {r4-r11, lr}"
+    yield from start
+    yield from (f"ldr lr, [sp, #{_SAVED}]", "cmp lr, #0", "beq 2f", "1:")
+    for _ in range(UNROLLED // 2):
+        yield from elements(2)
+    yield from ("subs lr, lr, #1", "bne 1b", f"2: ldr lr, [sp, #{_SAVED + 4}]", "cmp lr, #0", "beq 4f", "3:")
+    yield from elements(1)
+    yield from ("subs lr, lr, #1", "bne 3b", "4: pop {r4-r11, pc}")
 
 
 MAX_ELEMENTS = 255
@@ -235,8 +162,8 @@ MAX_ELEMENTS = 255
 @emits(Pool, "dsp-pool", has_pitch=True)
 def render_pool(operation: Pool) -> Call | None:
     """Return the call; None for other dtypes, few channels, dilations and large windows of averages."""
-    data, result, window = operation.inputs[0], operation.results[0], operation.window
-    n, height, width, depth = data.shape
+    data, window = operation.inputs[0], operation.window
+    _, height, width, depth = data.shape
     is_average = operation.kind == "average"
     if data.dtype != "int8" or depth < 4 or window.dilation != (1, 1) or operation.kind not in ("average", "maximum"):
         return None
@@ -244,24 +171,16 @@ def render_pool(operation: Pool) -> Call | None:
     if is_average and size > MAX_ELEMENTS:
         return None
     lines = Lines()
-    lines.add("int8_t *y = result;", "")
-    images = lines.loop("n", n) if n > 1 else nullcontext()
-    with images, lines.loop("oy", window.result[0]), lines.loop("ox", window.result[1]):
-        bounds(lines, operation)
-        if is_average:
-            lines.add("const int count = (y1 - y0) * (x1 - x0);")
-        image = f"(n * {height} + y0) * {width} + x0" if n > 1 else f"y0 * {width} + x0"
-        lines.add(f"const int8_t *from = data + ({image}) * {depth};", "int c = 0;", "")
+    with pool_windows(lines, operation, ["const int count = (y1 - y0) * (x1 - x0);"] * is_average):
+        lines.add("int c = 0;", "")
         with lines.block(f"for (; c < {depth // 4 * 4}; c += 4)"):
             _four(lines, operation, width * depth, depth)
         if depth % 4:
             with lines.block(f"for (; c < {depth}; c++)"):
                 one_channel(lines, operation, width, depth)
-        skip(lines, operation)
-    parameters = (Parameter("data", "int8"), Parameter("result", "int8", "out"))
     definitions = (LOAD_WORD, SUMS_OF_BYTES if is_average else GREATER_BYTES)
-    function = Function(f"{operation.kind}_pool", parameters, str(lines), ("clamp",), definitions=definitions)
-    return Call(function, (data, result), operation.label)
+    base = f"{operation.kind}_pool"
+    return call_for(operation, base, lines, {"data": data}, helpers=("clamp",), definitions=definitions)
 
 
 def _four(lines: Lines, operation: Pool, row: int, depth: int) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from opwest.compiler.kernels.dsp.tiles import Epilogue
+from opwest.compiler.kernels.scaling import Epilogue
 
 _HEAD = "static inline __attribute__((always_inline))"
 
@@ -20,7 +20,7 @@ def _three(name: str) -> str:
 """
 
 
-SMLAD, SMLABT, SMLABB = map(_three, ("smlad", "smlabt", "smlabb"))
+SMLAD, SMLABT = map(_three, ("smlad", "smlabt"))
 LOAD_WORD = f"""\
 {_HEAD} uint32_t load_word(const int8_t *from)
 {{
@@ -28,23 +28,6 @@ LOAD_WORD = f"""\
 
 	__builtin_memcpy(&word, from, sizeof(word));
 	return word;
-}}
-"""
-WIDENED = f"""\
-{_HEAD} uint32_t even_bytes(uint32_t word)
-{{
-	uint32_t result;
-
-	__asm__("sxtb16 %0, %1" : "=r"(result) : "r"(word));
-	return result;
-}}
-
-{_HEAD} uint32_t odd_bytes(uint32_t word)
-{{
-	uint32_t result;
-
-	__asm__("sxtb16 %0, %1, ror #8" : "=r"(result) : "r"(word));
-	return result;
 }}
 """
 SUMS_OF_BYTES = f"""\
@@ -87,12 +70,9 @@ def ended(ending: Epilogue) -> tuple[str, str]:
     lines = [
         f'__asm__("{"smmulr" if ending.is_doubled else "smmul"} %0, %1, %2" : "=r"(high) : "r"(sum), "r"(multiplier));'
     ]
-    if ending.is_mixed:
-        lines.append("high += (high & shift) >> 31;")
-    elif ending.is_signed:
+    if ending.is_signed:
         lines.append("high += high >> 31;")
-    places = "(shift & 31)" if ending.is_mixed else "shift"
-    lines.append(f"high = (high + addend) >> {places};")
+    lines.append("high = (high + addend) >> shift;")
     if ending.is_full:
         lines.append(f'__asm__("ssat %0, #{ending.bits}, %0" : "+r"(high));')
         lines.append(f"return ({ending.kind})high;")

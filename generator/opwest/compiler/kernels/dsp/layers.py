@@ -1,91 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The constants of int8 convolutions and fully connected layers."""
+"""The constants of layers: numbers of the channels, streams of words for parts of the channels, calls of the parts."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.convolution import folded, plain_weights
-from opwest.compiler.emission.matrix import bound_of
+from opwest.compiler.emission.convolution import folded
+from opwest.compiler.emission.expressions import plus
+from opwest.compiler.emission.function import Lines
 from opwest.compiler.ir.operations import Convolution, Depthwise
-from opwest.compiler.kernels.dsp.tiles import Epilogue, epilogue_of
-from opwest.compiler.kernels.scaling import Scaling, long_scaling_of, scaling_of
+from opwest.compiler.kernels.scaling import Epilogue, Scaling, flat_weights, int8_sums, long_scaling_of, scaling_of
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """The constants of a layer."""
+    """The constants of a layer. With the long form of the scaling, sums can need 64 bits."""
 
     weights: Any
-    """int8 [o,k]."""
+    """[o,k] of int8; of int16 data also int16."""
     sums: Any
     """The first sums [o]: biases with zero points."""
     bounds: Any
     """The greatest magnitude of sums [o]."""
     scaling: Scaling
+    bits: int
+    """Of data and results: 8 or 16."""
+
+    @property
+    def ending(self) -> Epilogue:
+        """The form of the layer's end."""
+        return self.scaling.epilogue(self.bits)
 
 
-def numbers_of(operation: Convolution) -> Numbers | None:
+def numbers_of(operation: Convolution | Depthwise) -> Numbers | None:
     """Return the constants of an int8 layer; None for other dtypes, groups, and other forms of scales."""
-    if operation.inputs[0].dtype != "int8" or operation.results[0].dtype != "int8" or operation.groups != 1:
+    given = int8_sums(operation)
+    if given is None or operation.results[0].dtype != "int8":
         return None
-    weights = plain_weights(operation.weights, operation.weight_zero)
-    if weights.dtype != np.int8:
-        return None
-    flat = weights.reshape(len(weights), -1)
-    sums = folded(weights, operation.bias, operation.zero, "int8")
-    bounds = bound_of(weights, sums, "int8")
-    scaling = scaling_of(operation.finish, bounds)
-    return None if scaling is None else Numbers(flat, sums, bounds, scaling)
+    scaling = scaling_of(operation.finish, given[2])
+    return None if scaling is None else Numbers(*given, scaling, 8)
 
 
 GREATEST = 1 << 15
 """The greatest magnitude of data."""
 
 
-@dataclass(frozen=True, eq=False)
-class WideNumbers:
-    """The constants of a layer. With the long form of the scaling, sums can need 64 bits."""
-
-    weights: Any
-    """[o,k] of int8 or int16."""
-    sums: Any
-    """The first sums int64 [o]: the biases."""
-    bounds: Any
-    """The greatest magnitude of sums [o]."""
-    scaling: Scaling
-
-    @property
-    def ending(self) -> Epilogue:
-        """The form of the layer's end."""
-        return epilogue_of(self.scaling, 16)
-
-    @property
-    def ends(self) -> Any:
-        """Multiplier, addend and shift of each channel, int32 [o,3]."""
-        return np.stack([self.scaling.multipliers, self.scaling.addends, self.scaling.shifts], axis=1)
-
-
-def wide_numbers_of(operation: Convolution | Depthwise, weights: Any) -> WideNumbers | None:
-    """Return the constants of an int16 layer with weights [o,...]; None for other dtypes, and other forms of scales."""
+def wide_numbers_of(operation: Convolution | Depthwise) -> Numbers | None:
+    """Return the constants of an int16 layer; None for other dtypes, and other forms of scales."""
     dtypes = {operation.inputs[0].dtype, operation.results[0].dtype}
-    if dtypes != {"int16"} or operation.zero != 0 or weights.dtype.kind != "i":
+    if dtypes != {"int16"} or operation.zero != 0 or operation.weights.dtype.kind != "i":
         return None
-    flat = plain_weights(weights.reshape(len(weights), -1), operation.weight_zero)
-    sums = folded(flat, operation.bias, 0, "int16")
-    sums = np.zeros(len(flat), np.int64) if sums is None else sums
-    bounds = np.abs(flat.astype(np.int64)).sum(axis=1) * GREATEST + np.abs(sums)
+    weights = flat_weights(operation)
+    sums = folded(weights, operation.bias, 0, "int16")
+    sums = np.zeros(len(weights), np.int64) if sums is None else sums
+    # A sum is at most the sum of |weight| * 2**15, plus its bias: -2**15 is a value of the data.
+    bounds = np.abs(weights.astype(np.int64)).sum(axis=1) * GREATEST + np.abs(sums)
     scaling = scaling_of(operation.finish, bounds) or long_scaling_of(operation.finish, bounds)
-    return None if scaling is None else WideNumbers(flat, sums, bounds, scaling)
+    return None if scaling is None else Numbers(weights, sums, bounds, scaling, 16)
 
 
 ORDER = (0, 2, 1, 3)
 """The order of four neighbouring taps after SXTB16, which widens bytes 0 and 2, then 1 and 3."""
 MAX_PACKED = 1 << 23
-"""The magnitude of sums that tiles of int8 weights cannot have."""
+"""The magnitude of sums that tiles of int8 weights cannot have: 256 * second sum + first sum has 32 bits."""
 
 
 def can_pack(weights: Any, bounds: Any) -> bool:
@@ -96,55 +77,62 @@ def can_pack(weights: Any, bounds: Any) -> bool:
     return bool(fits and np.max(bounds) < MAX_PACKED)
 
 
+Parts = list[tuple[slice, int]]
+"""Channels, and those of each group that are results; the others pad the stream."""
+
+
+def parts_of(results: int, channels: int) -> Parts:
+    """Return the parts of the channels: whole groups, then the last one."""
+    rest = results % channels
+    parts = [(slice(0, results - rest), channels)] if results >= channels else []
+    return [*parts, (slice(results - rest, results), rest)] if rest else parts
+
+
 def stream_of(
-    weights: Any,
-    sums: Any,
-    scaling: Scaling,
+    numbers: Numbers,
+    part: slice,
     channels: int,
     is_wide: bool,
     has_ends: bool = True,
     order: tuple[int, ...] = ORDER,
 ) -> Any:
-    """Return the int32 words of all groups of `channels`: weights int8 [o,k], first sums [o]; k is padded with zeros.
+    """Return the int32 words of all groups of `channels`: first sums, weights, ends. Taps are padded with zeros.
 
     `has_ends`: with multiplier, addend and shift of each channel. `order`: that of neighbouring taps.
     """
+    weights, scaling = numbers.weights[part].astype(np.int64), numbers.scaling
     count, length = weights.shape
-    padded = np.zeros((-(-count // channels) * channels, -(-length // len(order)) * len(order)), np.int32)
-    padded[:count, :length] = weights
+    missing = -count % channels
+    padded = np.pad(weights, ((0, missing), (0, -length % len(order))))
     groups = len(padded) // channels
     taps = padded.reshape(groups, channels, -1, len(order))[..., order].reshape(groups, channels, -1, 2)
-    first = _padded(sums, len(padded)).reshape(groups, channels)
+    first = np.pad(numbers.sums[part].astype(np.int64), (0, missing)).reshape(groups, channels)
     if is_wide:
         # The high multiplication of Rounding.TWICE takes twice the sum.
         factor = 2 if scaling.is_doubled else 1
         first, halves = first * factor, taps * factor
-        packed = _words(halves).transpose(0, 2, 1)
     else:
+        # A halfword has two channels: 256 * second + first, and so has the first sum of the second channel.
         halves = taps[:, 0::2] + 256 * taps[:, 1::2]
         first[:, 1::2] = first[:, 0::2] + 256 * first[:, 1::2]
-        packed = _words(halves).transpose(0, 2, 1)
-    ends = np.stack(
-        [_padded(one, len(padded)) for one in (scaling.multipliers, scaling.addends, shifts_of(scaling))], axis=1
-    )
-    parts = [first, packed.reshape(groups, -1), *([ends.reshape(groups, -1)] if has_ends else [])]
-    return np.concatenate([(part & 0xFFFFFFFF).astype(np.uint32) for part in parts], axis=1).view(np.int32).reshape(-1)
+    words = ((halves[..., 0] & 0xFFFF) | halves[..., 1] << 16).transpose(0, 2, 1).reshape(groups, -1)
+    ends = np.pad(scaling.ends[part], ((0, missing), (0, 0))).reshape(groups, -1)
+    return np.concatenate([first, words, *([ends] if has_ends else [])], axis=1).astype(np.int32).reshape(-1)
 
 
-def _padded(values: Any, length: int) -> Any:
-    found = np.zeros(length, np.int64)
-    found[: len(values)] = values
-    return found
-
-
-def _words(halves: Any) -> Any:
-    """Return pairs of int16 [...,2] as words."""
-    return (halves[..., 0] & 0xFFFF) | (halves[..., 1].astype(np.int64) & 0xFFFF) << 16
-
-
-def shifts_of(scaling: Scaling) -> Any:
-    """Return the shifts. In signed layers with channels without a shift, the sign bit marks the other ones."""
-    shifts = scaling.shifts.astype(np.int64)
-    if scaling.is_signed and (shifts == 0).any():
-        return shifts | np.where(shifts > 0, 1 << 31, 0)
-    return shifts
+def add_calls(
+    lines: Lines,
+    parts: Parts,
+    names: Iterable[str],
+    streams: Iterable[Any],
+    arguments: tuple[str, str, str],
+    after: str = "",
+) -> None:
+    """Append the calls of the functions of all parts: `arguments` are data, result, and the fourth argument."""
+    data, result, fourth = arguments
+    start = 0
+    for (some, _), name, stream in zip(parts, names, streams, strict=True):
+        end = start + len(stream)
+        to = f"{result}{plus(some.start)}"
+        lines.add(f"{name}({data}, stream{plus(start)}, {to}, {fourth}, stream + {end}{after});")
+        start = end

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Shape
-from opwest.compiler.kernels.assembly import naked
+from opwest.compiler.kernels.assembly import added, naked
 from opwest.compiler.semantics.windows import Window, row_of
 
 CHANNELS = 4
@@ -69,9 +69,7 @@ class Planes:
         `filling`: a word with the zero point in both halves. It returns the end of the written rows.
         """
         parameters = ("uint32_t *to", "const int8_t *from", "int32_t rows", "uint32_t filling")
-        lines = self._widen(channels)
-        name = self.name(channels)
-        return naked("uint32_t *", name, parameters, lines).replace(f"uint32_t * {name}", f"uint32_t *{name}")
+        return naked(self.name(channels), parameters, self._widen(channels), "uint32_t *")
 
     def _widen(self, channels: int) -> Iterator[str]:
         """Yield the instructions: r0 to, r1 from, r2 rows, r3 filling, r4 to r7 two columns, r8 count."""
@@ -86,8 +84,7 @@ class Planes:
         if left // 2:
             yield from self._filling(left // 2)
         if left % 2:
-            yield "mov r4, r3"
-            yield "mov r5, r3"
+            yield from ("mov r4, r3", "mov r5, r3")
             yield from self._column("r6", "r7", channels)
             yield from self._store()
             inside -= 1
@@ -104,17 +101,14 @@ class Planes:
             yield "bne 2b"
         if inside % 2:
             yield from self._column("r4", "r5", channels)
-            yield "mov r6, r3"
-            yield "mov r7, r3"
+            yield from ("mov r6, r3", "mov r7, r3")
             yield from self._store()
             after -= 1
         if after // 2:
             yield from self._filling(after // 2)
         if skipped:
             yield from added("r1", skipped * depth, "r4")
-        yield "subs r2, r2, #1"
-        yield "bne 1b"
-        yield "pop {r4-r10, pc}"
+        yield from ("subs r2, r2, #1", "bne 1b", "pop {r4-r10, pc}")
 
     def _column(self, low: str, high: str, channels: int) -> Iterator[str]:
         """Yield the load of a column: channels 0 and 2 in `low`, 1 and 3 in `high`; of int16: 0 and 1, 2 and 3."""
@@ -150,7 +144,11 @@ class Planes:
         yield from added("r1", depth, "r9")
 
     def _store(self) -> Iterator[str]:
-        """Yield the stores of two columns of four channels."""
+        """Yield the stores of two columns of four channels: a word has the first column in its low half.
+
+        r4 and r5 have the first column, r6 and r7 the second one: of int8 channels 0 and 2, 1 and 3; of int16 channels
+        0 and 1, 2 and 3.
+        """
         if self.item == 1:
             yield "pkhtb r9, r6, r4, asr #16"
             yield "pkhtb r10, r7, r5, asr #16"
@@ -165,16 +163,3 @@ class Planes:
     def _filling(self, words: int) -> Iterator[str]:
         for _ in range(words * CHANNELS // 2):
             yield "strd r3, r3, [r0], #8"
-
-
-def added(register: str, value: int, free: str) -> Iterator[str]:
-    """Yield the addition of a constant; `free` is a register for large ones."""
-    if value == 0:
-        return
-    if value < 4096:
-        yield f"add {register}, {register}, #{value}"
-        return
-    yield f"movw {free}, #{value & 0xFFFF}"
-    if value >> 16:
-        yield f"movt {free}, #{value >> 16}"
-    yield f"add {register}, {register}, {free}"

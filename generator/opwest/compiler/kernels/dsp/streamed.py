@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from opwest.compiler.kernels.assembly import repeated
+from opwest.compiler.kernels.assembly import constant, repeated
 
 SAVED = 48
 """The bytes of the saved registers: the distance from sp to the end of the stream."""
@@ -47,10 +47,3 @@ def streamed(
         yield from repeated(turns * unrolled, step)
     yield from repeated(rest, step)
     yield from end
-
-
-def constant(register: str, value: int) -> Iterator[str]:
-    """Yield the load of a constant."""
-    yield f"movw {register}, #{value & 0xFFFF}"
-    if value >> 16:
-        yield f"movt {register}, #{value >> 16}"

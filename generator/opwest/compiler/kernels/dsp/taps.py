@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+import numpy as np
+
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.kernels.assembly import naked
-from opwest.compiler.kernels.dsp.planes import Planes, added
-from opwest.compiler.kernels.dsp.tiles import Epilogue, clamped
+from opwest.compiler.kernels.assembly import added, naked
+from opwest.compiler.kernels.dsp.planes import Planes
+from opwest.compiler.kernels.dsp.tiles import clamped
+from opwest.compiler.kernels.scaling import Epilogue
 
 MAX_UNROLLED = 3
 """The most pairs of a row without a loop."""
@@ -21,17 +25,23 @@ _SUM, _MULTIPLIER, _ADDEND, _SHIFT, _COUNT, _LAST = range(0, 24, 4)
 
 
 @dataclass(frozen=True)
-class Taps:
-    """A function for the results of one channel: 3x3 windows, stride 1 or 2."""
+class Taps(ABC):
+    """A function for the results of one channel: stride 1 or 2, no dilation.
+
+    A row of a window has the words (t0, t1), (t2, t3), ... for results at even columns; with stride 1 also (t1, t2),
+    (t3, t4), ... for those at odd columns, whose first product is that of t0 and the second half of a word.
+    """
 
     planes: Planes
     results: int
     """The channels of the result."""
     ending: Epilogue
+    prefix: ClassVar[str] = "taps"
+    """The start of names."""
 
     @property
     def stride(self) -> int:
-        """The stride of windows."""
+        """The stride of columns."""
         return self.planes.window.stride[1]
 
     @property
@@ -40,68 +50,97 @@ class Taps:
         return self.results * self.ending.bits // 8
 
     @property
+    def even(self) -> int:
+        """The words of a row for even columns."""
+        return (self.planes.window.size[1] + 1) // 2
+
+    @property
+    def odd(self) -> int:
+        """The words of a row for odd columns."""
+        return self.planes.window.size[1] // 2 if self.stride == 1 else 0
+
+    @property
+    def firsts(self) -> list[int]:
+        """The first tap of each word of a row, in the order of the words."""
+        return [*range(0, 2 * self.even, 2), *range(1, 1 + 2 * self.odd, 2)]
+
+    @property
+    def constants(self) -> int:
+        """The words of a channel: those of all rows, first sum, multiplier, addend, shift."""
+        return self.planes.window.size[0] * len(self.firsts) + 4
+
+    @property
     def name(self) -> str:
         """The name of the C function."""
-        columns = self.planes.window.result[1]
-        strides = "x".join(map(str, self.planes.window.stride))
-        return f"taps_3x3_{strides}_{columns}_{self.planes.words}_{self.results}_{self.ending.name}"
+        window = self.planes.window
+        (kh, kw), strides = window.size, "x".join(map(str, window.stride))
+        shape = f"{kh}x{kw}_{strides}_{window.result[1]}_{self.planes.words}_{self.results}"
+        return f"{self.prefix}_{shape}_{self.ending.name}"
 
-    constants: ClassVar[int] = 10
-    """The words of a channel."""
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Those of the C function: rows of words, constants, result, rows of results."""
+        return "const uint32_t *words", "const int32_t *constants", f"{self.ending.kind} *result", "int32_t rows"
 
-    def words(self, taps: Any) -> Any:
-        """Return the words of channels for taps int64 [channel,3,3]: (t0, t1) and (t1, t2) of each row."""
-        halves = taps & 0xFFFF
-        return (halves[:, :, :2] | halves[:, :, 1:] << 16).reshape(len(taps), 6)
+    def constant_words(self, taps: Any) -> Any:
+        """Return the words of channels for taps int64 [channel,kh,kw] as int64 [channel,words]."""
+        halves = np.pad(taps, ((0, 0), (0, 0), (0, 3))) & 0xFFFF
+        pairs = halves[:, :, :-1] | halves[:, :, 1:] << 16
+        return pairs[:, :, self.firsts].reshape(len(taps), -1)
+
+    @abstractmethod
+    def definitions(self) -> tuple[str, ...]:
+        """Return the C function and those that it calls."""
+
+    def _store(self, register: str, result: str, free: str) -> Iterator[str]:
+        """Yield the store of a result; the pointer `result` moves to the next one."""
+        if self.step <= 255:
+            yield f"{self.ending.store} {register}, [{result}], #{self.step}"
+            return
+        yield f"{self.ending.store} {register}, [{result}]"
+        yield from added(result, self.step, free)
+
+
+@dataclass(frozen=True)
+class SmallTaps(Taps):
+    """3x3 windows with a stride of 1: the words (t0, t1) and (t1, t2) of all rows are in registers."""
+
+    @property
+    def firsts(self) -> list[int]:
+        """The first tap of each word of a row."""
+        return [0, 1]
 
     def definitions(self) -> tuple[str, ...]:
-        """Return the C function (rows of words, constants, result, rows of results)."""
-        parameters = (
-            "const uint32_t *words",
-            "const int32_t *constants",
-            f"{self.ending.kind} *result",
-            "int32_t rows",
-        )
-        return (naked("void", self.name, parameters, self._lines()),)
+        """Return the C function."""
+        return (naked(self.name, self.parameters, self._lines()),)
 
     def _lines(self) -> Iterator[str]:
         columns, pitch = self.planes.window.result[1], self.planes.pitch
-        at_once = 2 if self.stride == 1 else 1
-        turns, rest = divmod(columns, at_once)
-        yield "push {r4-r11, lr}"
-        yield "sub sp, sp, #28"
-        yield f"str r3, [sp, #{_COUNT}]"
-        yield f"mov {_B}, r2"
-        yield "ldm r1!, {r2-r7}"
-        yield "ldm r1, {r8-r11}"
-        yield "stm sp, {r8-r11}"
-        yield f"mov {_RESULT}, {_B}"
-        yield "1:"
+        turns, rest = divmod(columns, 2)
+        yield from ("push {r4-r11, lr}", "sub sp, sp, #28", f"str r3, [sp, #{_COUNT}]", f"mov {_B}, r2")
+        # The weights stay in r2 to r7; first sum, multiplier, addend and shift are on the stack.
+        yield from ("ldm r1!, {r2-r7}", "ldm r1, {r8-r11}", "stm sp, {r8-r11}", f"mov {_RESULT}, {_B}", "1:")
         for row, word in enumerate(_WORDS):
             yield f"ldr {word}, [{_PLANE}, #{row * pitch}]"
-        body = list(self._pair() if self.stride == 1 else self._single())
+        body = list(self._pair())
         if turns > MAX_UNROLLED:
-            yield f"add {_FREE}, {_PLANE}, #{16 * turns}"
-            yield f"str {_FREE}, [sp, #{_LAST}]"
-            yield "2:"
+            yield from (f"add {_FREE}, {_PLANE}, #{16 * turns}", f"str {_FREE}, [sp, #{_LAST}]", "2:")
             yield from body
-            yield f"ldr {_FREE}, [sp, #{_LAST}]"
-            yield f"cmp {_PLANE}, {_FREE}"
-            yield "bne 2b"
+            yield from (f"ldr {_FREE}, [sp, #{_LAST}]", f"cmp {_PLANE}, {_FREE}", "bne 2b")
         else:
             yield from body * turns
         if rest:
             yield from self._single()
         yield from added(_PLANE, self.planes.window.stride[0] * pitch - 16 * (turns + rest), _FREE)
-        yield f"ldr {_FREE}, [sp, #{_COUNT}]"
-        yield f"subs {_FREE}, {_FREE}, #1"
-        yield f"str {_FREE}, [sp, #{_COUNT}]"
-        yield "bne 1b"
-        yield "add sp, sp, #28"
-        yield "pop {r4-r11, pc}"
+        yield from (f"ldr {_FREE}, [sp, #{_COUNT}]", f"subs {_FREE}, {_FREE}, #1", f"str {_FREE}, [sp, #{_COUNT}]")
+        yield from ("bne 1b", "add sp, sp, #28", "pop {r4-r11, pc}")
 
     def _pair(self) -> Iterator[str]:
-        """Yield two neighbouring results of stride 1: the words (t0, t1) and (t1, t2) of each row of the window."""
+        """Yield two neighbouring results.
+
+        The words of a row are (x0, x1), then (x2, x3): the first sum is x0 t0 + x1 t1 + x2 t2, the second one
+        x1 t0 + x2 t1 + x3 t2.
+        """
         yield f"ldr {_FREE}, [sp, #{_SUM}]"
         for row, word in enumerate(_WORDS):
             first = _WEIGHTS[2 * row]
@@ -126,11 +165,7 @@ class Taps:
         for row, word in enumerate(_WORDS):
             yield f"smlatb {_A}, {_WEIGHTS[2 * row + 1]}, {word}, {_A}"
         yield from self._end([_A])
-        if self.step <= 255:
-            yield f"{self.ending.store} {_A}, [{_RESULT}], #{self.step}"
-            return
-        yield f"{self.ending.store} {_A}, [{_RESULT}]"
-        yield from added(_RESULT, self.step, _FREE)
+        yield from self._store(_A, _RESULT, _FREE)
 
     def _next(self) -> Iterator[str]:
         """Yield the loads of the next word of each row."""
@@ -150,21 +185,11 @@ class Taps:
         """Yield the instructions from sums to results, with one free register."""
         ending = self.ending
         yield f"ldr {_FREE}, [sp, #{_MULTIPLIER}]"
-        for one in sums:
-            yield f"{'smmulr' if ending.is_doubled else 'smmul'} {one}, {one}, {_FREE}"
-        if ending.is_mixed:
-            yield f"ldr {_FREE}, [sp, #{_SHIFT}]"
-            yield f"cmp {_FREE}, #0"
-            yield "itt mi" if len(sums) > 1 else "it mi"
-            for one in sums:
-                yield f"addmi {one}, {one}, {one}, asr #31"
-        elif ending.is_signed:
-            for one in sums:
-                yield f"add {one}, {one}, {one}, asr #31"
+        yield from (f"{'smmulr' if ending.is_doubled else 'smmul'} {one}, {one}, {_FREE}" for one in sums)
+        if ending.is_signed:
+            yield from (f"add {one}, {one}, {one}, asr #31" for one in sums)
         yield f"ldr {_FREE}, [sp, #{_ADDEND}]"
-        for one in sums:
-            yield f"add {one}, {one}, {_FREE}"
+        yield from (f"add {one}, {one}, {_FREE}" for one in sums)
         yield f"ldr {_FREE}, [sp, #{_SHIFT}]"
-        for one in sums:
-            yield f"asr {one}, {one}, {_FREE}"
+        yield from (f"asr {one}, {one}, {_FREE}" for one in sums)
         yield from clamped(sums, ending, _FREE)

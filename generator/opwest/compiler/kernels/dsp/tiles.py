@@ -14,63 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.kernels.assembly import naked
+from opwest.compiler.kernels.assembly import limited, naked
 from opwest.compiler.kernels.dsp.streamed import ENDS, NEXT_GROUP, SAVED, streamed
-from opwest.compiler.kernels.scaling import Scaling
+from opwest.compiler.kernels.scaling import Epilogue
 
 UNROLLED = 32
 """The most steps without a branch."""
 _DATA, _STREAM = "r0", "r1"
 _SUMS = [f"r{number}" for number in range(2, 10)]
 _A, _B, _X, _Y = "r10", "r11", "r12", "lr"
-
-
-@dataclass(frozen=True)
-class Epilogue:
-    """The form of the end of a layer: what differs between functions."""
-
-    is_doubled: bool
-    is_signed: bool
-    is_mixed: bool
-    """Whether some channels of a signed layer have shift 0."""
-    low: int
-    high: int
-    bits: int = 8
-    """Of a result."""
-    is_long: bool = False
-    """Whether the numbers are those of the long form of a scaling."""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the clamp limits are those of the type."""
-        return (self.low, self.high) == (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1)
-
-    @property
-    def kind(self) -> str:
-        """The C type of a result."""
-        return f"int{self.bits}_t"
-
-    @property
-    def store(self) -> str:
-        """The instruction that stores a result."""
-        return "strb" if self.bits == 8 else "strh"
-
-    @property
-    def name(self) -> str:
-        """Return a suffix for names of functions."""
-        form = "long" if self.is_long else "twice" if self.is_doubled else "once"
-        form += "_signed" if self.is_signed else ""
-        form += "_mixed" if self.is_mixed else ""
-        form += "" if self.bits == 8 else f"_{self.bits}"
-        if self.is_full:
-            return form
-        return f"{form}_{self.low}_{self.high}".replace("-", "m")
-
-
-def epilogue_of(scaling: Scaling, bits: int = 8) -> Epilogue:
-    """Return the form of a layer's end."""
-    is_mixed = scaling.is_signed and bool((scaling.shifts == 0).any())
-    return Epilogue(scaling.is_doubled, scaling.is_signed, is_mixed, scaling.low, scaling.high, bits, scaling.is_long)
 
 
 @dataclass(frozen=True)
@@ -99,7 +51,7 @@ class Tile:
     def definition(self) -> str:
         """Return the C function (data, stream, result, step from pixel to pixel in bytes, end of the stream)."""
         parameters = ("const uint32_t *data", "const int32_t *stream", f"{self.ending.kind} *result", "int32_t step")
-        return naked("void", self.name, (*parameters, "const int32_t *end"), self._lines())
+        return naked(self.name, (*parameters, "const int32_t *end"), self._lines())
 
     def _sum(self, pixel: int, channel: int) -> str:
         return _SUMS[pixel * self.channels + channel]
@@ -151,9 +103,9 @@ class Tile:
         """Yield the sums of a channel, doubled if the ending needs it."""
         if self.is_wide:
             return  # The stream has doubled weights and sums.
+        # 256 * second sum + first sum, less the first sum, shifted by 8 is the second sum; by 7 it is doubled.
         places = 7 if self.ending.is_doubled else 8
         if channel % 2 == 0:
-            # The second channel needs the first sum: it is subtracted here.
             for pixel, one in enumerate(sums):
                 other = self._sum(pixel, channel + 1)
                 yield f"sub {other}, {other}, {one}"
@@ -177,6 +129,7 @@ class Tile:
 def results(sums: list[str], ending: Epilogue, numbers: tuple[str, str, str]) -> Iterator[str]:
     """Yield the instructions from sums to clamped results; `numbers`: registers of multiplier, addend, shift."""
     multiplier, addend, shift = numbers
+    # SMMULR adds 2**31 to the product of 64 bits: `high` rounded half up. SMMLA adds the addend to `high` itself.
     rounded = "r" if ending.is_doubled else ""
     for one in sums:
         if ending.is_signed:
@@ -184,13 +137,8 @@ def results(sums: list[str], ending: Epilogue, numbers: tuple[str, str, str]) ->
         else:
             yield f"smmla{rounded} {one}, {one}, {multiplier}, {addend}"
     for one in sums:
-        if ending.is_mixed:
-            # The multiplier is used; the shift has its sign bit set unless it is 0.
-            yield f"and {multiplier}, {one}, {shift}"
-            yield f"add {one}, {one}, {multiplier}, asr #31"
-        elif ending.is_signed:
-            yield f"add {one}, {one}, {one}, asr #31"
         if ending.is_signed:
+            yield f"add {one}, {one}, {one}, asr #31"
             yield f"add {one}, {one}, {addend}"
         yield f"asr {one}, {one}, {shift}"
     yield from clamped(sums, ending, multiplier)
@@ -226,8 +174,8 @@ def clamped(sums: list[str], ending: Epilogue, free: str) -> Iterator[str]:
         elif low == 0 and high & (high + 1) == 0:
             yield f"usat {one}, #{high.bit_length()}, {one}"
         elif ending.bits == 8:
-            yield from _limited(one, "lt", f"#{low}")
-            yield from _limited(one, "gt", f"#{high}")
+            yield from limited(one, "lt", f"#{low}")
+            yield from limited(one, "gt", f"#{high}")
         else:
             yield f"usat {one}, #15, {one}" if low == 0 else f"ssat {one}, #16, {one}"
     if ending.bits == 8 or ending.is_full or (low == 0 and high & (high + 1) == 0):
@@ -236,23 +184,17 @@ def clamped(sums: list[str], ending: Epilogue, free: str) -> Iterator[str]:
         yield f"movw {free}, #{low & 0xFFFF}"
         yield f"sxth {free}, {free}"
         for one in sums:
-            yield from _limited(one, "lt", free)
+            yield from limited(one, "lt", free)
     if high < 0:
         yield f"movw {free}, #{high & 0xFFFF}"
         yield f"sxth {free}, {free}"
         for one in sums:
-            yield from _limited(one, "gt", free)
+            yield from limited(one, "gt", free)
     elif high < 32767:
-        # The addition saturates where the limit is exceeded.
+        # The addition saturates where the limit is exceeded: min(x, high) is min(x + d, 32767) - d, d = 32767 - high.
         yield f"movw {free}, #{32767 - high}"
         yield from (f"qadd16 {one}, {one}, {free}" for one in sums)
         yield from (f"sub {one}, {one}, {free}" for one in sums)
-
-
-def _limited(register: str, condition: str, limit: str) -> Iterator[str]:
-    yield f"cmp {register}, {limit}"
-    yield f"it {condition}"
-    yield f"mov{condition} {register}, {limit}"
 
 
 def _product(sums: str, data: str, weights: str) -> str:

@@ -14,11 +14,11 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Lines
-from opwest.compiler.kernels.assembly import naked
+from opwest.compiler.kernels.assembly import added, naked
 from opwest.compiler.kernels.dsp.intrinsics import ended
-from opwest.compiler.kernels.dsp.planes import added
 from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, streamed
-from opwest.compiler.kernels.dsp.tiles import UNROLLED, Epilogue
+from opwest.compiler.kernels.dsp.tiles import UNROLLED
+from opwest.compiler.kernels.scaling import Epilogue
 
 PIXELS = CHANNELS = 2
 _SUMS = [(f"r{low}", f"r{low + 1}") for low in range(2, 10, 2)]
@@ -41,7 +41,7 @@ class WideTile:
     def definition(self) -> str:
         """Return the C function (data, stream, sums, end of the stream)."""
         parameters = ("const uint32_t *data", "const int32_t *stream", "uint32_t *sums", "const int32_t *end")
-        return naked("void", self.name, parameters, self._lines())
+        return naked(self.name, parameters, self._lines())
 
     def _lines(self) -> Iterator[str]:
         load = ("ldm r1, {r2-r5}", "ldm r1!, {r6-r9}")
@@ -66,16 +66,14 @@ class WideTile:
 
 def wide_stream(weights: Any, sums: Any, channels: int) -> Any:
     """Return the int32 words of all groups of `channels`: weights [o,k] with an even k, first sums [o]."""
-    count, length = weights.shape
-    groups = -(-count // channels)
-    padded = np.zeros((groups * channels, length), np.int64)
-    padded[:count] = weights
-    first = np.zeros(groups * channels, np.int64)
-    first[:count] = sums
-    pairs = padded.reshape(groups, channels, -1, 2) & 0xFFFF
-    words = (pairs[..., 0] | pairs[..., 1] << 16).transpose(0, 2, 1).reshape(groups, -1)
-    starts = np.stack([first & 0xFFFFFFFF, first >> 32 & 0xFFFFFFFF], axis=1).reshape(groups, -1)
-    return np.concatenate([starts, words], axis=1).astype(np.uint32).view(np.int32).reshape(-1)
+    missing = -len(weights) % channels
+    padded = np.pad(weights.astype(np.int64), ((0, missing), (0, 0)))
+    first = np.pad(sums.astype(np.int64), (0, missing))
+    groups = len(padded) // channels
+    pairs = padded.reshape(groups, channels, -1, 2)
+    words = (pairs[..., 0] & 0xFFFF | pairs[..., 1] << 16).transpose(0, 2, 1).reshape(groups, -1)
+    starts = np.stack([first, first >> 32], axis=1).reshape(groups, -1)
+    return np.concatenate([starts, words], axis=1).astype(np.int32).reshape(-1)
 
 
 def ends_of_sums(ending: Epilogue) -> tuple[str, tuple[str, ...]]:

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions in assembly that need all registers: naked functions, the end of a sum.
-
-A naked function saves its registers itself, so that its loops are the same at any optimisation level. GCC must not
-look into it: it would believe that registers of the caller survive (`noipa`).
-"""
+"""Parts of the functions in assembly for Armv7-M: the end of a sum, copies."""
 
 from __future__ import annotations
 
@@ -13,45 +9,24 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.kernels.assembly import limited, naked
+from opwest.compiler.kernels.scaling import Epilogue as Form
 from opwest.compiler.kernels.scaling import Scaling
 
-NAKED = """#if defined(__clang__)
-#define MLA_NAKED __attribute__((naked, noinline, used, unused))
-#else
-#define MLA_NAKED __attribute__((naked, noipa, used, unused))
-#endif
-"""
-"""The definition before the first function."""
-UNUSED = "__attribute__((unused)) "
 REGISTERS = (*(f"r{number}" for number in range(13)), "lr")
 
 
-def naked(name: str, parameters: Sequence[str], lines: Sequence[str], result: str = "void") -> str:
-    """Return the definition of a static function. `parameters` are declarations, `lines` are assembly."""
-    listed = ",\n\t".join(UNUSED + parameter for parameter in parameters)
-    text = "".join(f'\n\t\t"{line}\\n"' for line in lines)
-    return f"static MLA_NAKED {result} {name}(\n\t{listed})\n{{\n\t__asm__ volatile({text});\n}}\n"
-
-
 @dataclass(frozen=True)
-class Epilogue:
-    """What a function in assembly does with a sum. Equal ends are the same code."""
+class Epilogue(Form):
+    """What a function in assembly does with a sum."""
 
     is_sum: bool = False
     """Whether sums are stored; C computes the results."""
-    is_doubled: bool = False
-    is_signed: bool = False
-    low: int = -128
-    high: int = 127
 
     @property
     def name(self) -> str:
         """A part of the names of functions."""
-        if self.is_sum:
-            return "sums"
-        kind = ("twice_signed" if self.is_signed else "twice") if self.is_doubled else "once"
-        limits = "" if (self.low, self.high) == (-128, 127) else f"_{self.low}_{self.high}".replace("-", "m")
-        return f"{kind}{limits}"
+        return "sums" if self.is_sum else super().name
 
     @property
     def size(self) -> int:
@@ -61,7 +36,7 @@ class Epilogue:
     @property
     def store(self) -> str:
         """The instruction that stores a result."""
-        return "str" if self.is_sum else "strb"
+        return "str" if self.is_sum else super().store
 
     @property
     def numbers(self) -> int:
@@ -76,35 +51,54 @@ class Epilogue:
         if self.is_sum:
             return [f"add {value}, {value}, {numbers[0]}"]
         bias, multiplier, addend, shift = numbers
-        found = [f"add {value}, {bias}, {value}{', lsl #1' if self.is_doubled else ''}"]
-        found.append(f"smull {low}, {value}, {value}, {multiplier}")
+        # Rounding.TWICE: `high` of twice the sum; the addition of bit 31 of the low word rounds it half up.
+        lines = [f"add {value}, {bias}, {value}{', lsl #1' if self.is_doubled else ''}"]
+        lines.append(f"smull {low}, {value}, {value}, {multiplier}")
         if self.is_doubled:
-            found.append(f"add {value}, {value}, {low}, lsr #31")
+            lines.append(f"add {value}, {value}, {low}, lsr #31")
         if self.is_signed:
-            found.append(f"add {value}, {value}, {value}, asr #31")
-        found += [f"add {value}, {value}, {addend}", f"asr {value}, {value}, {shift}"]
-        if (self.low, self.high) == (-128, 127):
-            return [*found, f"ssat {value}, #8, {value}"]
-        for limit, name in ((self.low, "lt"), (self.high, "gt")):
-            found += [f"cmp {value}, #{limit}", f"it {name}", f"mov{name} {value}, #{limit}"]
-        return found
+            lines.append(f"add {value}, {value}, {value}, asr #31")
+        lines += [f"add {value}, {value}, {addend}", f"asr {value}, {value}, {shift}"]
+        if self.is_full:
+            return [*lines, f"ssat {value}, #8, {value}"]
+        return [*lines, *limited(value, "lt", f"#{self.low}"), *limited(value, "gt", f"#{self.high}")]
 
 
 def epilogue_of(scaling: Scaling | None) -> Epilogue:
     """Return the end with the numbers of a scaling; without them sums are stored."""
     if scaling is None:
-        return Epilogue(True)
-    return Epilogue(False, scaling.is_doubled, scaling.is_signed, scaling.low, scaling.high)
+        return Epilogue(False, False, 0, 0, is_sum=True)
+    return Epilogue(scaling.is_doubled, scaling.is_signed, scaling.low, scaling.high)
 
 
-def numbers_of(scaling: Scaling | None, bias: Any, channels: int) -> Any:
-    """Return the words of each channel for `End.lines`, int32 [channels, words]."""
-    start = np.zeros(channels, np.int64) if bias is None else np.asarray(bias, np.int64)
+def numbers_of(scaling: Scaling | None, bias: Any) -> Any:
+    """Return the words of each channel for `Epilogue.lines`, int32 [channels, words]."""
+    start = np.asarray(bias, np.int64).reshape(-1, 1)
     if scaling is None:
-        return start.astype(np.int32).reshape(channels, 1)
-    start = start * 2 if scaling.is_doubled else start
-    columns = [start, scaling.multipliers, scaling.addends, scaling.shifts]
-    return np.stack([np.asarray(column, np.int64) for column in columns], 1).astype(np.int32)
+        return start.astype(np.int32)
+    # The high multiplication of Rounding.TWICE takes twice the sum.
+    return np.concatenate([start * (2 if scaling.is_doubled else 1), scaling.ends], axis=1).astype(np.int32)
+
+
+def tile_function(name: str, kind: str, sums: Sequence[Sequence[str]], block: Sequence[str]) -> str:
+    """Return the function that multiplies some rows by blocks of channels; `block`: from zero sums to stored results.
+
+    Arguments: the first element of the rows (`kind`), the first weight, the first result, the end of the rows, the
+    bytes between rows of results, the end of the weights. In a block, r0 is the first element and r1 the next weight;
+    at sp: the first element, the next result, the end of the rows; at sp + 48: the bytes between rows of results.
+    """
+    parameters = (
+        f"const {kind} *x",
+        "const int32_t *w",
+        "void *y",
+        f"const {kind} *x_end",
+        "uint32_t stride",
+        "const int32_t *w_end",
+    )
+    lines = ["push {r4-r11, lr}", "push {r0, r2, r3}", "1:", "ldr r0, [sp]"]
+    lines += [f"mov {value}, #0" for row in sums for value in row]
+    lines += [*block, "ldr r2, [sp, #52]", "cmp r1, r2", "bne 1b", "add sp, sp, #12", "pop {r4-r11, pc}"]
+    return naked(name, parameters, lines)
 
 
 def load_words(registers: Sequence[str], pointer: str) -> str:

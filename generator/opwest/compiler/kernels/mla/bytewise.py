@@ -14,7 +14,8 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, emits
 from opwest.compiler.emission.matrix import blocks
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
-from opwest.compiler.kernels.mla.assembly import COPY, NAKED, REGISTERS, Epilogue, load_words, naked, numbers_of
+from opwest.compiler.kernels.assembly import NAKED
+from opwest.compiler.kernels.mla.assembly import COPY, REGISTERS, Epilogue, load_words, numbers_of, tile_function
 from opwest.compiler.kernels.mla.convolution import Layer, add_tile, call_of, layer_of
 
 MAX_OFFSET = 4095
@@ -37,19 +38,10 @@ class Tile:
         return f"mla_bytes_{self.rows}x{self.channels}_{self.length}_{self.end.name}"
 
     def text(self) -> str:
-        """Return the definition. Arguments: those of `pairs`, with bytes."""
-        parameters = (
-            "const int8_t *x",
-            "const int32_t *w",
-            "void *y",
-            "const int8_t *x_end",
-            "uint32_t stride",
-            "const int32_t *w_end",
-        )
+        """Return the definition. Arguments: those of `pairs.Tile`, with bytes."""
         free = list(REGISTERS[2:])
         sums = [[free.pop(0) for _ in range(self.channels)] for _ in range(self.rows)]
-        lines = ["push {r4-r11, lr}", "push {r0, r2, r3}", "1:", "ldr r0, [sp]"]
-        lines += [f"mov {one}, #0" for row in sums for one in row]
+        lines = []
         turns, rest = divmod(self.length, UNROLLED)
         if turns:
             lines.append("2:")
@@ -59,9 +51,7 @@ class Tile:
         lines += rest * self._tap(sums, free)
         padding = -self.length * self.channels % 4
         lines += [f"add r1, r1, #{padding}"] if padding else []
-        lines += self._ending(sums, free)
-        lines += ["ldr r2, [sp, #52]", "cmp r1, r2", "bne 1b", "add sp, sp, #12", "pop {r4-r11, pc}"]
-        return naked(self.name, parameters, lines)
+        return tile_function(self.name, "int8_t", sums, [*lines, *self._ending(sums, free)])
 
     def _tap(self, sums: list[list[str]], free: list[str]) -> list[str]:
         """Return the products of one element of each row."""
@@ -115,7 +105,7 @@ def render(operation: Convolution) -> Call | None:
     if layer is None:
         return None
     rows = min(2, layer.rows) if layer.length <= MAX_OFFSET else 1
-    numbers = numbers_of(layer.scaling, layer.bias, layer.channels)
+    numbers = numbers_of(layer.scaling, layer.bias)
     parts, words = [], []
     for first, turns, some in blocks(layer.channels, 4):
         chosen = slice(first, first + turns * some)
@@ -124,8 +114,6 @@ def render(operation: Convolution) -> Call | None:
     counts = [some for some in (rows, layer.rows % rows) if some]
     tiles = {some: [Tile(some, wide, layer.length, layer.end) for _, wide, _ in parts] for some in counts}
     lines = Lines()
-    if layer.ending:
-        lines.add(*(line for line in layer.ending.prologue if " fill " not in line))
     lines.add(f"{c_type(layer.result)} *y = result;")
     scratch = []
     # Copies of rows let results replace the data. A copy of all data needs no less memory than separate results.
@@ -182,18 +170,10 @@ class _BytewiseFunction:
     def windows(self, lines: Lines) -> None:
         """Append the loops over windows: a tile is computed when its rows are complete."""
         layer, windows = self.layer, self.layer.windows
-        batches, height, width, depth = windows.data
         lines.add("const int8_t *x = rows;", "int filled = 0;", "")
-        with lines.loop("n", batches):
-            lines.add(f"const int8_t *image = data + n * {height * width * depth};", "")
-            with lines.loop("oy", windows.window.result[0]), lines.loop("ox", windows.window.result[1]):
-                with lines.block(""):
-                    windows.add_bytes(lines, f"rows + filled * {layer.length}")
-                with lines.block(f"if (++filled < {self.rows})"):
-                    lines.add("continue;")
-                lines.add("filled = 0;")
-                self._tile(lines, self.rows)
-                lines.add(f"y += {self.rows * layer.pitch};")
+        with windows.loop(lines, self.rows, lambda: windows.add_bytes(lines, f"rows + filled * {layer.length}")):
+            self._tile(lines, self.rows)
+            lines.add(f"y += {self.rows * layer.pitch};")
         if layer.rows % self.rows:
             self._tile(lines, layer.rows % self.rows)
 

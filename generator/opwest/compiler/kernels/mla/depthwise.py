@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.convolution import folded, plain_weights
+from opwest.compiler.emission.depthwise import can_replace
 from opwest.compiler.emission.epilogue import LayerEpilogue, ending
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
-from opwest.compiler.emission.matrix import bound_of
+from opwest.compiler.emission.expressions import plus
+from opwest.compiler.emission.function import Call, Lines, Parameter, call_for, emits
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Clamp, Depthwise, Sums
-from opwest.compiler.kernels.mla.assembly import COPY, NAKED, REGISTERS, Epilogue, epilogue_of, naked, numbers_of
-from opwest.compiler.kernels.mla.convolution import scaling_with_constants
+from opwest.compiler.kernels.assembly import NAKED, naked
+from opwest.compiler.kernels.mla.assembly import COPY, REGISTERS, Epilogue, epilogue_of, numbers_of
+from opwest.compiler.kernels.mla.convolution import NO_ENDING, scaling_with_constants
+from opwest.compiler.kernels.scaling import int8_sums
 from opwest.compiler.semantics.windows import Window, row_of
 
 MAX_OFFSET = 4095
@@ -34,11 +36,7 @@ MAX_WEIGHTS = 4
 class Columns:
     """The function for some channels of a strip of rows."""
 
-    size: tuple[int, int]
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
-    columns: int
-    """The columns of the results."""
+    window: Window
     row: int
     """The bytes of a padded row."""
     depth: int
@@ -49,22 +47,27 @@ class Columns:
     @property
     def name(self) -> str:
         """The name of the function."""
-        (kh, kw), (sy, sx), (dy, dx) = self.size, self.stride, self.dilation
+        (kh, kw), (sy, sx), (dy, dx) = self.window.size, self.window.stride, self.window.dilation
         shape = f"{kh}x{kw}_stride{sy}x{sx}_dilation{dy}x{dx}_{self.columns}_{self.row}_{self.depth}_{self.results}"
         return f"mla_columns_{shape}_{self.end.name}"
 
     @property
+    def columns(self) -> int:
+        """The columns of the results."""
+        return self.window.result[1]
+
+    @property
     def record(self) -> int:
         """The words of a channel: its numbers, then its weights as bytes."""
-        return self.end.numbers + -(-self.size[0] * self.size[1] // 4)
+        return self.end.numbers + -(-self.window.size[0] * self.window.size[1] // 4)
 
     def best(self) -> int:
         """Return the columns of a tile with the fewest cycles; 0: an offset is out of reach."""
-        found = {some: self._cost(some) for some in range(1, min(self.columns, MAX_COLUMNS) + 1) if self._reaches(some)}
-        return min(found, key=lambda some: (found[some], some), default=0)
+        choices = [some for some in range(1, min(self.columns, MAX_COLUMNS) + 1) if self._reaches(some)]
+        return min(choices, key=lambda some: (self._cost(some), some), default=0)
 
     def _reaches(self, some: int) -> bool:
-        last = ((some - 1) * self.stride[1] + (self.size[1] - 1) * self.dilation[1]) * self.depth
+        last = ((some - 1) * self.window.stride[1] + self.window.reach(1) - 1) * self.depth
         return max(last, (some - 1) * self.results * self.end.size) <= MAX_OFFSET and self.record * 4 <= MAX_OFFSET
 
     def _cost(self, some: int) -> int:
@@ -89,7 +92,7 @@ class Columns:
             lines += ["ldr r3, [sp]", "subs r3, r3, #1", "str r3, [sp]", "bne 3b"]
         if rest:
             lines += self._tile(rest)
-        lines += add("r0", self.stride[0] * self.row - self.columns * self.stride[1] * self.depth)
+        lines += add("r0", self.window.stride[0] * self.row - self.columns * self.window.stride[1] * self.depth)
         lines += ["ldr r3, [sp, #4]", "subs r3, r3, #1", "str r3, [sp, #4]", "bne 2b"]
         lines += [f"add r1, r1, #{4 * self.record}", "ldr r0, [sp, #8]", "add r0, r0, #1", "str r0, [sp, #8]"]
         lines += ["ldr r2, [sp, #12]", f"add r2, r2, #{self.results // self.depth * self.end.size}"]
@@ -101,11 +104,11 @@ class Columns:
         sums, free = list(REGISTERS[3 : 3 + some]), list(REGISTERS[3 + some :])
         started: set[str] = set()
         lines: list[str] = []
-        (kh, kw), stride, dilation = self.size, self.stride[1], self.dilation[1]
+        (kh, kw), stride, (down, dilation) = self.window.size, self.window.stride[1], self.window.dilation
         reach = ((some - 1) * stride + (kw - 1) * dilation) * self.depth
         base = 0
         for ky in range(kh):
-            offset = ky * self.dilation[0] * self.row
+            offset = ky * down * self.row
             if offset - base + reach > MAX_OFFSET:
                 lines += add("r0", offset - base)
                 base = offset
@@ -143,15 +146,15 @@ class Columns:
 def add(register: str, value: int) -> list[str]:
     """Return the addition of a constant."""
     name, rest = ("add", value) if value >= 0 else ("sub", -value)
-    found = [f"{name}w {register}, {register}, #{rest & 4095}"] if rest & 4095 else []
+    lines = [f"{name}w {register}, {register}, #{rest & 4095}"] if rest & 4095 else []
     rest >>= 12
     place = 12
     while rest:
         if rest & 255:
-            found.append(f"{name} {register}, {register}, #{(rest & 255) << place}")
+            lines.append(f"{name} {register}, {register}, #{(rest & 255) << place}")
         rest >>= 8
         place += 8
-    return found
+    return lines
 
 
 def cycles(lines: list[str]) -> int:
@@ -176,15 +179,14 @@ class _Layer:
     """The numbers of a layer."""
 
     data: Shape
-    window: Window
     zero: int
     columns: Columns
-    ending: LayerEpilogue | None
+    ending: LayerEpilogue
 
     @property
-    def reach(self) -> int:
-        """The rows of the data under a window."""
-        return (self.window.size[0] - 1) * self.window.dilation[0] + 1
+    def window(self) -> Window:
+        """The windows."""
+        return self.columns.window
 
     @property
     def height(self) -> int:
@@ -192,81 +194,51 @@ class _Layer:
         if self.columns.end.is_sum:
             return 1
         rows = self.window.result[0]
-        fitting = (STRIP // self.columns.row - self.reach) // self.window.stride[0] + 1
+        fitting = (STRIP // self.columns.row - self.window.reach(0)) // self.window.stride[0] + 1
         return -(-rows // -(-rows // max(1, fitting)))
 
     @property
     def strip(self) -> int:
         """The rows of a strip."""
-        return (self.height - 1) * self.window.stride[0] + self.reach
-
-    @property
-    def can_replace(self) -> bool:
-        """Whether the results of each strip are written after the last read of the data at their places."""
-        _, height, width, depth = self.data
-        rows, columns = self.window.result
-        if self.columns.results != depth or rows * columns > height * width:
-            return False
-        ends = [min(rows, y + self.height) for y in range(0, rows, self.height)]
-        stride, before = self.window.stride[0], self.window.before[0]
-        return all(end * columns <= min(height, (end - 1) * stride - before + self.reach) * width for end in ends)
+        return (self.height - 1) * self.window.stride[0] + self.window.reach(0)
 
 
 @emits(Depthwise, "mla-columns")
 def render(operation: Depthwise) -> Call | None:
     """Return the call; None: other dtypes, large windows, offsets out of reach."""
     data, result = operation.inputs[0], operation.results[0]
-    weights = plain_weights(operation.weights, operation.weight_zero)
     window, end = operation.window, operation.finish
-    if data.dtype != "int8" or weights.dtype != np.int8 or result.dtype != "int8" or isinstance(end, (Clamp, Sums)):
+    given = int8_sums(operation)
+    if given is None or result.dtype != "int8" or isinstance(end, (Clamp, Sums)):
         return None
-    kh, kw, results = weights.shape
-    if kh * kw > MAX_PRODUCTS:
+    flat, bias, bound = given
+    results, depth = len(flat), data.shape[3]
+    if flat.shape[1] > MAX_PRODUCTS:
         return None
-    flat = weights.reshape(kh * kw, results).T
-    bias = folded(flat, operation.bias, operation.zero, data.dtype)
-    bound = bound_of(flat, bias, data.dtype)
     scaling = scaling_with_constants(end, flat, bias, bound)
-    last = ending(end, results, bound, operation.zero) if scaling is None else None
-    depth = data.shape[3]
-    width = (window.result[1] - 1) * window.stride[1] + (kw - 1) * window.dilation[1] + 1
-    columns = Columns(
-        (kh, kw),
-        window.stride,
-        window.dilation,
-        window.result[1],
-        width * depth,
-        depth,
-        results,
-        epilogue_of(scaling),
-    )
+    last = NO_ENDING if scaling else ending(end, results, bound, operation.zero)
+    columns = Columns(window, window.span(1) * depth, depth, results, epilogue_of(scaling))
     if not columns.best():
         return None
-    layer = _Layer(data.shape, window, operation.zero, columns, last)
+    layer = _Layer(data.shape, operation.zero, columns, last)
     lines = Lines()
-    if last:
-        lines.add(*(line for line in last.prologue if " fill " not in line))
     _body(lines, layer)
-    arrays = last.arrays if last else ()
-    sums = [Parameter("sums", "int32", "scratch", elements=window.result[1] * results)] if last else []
-    parameters = [
-        Parameter("data", "int8"),
-        Parameter("weights", "int32"),
-        *(Parameter(one, kind) for one, kind, _ in arrays),
-        Parameter("result", "int8", "out", ("data",) if layer.can_replace else ()),
-        Parameter("strip", "int8", "scratch", elements=layer.strip * columns.row),
-        *sums,
-    ]
-    function = Function(
+    words = _stream(flat, numbers_of(scaling, bias), results // depth)
+    arguments = {"data": data, "weights": words, **last.constants}
+    scratch = [Parameter("strip", "int8", "scratch", elements=layer.strip * columns.row)]
+    if columns.end.is_sum:
+        scratch.append(Parameter("sums", "int32", "scratch", elements=window.result[1] * results))
+    return call_for(
+        operation,
         "depthwise",
-        tuple(parameters),
-        str(lines),
-        last.helpers if last else (),
-        (*(last.headers if last else ()), "string.h"),
+        lines,
+        arguments,
+        ("data",) if can_replace(data.shape, window, results, layer.height) else (),
+        scratch,
+        helpers=last.helpers,
+        headers=(*last.headers, "string.h"),
         definitions=(NAKED, COPY, columns.text()),
     )
-    words = _stream(flat, numbers_of(scaling, bias, results), results // depth)
-    return Call(function, (data, words, *(one for _, _, one in arrays), result), operation.label)
 
 
 def _stream(weights: Any, numbers: Any, multiplier: int) -> Any:
@@ -289,24 +261,22 @@ def _body(lines: Lines, layer: _Layer) -> None:
                 lines.add(f"memset(to, {layer.zero}, {left * depth});")
             if right:
                 lines.add(f"memset(to + {(left + copied) * depth}, {layer.zero}, {right * depth});")
-    with lines.loop("n", n) if n > 1 else nullcontext():
+    with lines.repeat("n", n):
         image = "data" if n == 1 else f"data + n * {height * width * depth}"
         lines.add("int next = 0;", "")
         with lines.loop("oy", rows, layer.height) if layer.height < rows else nullcontext():
-            first = "first"
+            first, some = "0", str(layer.height)
             if layer.height < rows:
+                first = "first"
                 lines.add(f"const int first = oy * {stride};")
-                some = str(layer.height)
                 if rows % layer.height:
                     lines.add(f"const int rows = oy + {some} < {rows} ? {some} : {rows} - oy;")
                     some = "rows"
                 lines.add("")
                 _keep(lines, layer)
-            else:
-                first, some = "0", str(rows)
             last = f"({some} - 1) * {stride}" if some == "rows" else str((int(some) - 1) * stride)
             start = f"{first} + " if first != "0" else ""
-            with lines.block(f"for (; next < {start}{last} + {layer.reach}; next++)"):
+            with lines.block(f"for (; next < {start}{last} + {layer.window.reach(0)}; next++)"):
                 _load(lines, layer, image, first, left, copied)
             _strip(lines, layer, some)
             if n > 1 or layer.height < rows:
@@ -329,10 +299,9 @@ def _load(lines: Lines, layer: _Layer, image: str, first: str, left: int, copied
     """Append the copy of the row `next`, counted from the first row of the padding, to the strip."""
     _, height, width, depth = layer.data
     top, row = layer.window.before[0], layer.columns.row
-    end = (layer.window.result[0] - 1) * layer.window.stride[0] + layer.reach
     place = "next" if first == "0" else f"(next - {first})"
     lines.add(f"int8_t *to = strip + {place} * {row};", "")
-    if top > 0 or end - top > height:
+    if layer.window.pads((height, width))[0]:
         with lines.block(f"if (next < {top} || next >= {top + height})"):
             lines.add(f"memset(to, {layer.zero}, {row});", "continue;")
     to = f"to + {left * depth}" if left else "to"
@@ -346,11 +315,9 @@ def _strip(lines: Lines, layer: _Layer, rows: str) -> None:
     words = columns.record * columns.depth
     into = "sums" if end.is_sum else "y"
     for place in range(columns.results // columns.depth):
-        plus = f" + {place}" if place else ""
-        start = f" + {place * words}" if place else ""
         stop = f"weights + {(place + 1) * words}"
-        lines.add(f"{columns.name}(strip, weights{start}, {into}{plus}, {rows}, {stop});")
-    if end.is_sum and layer.ending:
+        lines.add(f"{columns.name}(strip, weights{plus(place * words)}, {into}{plus(place)}, {rows}, {stop});")
+    if end.is_sum:
         with lines.loop("ox", columns.columns), lines.loop("c", columns.results):
             lines.add(*layer.ending.loads("c"))
             value = layer.ending.result(f"sums[ox * {columns.results} + c]")

@@ -1,30 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools of int8 values: four channels at a time over the part of a window inside of the image."""
+"""Pools of int8 values, four channels at a time over the part of a window inside of the image; sums and products."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
+from opwest.compiler.emission.function import Call, Lines, call_for, emits, is_int8_pair
 from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import Elementwise, Pool
-from opwest.compiler.kernels.mla.assembly import NAKED, Epilogue, epilogue_of, naked, numbers_of
-from opwest.compiler.kernels.scaling import Scaling, scaling_of
-from opwest.compiler.semantics.fixed_point import Multiplier, Requantisation, Rounding, scaled
+from opwest.compiler.kernels.assembly import NAKED, limited, naked
+from opwest.compiler.kernels.mla.assembly import Epilogue, epilogue_of
+from opwest.compiler.kernels.scaling import product_scaling, sum_tables
 
-PARAMETERS = (
-    "const int8_t *x",
-    "int8_t *y",
-    "int rows",
-    "int columns",
-    "int row_step",
-    "int column_step",
-    "int channels",
-)
+_COUNTS = ("rows", "columns", "row_step", "column_step", "channels")
+PARAMETERS = ("const int8_t *x", "int8_t *y", *(f"int {name}" for name in _COUNTS))
 
 
 @emits(Pool, "mla-channels", has_pitch=True)
@@ -44,7 +36,7 @@ def render_pool(operation: Pool) -> Call | None:
     name, text = _function(is_average, low, high)
     lines = Lines()
     lines.add("int8_t *y = result;", "")
-    with lines.loop("n", n) if n > 1 else nullcontext():
+    with lines.repeat("n", n):
         image = f"data + n * {height * width * depth}" if n > 1 else "data"
         with lines.loop("oy", window.result[0]):
             axes[0].add(lines)
@@ -54,20 +46,19 @@ def render_pool(operation: Pool) -> Call | None:
                 lines.add(
                     f"{name}({image} + (y0 * {width} + x0) * {depth}, y, y1, x1, {steps});", f"y += {result.row};"
                 )
-    parameters = (Parameter("data", "int8"), Parameter("result", "int8", "out"))
-    function = Function(f"{operation.kind}_pool", parameters, str(lines), definitions=(NAKED, text))
-    return Call(function, (data, result), operation.label)
+    return call_for(operation, f"{operation.kind}_pool", lines, {"data": data}, definitions=(NAKED, text))
 
 
 class _Axis:
     """The parts of the windows inside of the image, by rows or columns."""
 
     def __init__(self, operation: Pool, axis: int) -> None:
-        window = operation.window
+        data, window = operation.inputs[0], operation.window
         self.name = "yx"[axis]
         self.size, self.step = window.size[axis], window.dilation[axis]
         self.stride, self.before = window.stride[axis], window.before[axis]
-        self.count, self.length = window.result[axis], operation.inputs[0].shape[1 + axis]
+        self.count, self.length = window.result[axis], data.shape[1 + axis]
+        self.is_padded = window.pads((data.shape[1], data.shape[2]))[axis]
 
     @property
     def is_inside(self) -> bool:
@@ -81,8 +72,7 @@ class _Axis:
         """Append the first place of a window, y0 or x0, and the number of places, y1 or x1."""
         name = self.name
         start = f"o{name}{f' * {self.stride}' if self.stride > 1 else ''}{f' - {self.before}' if self.before else ''}"
-        last = (self.count - 1) * self.stride - self.before + (self.size - 1) * self.step
-        if not self.before and last < self.length:
+        if not self.is_padded:
             lines.add(f"const int {name}0 = {start}, {name}1 = {self.size};")
             return
         step = self.step
@@ -113,23 +103,19 @@ def _function(is_average: bool, low: int | None, high: int | None) -> tuple[str,
         lines += [f"ldrsb {one}, [r0, #{place}]" for place, one in enumerate(values)]
         lines.append("add r0, r0, r3")
         for one, value in zip(sums, values, strict=True):
-            lines += [f"add {one}, {one}, {value}"] if is_average else _greater(one, value)
+            lines += [f"add {one}, {one}, {value}"] if is_average else limited(one, "lt", value)
         lines += ["subs r1, r1, #1", f"bne {label + 2}b", "add r12, r12, lr", "subs r2, r2, #1", f"bne {label + 1}b"]
         lines += _average(sums) if is_average else []
         for one in sums:
             for limit, condition in ((low, "lt"), (high, "gt")):
                 if limit is not None:
-                    lines += [f"cmp {one}, #{limit}", f"it {condition}", f"mov{condition} {one}, #{limit}"]
+                    lines += limited(one, condition, f"#{limit}")
         lines += ["ldr r8, [sp, #4]", *(f"strb {one}, [r8], #1" for one in sums), "str r8, [sp, #4]"]
         lines += ["ldr r8, [sp]", f"add r8, r8, #{some}", "str r8, [sp]"]
         lines += ["ldr r8, [sp, #60]", f"subs r8, r8, #{some}", f"bge {label}b", f"{label + 3}:"]
         # The last subtraction was too much.
         lines += [f"add r8, r8, #{some}", "str r8, [sp, #60]"]
     return name, naked(name, PARAMETERS, [*lines, "add sp, sp, #16", "pop {r4-r11, pc}"])
-
-
-def _greater(one: str, value: str) -> list[str]:
-    return [f"cmp {one}, {value}", "it lt", f"movlt {one}, {value}"]
 
 
 def _average(sums: list[str]) -> list[str]:
@@ -149,12 +135,8 @@ MIN_ELEMENTS = 16
 @emits(Elementwise, "mla-tables")
 def render_elements(operation: Elementwise) -> Call | None:
     """Return the call; None: other functions, dtypes or shapes."""
-    values = [*operation.inputs, *operation.results]
     function = operation.function
-    if (
-        any(value.dtype != "int8" or value.shape != values[-1].shape for value in values)
-        or values[-1].size < MIN_ELEMENTS
-    ):
+    if not is_int8_pair(operation) or operation.results[0].size < MIN_ELEMENTS:
         return None
     if isinstance(function, AddQuantised):
         return _sum(operation, function)
@@ -167,13 +149,14 @@ class SumLoop:
 
     name: str
     text: str
-    arrays: list[Any]
-    """Two tables, and the numbers of the end."""
+    tables: list[Any]
+    numbers: Any
+    """Those of the end."""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the parameters for the constants."""
-        return ("table_a", "table_b", "total")
+    def constants(self) -> dict[str, Any]:
+        """The constants by the names of their parameters."""
+        return {"table_a": self.tables[0], "table_b": self.tables[1], "total": self.numbers}
 
     def call(self, operands: tuple[str, str], result: str, count: int) -> str:
         """Return the call for arrays of `count` elements."""
@@ -182,59 +165,42 @@ class SumLoop:
 
 
 def _sum(operation: Elementwise, function: AddQuantised) -> Call | None:
-    found = sum_loop(function)
-    return None if found is None else _call(operation, "add", found.name, found.text, found.arrays)
+    loop = sum_loop(function)
+    if loop is None:
+        return None
+    constants = {"table_a": loop.tables[0], "table_b": loop.tables[1], "numbers": loop.numbers}
+    given = "(uintptr_t)table_a, (uintptr_t)table_b, numbers"
+    return _call(operation, "add", loop.name, loop.text, constants, given)
 
 
 def sum_loop(function: AddQuantised) -> SumLoop | None:
     """Return the loop of a sum: two tables, by the bits of a value. None: numbers that do not fit."""
-    numbers = function.numbers
-    tables = [
-        _table(zero, multiplier, numbers.left_shift)
-        for zero, multiplier in zip(numbers.zeros, numbers.multipliers, strict=True)
-    ]
-    if function.subtract:
-        tables[1] = -tables[1]
-    bound = sum(int(np.abs(table).max()) for table in tables)
-    scaling = _scaling(numbers.result, numbers.zero, numbers.low, numbers.high, bound)
-    if scaling is None:
+    parts = sum_tables(function)
+    if parts is None:
         return None
-    # The product with the multiplier is that of twice the sum.
-    wide = [(2 * table).astype(np.int32) for table in tables]
+    tables, scaling = parts
+    # The product with the multiplier is that of twice the sum. By the bits of a value: 0 to 127, then -128 to -1.
+    wide = [np.roll(2 * table, 128).astype(np.int32) for table in tables]
     end = epilogue_of(scaling)
     name = f"mla_sum_{end.name}"
     loads = ["ldrb {x}, [r0], #1", "ldrb {z}, [r1], #1", "ldr {x}, [r4, {x}, lsl #2]", "ldr {z}, [r5, {z}, lsl #2]"]
     text = _loop(name, [*loads, "add {x}, {x}, {z}"], end)
-    return SumLoop(name, text, [*wide, _numbers(scaling)])
+    return SumLoop(name, text, wide, scaling.ends[0])
 
 
 def _product(operation: Elementwise, function: Product) -> Call | None:
     """Return the call of a product."""
-    numbers = function.numbers
-    most = [max(127 - zero, 128 + zero) for zero in numbers.zeros]
-    scaling = _scaling(numbers.multiplier, numbers.zero, numbers.low, numbers.high, most[0] * most[1])
+    scaling = product_scaling(function)
     if scaling is None:
         return None
     end = epilogue_of(scaling)
     name = f"mla_product_{end.name}"
     loads = ["ldrsb {x}, [r0], #1", "ldrsb {z}, [r1], #1", "sub {x}, {x}, r4", "add {x}, {x}, {x}", "sub {z}, {z}, r5"]
     text = _loop(name, [*loads, "mul {x}, {x}, {z}"], end)
-    zeros = np.asarray(numbers.zeros, np.int32)
-    return _call(operation, "multiply", name, text, [np.concatenate([zeros, _numbers(scaling)])])
-
-
-def _table(zero: int, multiplier: Multiplier, left_shift: int) -> Any:
-    """Return the rescaled values in the order of their bits, 0 to 127 first."""
-    values = (np.arange(256) ^ 128) - 128
-    return scaled((values - zero) << left_shift, multiplier.fixed, multiplier.shift, Rounding.TWICE)
-
-
-def _scaling(multiplier: Multiplier, zero: int, low: int, high: int, bound: int) -> Scaling | None:
-    return scaling_of(Requantisation((multiplier,), Rounding.TWICE, zero, low, high), [bound])
-
-
-def _numbers(scaling: Scaling) -> Any:
-    return numbers_of(scaling, None, 1)[0, 1:]
+    zeros = np.asarray(function.numbers.zeros, np.int32)
+    constants = {"numbers": np.concatenate([zeros, scaling.ends[0]])}
+    given = "(uintptr_t)numbers[0], (uintptr_t)numbers[1], numbers + 2"
+    return _call(operation, "multiply", name, text, constants, given)
 
 
 def _loop(name: str, value: list[str], end: Epilogue) -> str:
@@ -248,29 +214,17 @@ def _loop(name: str, value: list[str], end: Epilogue) -> str:
     lines += ["ldmia r12, {r6, r7, r8}"]
 
     def one() -> list[str]:
-        found = [line.format(x="r9", z="r12") for line in value]
+        operation = [line.format(x="r9", z="r12") for line in value]
         # The sum is complete: the first line of an end adds the bias.
-        return [*found, *end.lines("r9", ["", "r6", "r7", "r8"], "r12")[1:], "strb r9, [r2], #1"]
+        return [*operation, *end.lines("r9", ["", "r6", "r7", "r8"], "r12")[1:], "strb r9, [r2], #1"]
 
     lines += [f"subs r3, r3, #{UNROLLED}", "blo 2f", "1:", *(UNROLLED * one())]
     lines += [f"subs r3, r3, #{UNROLLED}", "bhs 1b", "2:", f"adds r3, r3, #{UNROLLED}", "beq 4f", "3:", *one()]
     return naked(name, parameters, [*lines, "subs r3, r3, #1", "bne 3b", "4:", "pop {r4-r9, pc}"])
 
 
-def _call(operation: Elementwise, base: str, name: str, text: str, arrays: list[Any]) -> Call:
+def _call(operation: Elementwise, base: str, name: str, text: str, constants: dict[str, Any], given: str) -> Call:
+    """Return the call of a loop; `given` are the last arguments of the loop."""
     a, b = operation.inputs
-    [result] = operation.results
-    names = ("table_a", "table_b", "numbers") if len(arrays) == 3 else ("numbers",)
-    given = "(uintptr_t)table_a, (uintptr_t)table_b, numbers"
-    if len(arrays) == 1:
-        given = "(uintptr_t)numbers[0], (uintptr_t)numbers[1], numbers + 2"
-    parameters = (
-        Parameter("a", "int8"),
-        Parameter("b", "int8"),
-        *(Parameter(one, "int32") for one in names),
-        Parameter("result", "int8", "out", ("a", "b")),
-    )
-    function = Function(
-        base, parameters, f"\t{name}(a, b, result, {result.size}, {given});\n", definitions=(NAKED, text)
-    )
-    return Call(function, (a, b, *arrays, result), operation.label)
+    body = f"\t{name}(a, b, result, {operation.results[0].size}, {given});\n"
+    return call_for(operation, base, body, {"a": a, "b": b, **constants}, ("a", "b"), definitions=(NAKED, text))

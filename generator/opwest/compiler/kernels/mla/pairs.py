@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.kernels.mla.assembly import REGISTERS, Epilogue, load_words, naked
+from opwest.compiler.kernels.assembly import naked
+from opwest.compiler.kernels.mla.assembly import REGISTERS, Epilogue, load_words, tile_function
 
 MAX_UNROLLED = 16
 OFFSET = 129
@@ -55,27 +56,13 @@ class Tile:
         return f"mla_{self.way}_{self.rows}x{self.channels}{layout}_by{self.unrolled}_{self.end.name}"
 
     def text(self) -> str:
-        """Return the definition.
-
-        Arguments: the first word of the rows, the first weight, the first result, the end of the words, the bytes
-        between rows of results, the end of the weights.
-        """
-        parameters = (
-            "const int32_t *x",
-            "const int32_t *w",
-            "void *y",
-            "const int32_t *x_end",
-            "uint32_t stride",
-            "const int32_t *w_end",
-        )
+        """Return the definition."""
         free = list(REGISTERS[3:])
         temporary = REGISTERS[2]
         sums = [[free.pop(0) for _ in range(self.channels)] for _ in range(self.rows)]
         data = [free.pop(0) for _ in range(self.rows)]
         weights = [free.pop(0) for _ in range(self.channels)]
-        lines = ["push {r4-r11, lr}", "push {r0, r2, r3}", "1:", "ldr r0, [sp]"]
-        lines += [f"mov {one}, #0" for row in sums for one in row]
-        lines.append("2:")
+        lines = ["2:"]
         for _ in range(self.unrolled):
             lines += [f"ldr {data[row]}, [r0, #{4 * row}]" for row in range(1, self.rows)]
             lines.append(f"ldr {data[0]}, [r0], #{4 * self.layout}")
@@ -88,8 +75,7 @@ class Tile:
             lines += [f"ldr {one}, [{temporary}, #{4 * row}]" for row, one in enumerate(data)]
             lines += [*self._step(sums, data, weights, temporary), "b 3b", "4:"]
         lines += self._ending(sums, [temporary, *data, *weights, *free])
-        lines += ["ldr r2, [sp, #52]", "cmp r1, r2", "bne 1b", "add sp, sp, #12", "pop {r4-r11, pc}"]
-        return naked(self.name, parameters, lines)
+        return tile_function(self.name, "int32_t", sums, lines)
 
     def _step(self, sums: list[list[str]], data: list[str], weights: list[str], temporary: str) -> list[str]:
         """Return the loads of weights and the products of a pair of each row."""
@@ -165,6 +151,7 @@ def way_of(weights: Any, rows: int, parts: list[tuple[int, int, int]]) -> str:
         return "known"
     if not _fits(paired):
         return "patched"
+    # The cycles that the known way saves: one for each product; less those of the patches.
     gain = 0
     for first, count, channels in parts:
         some = _patches(paired[first : first + count])
@@ -175,14 +162,21 @@ def way_of(weights: Any, rows: int, parts: list[tuple[int, int, int]]) -> str:
 
 
 def _fits(paired: Any) -> bool:
-    """Whether the sum of two products fits 16 bits for all data: weights [channels, steps, 2]."""
+    """Whether the sum of two products fits 16 bits for all data: weights [channels, steps, 2].
+
+    The low lane is x0 * w1, at most 2**14: the rounded way is exact with any weights whose high lane fits.
+    """
     greatest = np.maximum(-128 * paired, 127 * paired).sum(axis=2)
     least = np.minimum(-128 * paired, 127 * paired).sum(axis=2)
     return bool(greatest.max() <= 32767 and least.min() >= -32768)
 
 
 def _patches(paired: Any) -> Any:
-    """Return which pairs of weights do not fit the known way: [channels, steps]."""
+    """Return which pairs of weights do not fit the known way: [channels, steps].
+
+    The high lane is (x0 + 129) * w0 + x1 * w1, with x0 + 129 from 1 to 256, less a borrow if w1 is negative: then the
+    low lane (x0 + 129) * w1 is negative, too, and its magnitude is at most 2**15.
+    """
     first, second = paired[..., 0], paired[..., 1]
     greatest = np.maximum(first, 256 * first) + np.maximum(-128 * second, 127 * second)
     least = np.minimum(first, 256 * first) + np.minimum(-128 * second, 127 * second) - (second < 0)
@@ -202,19 +196,17 @@ def stream(weights: Any, numbers: Callable[[Any], Any], channels: int, steps: in
     `numbers` returns the words of each channel from what is added to its bias.
     """
     paired = _paired(weights.astype(np.int64), steps)
-    if way == "rounded":
-        words = _blocks(_words(paired), channels)
-        found = numbers(np.zeros(len(weights), np.int64)).reshape(len(words), -1)
-        return np.concatenate([_signed(words).reshape(len(words), -1), found], 1).reshape(-1)
-    divided = _patches(paired)
+    is_known = way != "rounded"
+    divided = _patches(paired) & is_known
+    # Halves of large weights fit: 256 * 64 + 128 * 64 is below 2**15. x * w is x * (w - w // 2) + x * (w // 2).
     rest = np.where(divided[..., None], paired // 2, 0)
     main = paired - rest
+    # Each pair with a negative w1 lost 1 to the low lane, and all pairs gained 129 * w0.
     borrows = (main[..., 1] < 0).sum(axis=1) + (rest[..., 1] < 0).sum(axis=1)
-    found = numbers(borrows - OFFSET * paired[..., 0].sum(axis=1))
-    found = found.reshape(len(weights) // channels, -1)
-    first, second = (_signed(_blocks(_words(one), channels)) for one in (main, rest))
+    ends = numbers((borrows - OFFSET * paired[..., 0].sum(axis=1)) * is_known)
+    first, second = (_blocks(part[..., 1] + (part[..., 0] << 16), channels) for part in (main, rest))
     parts = []
-    for block, own in enumerate(found):
+    for block, own in enumerate(ends.reshape(len(first), -1)):
         parts.append(first[block].reshape(-1))
         if way == "patched":
             for step in np.flatnonzero(divided[block * channels : (block + 1) * channels].any(axis=0)):
@@ -224,17 +216,9 @@ def stream(weights: Any, numbers: Callable[[Any], Any], channels: int, steps: in
     return np.concatenate(parts)
 
 
-def _words(paired: Any) -> Any:
-    return paired[..., 1] + (paired[..., 0] << 16)
-
-
-def _signed(words: Any) -> Any:
-    return (words & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
-
-
 def _blocks(words: Any, channels: int) -> Any:
-    """Return words [channels, steps] as [blocks, steps, channels of a block]."""
-    return np.ascontiguousarray(words.reshape(-1, channels, words.shape[1]).transpose(0, 2, 1))
+    """Return words [channels, steps] as int32 [blocks, steps, channels of a block]."""
+    return words.astype(np.int32).reshape(-1, channels, words.shape[1]).transpose(0, 2, 1)
 
 
 def _paired(weights: Any, steps: int) -> Any:

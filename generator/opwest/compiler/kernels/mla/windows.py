@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.expressions import plus, times
 from opwest.compiler.emission.function import Lines, number
 from opwest.compiler.graph.types import Shape
-from opwest.compiler.kernels.mla.assembly import REGISTERS, naked
+from opwest.compiler.kernels.assembly import naked
+from opwest.compiler.kernels.mla.assembly import REGISTERS
 from opwest.compiler.kernels.mla.pairs import OFFSET
 from opwest.compiler.semantics.windows import Window
 
@@ -71,30 +74,34 @@ class Windows:
     @property
     def _pads(self) -> tuple[bool, bool]:
         """Whether a window reaches outside of the image, by rows and by columns."""
-        found = [
-            before > 0 or (count - 1) * stride + (size - 1) * dilation - before >= length
-            for before, count, stride, size, dilation, length in zip(
-                self.window.before,
-                self.window.result,
-                self.window.stride,
-                self.window.size,
-                self.window.dilation,
-                self.data[1:3],
-                strict=True,
-            )
-        ]
-        return found[0], found[1]
+        return self.window.pads((self.data[1], self.data[2]))
+
+    @contextmanager
+    def loop(self, lines: Lines, rows: int, load: Callable[[], None]) -> Iterator[None]:
+        """Append the loops over windows of an `image`; the context appends the use of `rows` windows.
+
+        `load` appends the copy of a window to the place `filled`.
+        """
+        batches, height, width, depth = self.data
+        with lines.loop("n", batches):
+            lines.add(f"const int8_t *image = data + n * {height * width * depth};", "")
+            with lines.loop("oy", self.window.result[0]), lines.loop("ox", self.window.result[1]):
+                with lines.block(""):
+                    load()
+                with lines.block(f"if (++filled < {rows})"):
+                    lines.add("continue;")
+                lines.add("filled = 0;")
+                yield
 
     def add_small(self, lines: Lines, to: str, pack: str, small: str) -> None:
         """Append the widening of the window at oy, ox of `image` to the pointer `to` by the function `small`."""
-        (_, height, width, depth), (sy, sx), (top, left) = self.data, self.window.stride, self.window.before
-        inside = []
-        for name, pads, size, some, dilation in zip(
-            ("y0", "x0"), self._pads, (height, width), self.window.size, self.window.dilation, strict=True
-        ):
-            last = size - (some - 1) * dilation - 1
-            inside += [f"{name} >= 0 && {name} <= {last}"] if pads else []
-        lines.add(f"const int y0 = oy{_times(sy)}{_minus(top)}, x0 = ox{_times(sx)}{_minus(left)};", "")
+        (_, _, width, depth), (sy, sx), (top, left) = self.data, self.window.stride, self.window.before
+        inside = [
+            f"{name} >= 0 && {name} <= {self.data[1 + axis] - self.window.reach(axis)}"
+            for axis, name in enumerate(("y0", "x0"))
+            if self._pads[axis]
+        ]
+        lines.add(f"const int y0 = oy{times(sy)}{plus(-top)}, x0 = ox{times(sx)}{plus(-left)};", "")
         with lines.block(f"if ({' && '.join(inside)})") if inside else nullcontext():
             lines.add(f"{small}({to}, image + (y0 * {width} + x0) * {depth});")
         if inside:
@@ -126,11 +133,11 @@ class Windows:
         """Append the widening of the window at oy, ox of `image` to the pointer `to`; `fill` is a word of padding."""
         (_, height, width, depth), (kh, kw) = self.data, self.window.size
         pads_y, pads_x = self._pads
-        lines.add(f"const int x0 = ox{_times(self.window.stride[1])}{_minus(self.window.before[1])};")
+        lines.add(f"const int x0 = ox{times(self.window.stride[1])}{plus(-self.window.before[1])};")
         lines.add(f"int32_t *to = {to};", "")
-        with lines.loop("ky", kh) if kh > 1 else nullcontext():
-            ky = f" + ky{_times(self.window.dilation[0])}" if kh > 1 else ""
-            lines.add(f"const int iy = oy{_times(self.window.stride[0])}{ky}{_minus(self.window.before[0])};", "")
+        with lines.repeat("ky", kh):
+            ky = f" + ky{times(self.window.dilation[0])}" if kh > 1 else ""
+            lines.add(f"const int iy = oy{times(self.window.stride[0])}{ky}{plus(-self.window.before[0])};", "")
             if pads_y:
                 with lines.block(f"if (iy < 0 || iy >= {height})"):
                     with lines.block(f"for (int k = 0; k < {-(-self.row // 2)}; k++, to += {layout})"):
@@ -152,7 +159,7 @@ class Windows:
         """Append the copy of a row to `t`, column by column."""
         (_, _, width, depth), dilation = self.data, self.window.dilation[1]
         with lines.block(f"for (int kx = 0; kx < {self.window.size[1]}; kx++, t += {depth})"):
-            lines.add(f"const int ix = x0 + kx{_times(dilation)};", "")
+            lines.add(f"const int ix = x0 + kx{times(dilation)};", "")
             copy = copied("t", f"image + (iy * {width} + ix) * {depth}", depth)
             if not self._pads[1]:
                 lines.add(*copy)
@@ -167,13 +174,11 @@ class Windows:
         (_, height, width, depth), (kh, kw) = self.data, self.window.size
         pads_y, pads_x = self._pads
         if declares:
-            lines.add(f"const int x0 = ox{_times(self.window.stride[1])}{_minus(self.window.before[1])};")
+            lines.add(f"const int x0 = ox{times(self.window.stride[1])}{plus(-self.window.before[1])};")
         lines.add(f"int8_t *t = {to};", "")
         with lines.loop("ky", kh):
-            step = _times(self.window.dilation[0])
-            lines.add(
-                f"const int iy = oy{_times(self.window.stride[0])} + ky{step}{_minus(self.window.before[0])};", ""
-            )
+            step = times(self.window.dilation[0])
+            lines.add(f"const int iy = oy{times(self.window.stride[0])} + ky{step}{plus(-self.window.before[0])};", "")
             if pads_y:
                 with lines.block(f"if (iy < 0 || iy >= {height})"):
                     lines.add(f"memset(t, {self.zero}, {self.row});", f"t += {self.row};", "continue;")
@@ -192,18 +197,10 @@ def copied(to: str, source: str, count: int) -> list[str]:
     """Return statements that copy bytes."""
     if count > MAX_INLINE:
         return [f"memcpy({to}, {source}, {count});"]
-    found, place = [], 0
+    copies, place = [], 0
     for size in (4, 2, 1):
         while count - place >= size:
             at = f" + {place}" if place else ""
-            found.append(f"__builtin_memcpy({to}{at}, {source}{at}, {size});")
+            copies.append(f"__builtin_memcpy({to}{at}, {source}{at}, {size});")
             place += size
-    return found
-
-
-def _times(factor: int) -> str:
-    return "" if factor == 1 else f" * {factor}"
-
-
-def _minus(less: int) -> str:
-    return f" - {less}" if less else ""
+    return copies

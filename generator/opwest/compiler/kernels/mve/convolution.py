@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.convolution import folded, plain_weights
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
+from opwest.compiler.emission.convolution import folded
+from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_for, emits
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
+from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.mve import pairs
 from opwest.compiler.kernels.mve.elements import Loop, loop_of
-from opwest.compiler.kernels.mve.epilogue import COPY, FILL, NAKED, NUMBERS, Assembly
+from opwest.compiler.kernels.mve.epilogue import COPY, FILL, NUMBERS, Assembly
 from opwest.compiler.kernels.mve.pairs import ITEMS, is_single, layer_of, padded
-from opwest.compiler.semantics.fixed_point import Requantisation, Rounding
+from opwest.compiler.kernels.scaling import flat_weights
+from opwest.compiler.semantics.fixed_point import Requantisation, Rounding, reduced
 from opwest.compiler.semantics.windows import Window
 
 
@@ -41,9 +43,8 @@ class Windows:
     def inside(self, axis: int) -> tuple[int, int]:
         """Return the first window inside of the image along an axis, and the end of these windows."""
         window = self.window
-        reach = (window.size[axis] - 1) * window.dilation[axis] + 1
         first = -(-window.before[axis] // window.stride[axis])
-        last = (self.data[1 + axis] - reach + window.before[axis]) // window.stride[axis] + 1
+        last = (self.data[1 + axis] - window.reach(axis) + window.before[axis]) // window.stride[axis] + 1
         return first, max(first, min(last, window.result[axis]))
 
     @property
@@ -161,20 +162,20 @@ def render(operation: Convolution) -> Call | None:
     if layer is None or is_single(operation):
         return None
     weights, bias, ending = layer
-    channels, item = len(weights), ITEMS[operation.inputs[0].dtype]
-    flat = weights.reshape(channels, -1)
-    name, text = pairs.function_of(flat.shape[1], channels, ending, item, operation.results[0].pitch)
-    return call_of(operation, Kernel(name, text, pairs.packed(flat, bias, ending, operation.zero, item)))
+    channels, length = weights.shape
+    item = ITEMS[operation.inputs[0].dtype]
+    name, text = pairs.function_of(length, channels, ending, item, operation.results[0].pitch)
+    return call_of(operation, Kernel(name, text, pairs.packed(weights, bias, ending, operation.zero, item)))
 
 
 def call_of(operation: Convolution, kernel: Kernel) -> Call:
     """Return the call that copies windows and multiplies them by a function."""
     data, result = operation.inputs[0], operation.results[0]
-    channels, kh, kw, depth = operation.weights.shape
+    channels, _, _, depth = operation.weights.shape
     item, count = ITEMS[data.dtype], result.size // channels
     shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
     shape, window = (*shape[:3], depth * item), operation.window
-    is_plain = (kh, kw) == window.stride == (1, 1) and window.before == (0, 0) and count * depth == data.size
+    is_plain = window.is_pointwise and count * depth == data.size
     if is_plain:
         shape = (1, 1, count, depth * item)
         window = Window((1, 1), (1, 1), (1, 1), (0, 0), (1, count))
@@ -192,19 +193,24 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
         _general(lines, windows, write, held, c_type(data.dtype))
     # The rows of a block are copied before its results are written.
     can_replace = is_plain and channels <= depth and not result.pitch
-    parameters = (
-        Parameter("data", data.dtype),
-        Parameter("numbers", "int32"),
-        *([Parameter("total", "int32"), Parameter("other", "int8")] if total is not None else []),
-        Parameter("result", data.dtype, "out", (*(["data"] * can_replace), *(["other"] * (total is not None)))),
-        Parameter("rows", "int32", "scratch", elements=(held * row + 16) // 4),
-        *([Parameter("part", "int8", "scratch", elements=held * channels)] if total is not None else []),
+    arguments = {"data": data, "numbers": kernel.numbers}
+    scratch = [Parameter("rows", "int32", "scratch", elements=(held * row + 16) // 4)]
+    definitions = windows.definitions()
+    if total is not None:
+        arguments |= {"total": total.numbers, "other": operation.inputs[1]}
+        scratch.append(Parameter("part", "int8", "scratch", elements=held * channels))
+        definitions = (*definitions, NAKED, total.text)
+    return call_for(
+        operation,
+        "convolution",
+        lines,
+        arguments,
+        (*(["data"] * can_replace), *(["other"] * (total is not None))),
+        scratch,
+        helpers=kernel.helpers,
+        headers=kernel.headers,
+        definitions=(*definitions, kernel.text),
     )
-    added = () if total is None else (NAKED, total.text)
-    definitions = (*windows.definitions(), *added, kernel.text)
-    function = Function("convolution", parameters, str(lines), kernel.helpers, kernel.headers, definitions=definitions)
-    arrays = () if total is None else (total.numbers, operation.inputs[1])
-    return Call(function, (data, kernel.numbers, *arrays, result), operation.label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +267,7 @@ def _general(lines: Lines, windows: Windows, write: _Write, held: int, kind: str
         lines.add(f"const int fill = numbers[{NUMBERS.index('fill')}];")
     lines.add("int8_t *held = (int8_t *)rows;", f"{kind} *y = result;", "int filled = 0;", "")
     image = "from" if images == 1 else f"from + n * {height * width * depth}"
-    with lines.loop("n", images) if images > 1 else nullcontext(), lines.loop("oy", window.result[0]):
+    with lines.repeat("n", images), lines.loop("oy", window.result[0]):
         lines.add(f"const int8_t *image = {image};", f"const int y0 = oy * {sy} - {top};")
         lines.add("int ox = 0;", "")
         with lines.block(f"while (ox < {window.result[1]})"):
@@ -286,14 +292,13 @@ def _general(lines: Lines, windows: Windows, write: _Write, held: int, kind: str
 
 
 LANES = 8
-MIN_PLACES = 1
 
 
 @emits(Convolution, "mve-long")
 def render_long_sums(operation: Convolution) -> Call | None:
     """Return the call; None for other dtypes, groups and ends, and where the product of a sum has more than 64 bits."""
     data, finish = operation.inputs[0], operation.finish
-    weights = plain_weights(operation.weights, operation.weight_zero)
+    weights = flat_weights(operation)
     if (data.dtype, operation.results[0].dtype, str(weights.dtype)) != ("int16", "int16", "int8"):
         return None
     if operation.groups != 1 or not isinstance(finish, Requantisation) or finish.rounding is not Rounding.SIXTEEN:
@@ -301,23 +306,20 @@ def render_long_sums(operation: Convolution) -> Call | None:
     channels = len(weights)
     bias = folded(weights, operation.bias, 0, "int16")
     bias = np.zeros(channels, np.int64) if bias is None else bias
-    places = np.asarray([15 - multiplier.shift for multiplier in finish.multipliers], np.int32)
-    flat = weights.reshape(channels, -1)
-    if places.min() < MIN_PLACES or np.abs(bias).max() >= 1 << 46 or flat.shape[1] >= 1 << 20:
+    given = finish.each(channels)
+    places = np.asarray([15 - multiplier.shift for multiplier in given], np.int32)
+    if places.min() < 1 or np.abs(bias).max() >= 1 << 46 or weights.shape[1] >= 1 << 20:
         return None
-    fixed = np.asarray([multiplier.fixed for multiplier in finish.multipliers], np.int64)
-    reduced = np.where(fixed < 0x7FFF0000, (fixed + (1 << 15)) >> 16, 0x7FFF)
-    scalars = [np.broadcast_to(one, channels) for one in (reduced, places)]
-    name, text = _function(flat.shape[1], channels)
-    numbers = _packed(flat, bias, scalars, [0, finish.low, finish.high, 0])
+    scalars = [reduced([multiplier.fixed for multiplier in given]), places]
+    name, text = _function(weights.shape[1], channels)
+    numbers = _packed(weights, bias, scalars, [0, finish.low, finish.high, 0])
     return call_of(operation, Kernel(name, text, numbers, ("scale_once", "clamp"), ("arm_mve.h", "string.h")))
 
 
 def _packed(weights: Any, bias: Any, scalars: list[Any], numbers: list[int]) -> Any:
     """Return numbers, then for each channel the bias of 64 bits, the multiplier, the shift, the weights."""
     channels, length = weights.shape
-    wide = np.zeros((channels, padded(2 * length) // 2), np.int8)
-    wide[:, :length] = weights
+    wide = np.pad(weights, ((0, 0), (0, padded(2 * length) // 2 - length)))
     biases = np.ascontiguousarray(bias.astype("<i8")).view("<i4").reshape(channels, 2)
     each = np.concatenate([biases, np.stack(scalars, axis=1).astype(np.int32), wide.view(np.int32)], axis=1)
     return np.concatenate([np.asarray(numbers, np.int32), each.reshape(-1)])
@@ -337,7 +339,5 @@ def _function(length: int, channels: int) -> tuple[str, str]:
                 lines.add("sum = vmlaldavaq_s16(sum, vldrhq_s16(x + k), vldrbq_s16(w + k));")
             lines.add("*result++ = (int16_t)clamp(scale_once(sum, ends[2], ends[3]), low, high);")
     head = f"static void {name}(const int8_t *rows, const int32_t *numbers, int16_t *result, int count)"
-    return (
-        name,
-        f"/* Rows of {length} elements times {channels} channels, with sums of 64 bits. */\n{head}\n{{\n{lines}}}\n",
-    )
+    comment = f"/* Rows of {length} elements times {channels} channels, with sums of 64 bits. */"
+    return name, f"{comment}\n{head}\n{{\n{lines}}}\n"

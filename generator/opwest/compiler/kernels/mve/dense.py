@@ -3,13 +3,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
+from opwest.compiler.emission.function import Call, Lines, call_for, emits
 from opwest.compiler.ir.operations import Convolution
-from opwest.compiler.kernels.mve.epilogue import NAKED, Assembly, Epilogue, limits, narrow, scale
+from opwest.compiler.kernels.assembly import NAKED
+from opwest.compiler.kernels.mve.epilogue import (
+    Assembly,
+    Epilogue,
+    add_steps,
+    finish,
+    gather_sums,
+    narrow,
+    scale,
+    start,
+)
 from opwest.compiler.kernels.mve.pairs import ITEMS, is_single, layer_of, padded
 
 SUMS = ("r0", "r2", "r4", "r6", "r8", "r10", "r12", "lr")
@@ -23,7 +34,7 @@ SAVED = 16
 @emits(Convolution, "mve-dense")
 def render(operation: Convolution) -> Call | None:
     """Return the call; None for several rows, other dtypes, and ends that differ."""
-    data, result = operation.inputs[0], operation.results[0]
+    data = operation.inputs[0]
     if not is_single(operation):
         return None
     results, length = len(operation.weights), data.size
@@ -35,23 +46,20 @@ def render(operation: Convolution) -> Call | None:
     name, text = _function(length, results, ending, item)
     lines = Lines()
     lines.add(f"{name}(data, numbers, result);")
-    parameters = (Parameter("data", data.dtype), Parameter("numbers", "int32"), Parameter("result", data.dtype, "out"))
-    function = Function("dense", parameters, str(lines), definitions=(NAKED, text))
-    content = _packed(weights.reshape(results, length), bias, ending, item)
-    return Call(function, (data, content, result), operation.label)
+    numbers = _packed(weights, bias, ending, item)
+    return call_for(operation, "dense", lines, {"data": data, "numbers": numbers}, definitions=(NAKED, text))
 
 
 def _packed(weights: Any, bias: Any, ending: Epilogue, item: int) -> Any:
     """Return numbers, then for each 8 channels weights [step][channel][lane], and numbers of even and odd channels."""
     results, length = weights.shape
-    wide = np.zeros((results, padded(length * item) // item), np.int8)
-    wide[:, :length] = weights
+    wide = np.pad(weights, ((0, 0), (0, padded(length * item) // item - length)))
     parts = [ending.numbers(0).view(np.int8)]
-    for start in range(0, results, WIDE):
-        chosen = wide[start : start + WIDE]
+    for begin in range(0, results, WIDE):
+        chosen = wide[begin : begin + WIDE]
         parts.append(chosen.reshape(len(chosen), -1, 16 // item).transpose(1, 0, 2).reshape(-1))
         for first in range(2):
-            places = [start + first + 2 * one for one in range(4)]
+            places = [begin + first + 2 * one for one in range(4)]
             parts.append(ending.group(bias, [place if place < results else -1 for place in places]))
     return np.concatenate(parts).view(np.int32)
 
@@ -62,11 +70,8 @@ def _function(length: int, results: int, ending: Epilogue, item: int) -> tuple[s
     size = length * item
     is_loop = padded(size) // 16 > UNROLLED
     code = Assembly()
-    code.add("push {r4-r11, lr}")
-    if ending.has_clamp:
-        code.add("vpush {d8-d11}")
-    code.add(f"sub sp, #{SAVED}", "mov r5, r1", "mov r7, r2", "mov r1, r0", "ldr r3, [r5]", "str r1, [sp]")
-    limits(code, ending, "r5", item)
+    moves = [f"sub sp, #{SAVED}", "mov r5, r1", "mov r7, r2", "mov r1, r0", "ldr r3, [r5]", "str r1, [sp]"]
+    start(code, ending, moves, "r5", item)
     code.add("adds r5, #16")
     if size % 16:
         code.add(f"movs r0, #{size % 16}", "vctp.8 r0")
@@ -83,10 +88,7 @@ def _function(length: int, results: int, ending: Epilogue, item: int) -> tuple[s
     if rest:
         _block(code, (size, rest, is_loop), ending, item)
         code.add(f"movs r0, #{rest}", "vctp.16 r0", "vpst", f"vstr{'b' if item == 1 else 'h'}t.16 q0, [r7]")
-    code.add(f"add sp, #{SAVED}")
-    if ending.has_clamp:
-        code.add("vpop {d8-d11}")
-    code.add("pop {r4-r11, pc}")
+    finish(code, ending, SAVED)
     kind = f"int{8 * item}_t"
     parameters = [f"const {kind} *data", "const int32_t *numbers", f"{kind} *result"]
     return name, code.function(name, parameters, f"A row of {length} elements times {results} channels.")
@@ -102,24 +104,12 @@ def _block(code: Assembly, shape: tuple[int, int, bool], ending: Epilogue, item:
         if rest:
             _step(code, (channels, item), f"vldrbt.u8 q0, [r1, #{16 * whole}]", whole == 0)
     else:
-        load = "vldrb.8 q0, [r1], #16"
-        most = min(
-            range(2, 9), key=lambda one: 16 * ((whole - 1) // one) + (2 * channels + 1) * ((whole - 1) % one + one)
-        )
-        turns, more = divmod(whole - 1, most)
-        _step(code, (channels, item), load, True)
-        for _ in range(more):
-            _step(code, (channels, item), load, False)
-        code.constant("r11", turns)
-        code.add("5:")
-        for _ in range(most):
-            _step(code, (channels, item), load, False)
-        code.add("subs r11, #1", "bne 5b")
+        load = partial(_step, code, (channels, item), "vldrb.8 q0, [r1], #16")
+        add_steps(code, whole, range(2, 9), 2 * channels + 1, load)
         if rest:
             _step(code, (channels, item), "vldrbt.u8 q0, [r1]", False)
         code.add("ldr r1, [sp]")
-    code.add("vmov q0[2], q0[0], r0, r8", "vmov q1[2], q1[0], r2, r10")
-    code.add("vmov q0[3], q0[1], r4, r12", "vmov q1[3], q1[1], r6, lr")
+    gather_sums(code)
     scale(code, ending, ["q0"], "r5", ("q2", "q3"))
     scale(code, ending, ["q1"], "r5", ("q2", "q3"))
     code.add("vqmovnb.s32 q0, q0", "vqmovnt.s32 q0, q1")

@@ -6,17 +6,17 @@ Every number of the layer has a register, which no compiler would leave to it.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.depthwise import skip
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
+from opwest.compiler.emission.depthwise import pool_windows
+from opwest.compiler.emission.function import Call, Lines, c_type, call_for, emits
 from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import Elementwise, Pool
-from opwest.compiler.kernels.mve.epilogue import NAKED, Assembly
+from opwest.compiler.kernels.assembly import NAKED
+from opwest.compiler.kernels.mve.epilogue import Assembly
 from opwest.compiler.kernels.mve.pairs import ITEMS
 from opwest.compiler.semantics.fixed_point import Multiplier
 
@@ -35,18 +35,9 @@ def render_elements(operation: Elementwise) -> Call | None:
     loop = loop_of(function, result.dtype)
     lines = Lines()
     lines.add(f"{loop.name}(a, b, numbers, result, {result.size});")
-    made = Function(
-        loop.base,
-        (
-            Parameter("a", result.dtype),
-            Parameter("b", result.dtype),
-            Parameter("numbers", "int32"),
-            Parameter("result", result.dtype, "out", ("a", "b")),
-        ),
-        str(lines),
-        definitions=(NAKED, loop.text),
-    )
-    return Call(made, (*operation.inputs, loop.numbers, result), operation.label)
+    a, b = operation.inputs
+    arguments = {"a": a, "b": b, "numbers": loop.numbers}
+    return call_for(operation, loop.base, lines, arguments, ("a", "b"), definitions=(NAKED, loop.text))
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +130,8 @@ class _Turn:
 
 MAX_ELEMENTS = 255
 """The elements of a window whose sum, plus half of their number, has 16 bits."""
+# With inverse = ceil(2**31 / count) and n = |sum| + count / 2 < 2**15, 2 * n * inverse >> 32 is n // count: the
+# error of the inverse is below 1, that of the quotient below n / 2**31, less than the 1 / count to the next integer.
 QUOTIENT = """\
 /* Half of 8 numbers below 2**15, times `inverse` / 2**32: the quotient by a count of at most 255. */
 static inline int16x8_t mve_mean(int16x8_t sums, int16_t half, uint32_t inverse)
@@ -158,40 +151,24 @@ static inline int16x8_t mve_mean(int16x8_t sums, int16_t half, uint32_t inverse)
 @emits(Pool, "mve-lanes", has_pitch=True)
 def render_pool(operation: Pool) -> Call | None:
     """Return the call; None for other dtypes and kinds, and for large windows."""
-    data, result, window = operation.inputs[0], operation.results[0], operation.window
+    data, window = operation.inputs[0], operation.window
     is_average = operation.kind == "average"
     if data.dtype != "int8" or operation.kind not in ("average", "maximum"):
         return None
     if (is_average and window.size[0] * window.size[1] > MAX_ELEMENTS) or window.dilation != (1, 1):
         return None
-    images, height, width, depth = data.shape
+    depth = data.shape[3]
     lines, lanes = Lines(), 8 if is_average else 16
-    lines.add("int8_t *y = result;", "")
-    with (
-        lines.loop("n", images) if images > 1 else nullcontext(),
-        lines.loop("oy", window.result[0]),
-        lines.loop("ox", window.result[1]),
-    ):
-        for axis, size in (("y", height), ("x", width)):
-            which = 0 if axis == "y" else 1
-            start = f"o{axis} * {window.stride[which]} - {window.before[which]}"
-            end = f"{start} + {window.size[which]}"
-            lines.add(f"const int {axis}0 = {start} > 0 ? {start} : 0;")
-            lines.add(f"const int {axis}1 = {end} < {size} ? {end} : {size};")
-        image = f"(n * {height} + y0) * {width} + x0" if images > 1 else f"y0 * {width} + x0"
-        lines.add(f"const int8_t *from = data + ({image}) * {depth};")
+    with pool_windows(lines, operation):
         if is_average:
             lines.add("const uint32_t count = (uint32_t)((y1 - y0) * (x1 - x0));")
             lines.add("const uint32_t inverse = (UINT32_C(0x7fffffff) + count) / count;")
         lines.add("")
         with lines.block(f"for (int c = 0; c < {depth}; c += {lanes})"):
             _group(lines, operation, is_average)
-        skip(lines, operation)
-    parameters = (Parameter("data", "int8"), Parameter("result", "int8", "out"))
     definitions = (QUOTIENT,) if is_average else ()
     base = f"{operation.kind}_pool"
-    function = Function(base, parameters, str(lines), headers=("arm_mve.h",), definitions=definitions)
-    return Call(function, (data, result), operation.label)
+    return call_for(operation, base, lines, {"data": data}, headers=("arm_mve.h",), definitions=definitions)
 
 
 def _group(lines: Lines, operation: Pool, is_average: bool) -> None:

@@ -1,30 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Static functions of assembly: a compiler neither allocates their registers nor moves their instructions.
+"""Functions in assembly with vector instructions, and the end of a layer in them.
 
-The functions are naked, hence equal at every level of optimisation and with every calling convention that has the
-vector registers (-mfloat-abi=hard or softfp). They keep r4 to r11 and, where they use them, q4 to q7.
+They are equal with every calling convention that has the vector registers (-mfloat-abi=hard or softfp): they keep r4 to
+r11 and, where they use them, q4 to q7.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import Lines
 from opwest.compiler.ir.operations import Finish
-from opwest.compiler.semantics.fixed_point import RANGES, Requantisation, Rounding
+from opwest.compiler.kernels.assembly import added, constant, naked
+from opwest.compiler.semantics.fixed_point import RANGES, Requantisation, Rounding, reduced
 
-NAKED = """\
-/* Functions of assembly only. GCC must neither clone them nor derive from their C what they change. */
-#if defined(__clang__)
-#define MVE_NAKED static __attribute__((naked, noinline))
-#else
-#define MVE_NAKED static __attribute__((naked, noinline, noipa))
-#endif
-"""
 COPY = """\
 /* Copies of a few bytes: calls of memcpy() cost more than they do. */
 static inline void mve_copy(int8_t *to, const int8_t *from, int count)
@@ -66,31 +58,15 @@ class Assembly:
 
     def plus(self, register: str, amount: int, scratch: str = "r0") -> None:
         """Append the addition of a constant; `scratch` is overwritten for large ones."""
-        if amount == 0:
-            return
-        name, size = ("add" if amount > 0 else "sub"), abs(amount)
-        if size <= 4095:
-            self.add(f"{name} {register}, {register}, #{size}")
-            return
-        self.constant(scratch, size)
-        self.add(f"{name} {register}, {register}, {scratch}")
+        self.add(*added(register, amount, scratch))
 
     def constant(self, register: str, value: int) -> None:
         """Append the load of a constant."""
-        self.add(f"movw {register}, #{value & 0xFFFF}")
-        if (value >> 16) & 0xFFFF:
-            self.add(f"movt {register}, #{(value >> 16) & 0xFFFF}")
+        self.add(*constant(register, value))
 
     def function(self, name: str, parameters: Sequence[str], comment: str) -> str:
         """Return the definition."""
-        lines = Lines()
-        for number, line in enumerate(self.lines):
-            text = f"{line}\\n" if line.endswith(":") else f"\\t{line}\\n"
-            lines.add(("__asm__ volatile(" if number == 0 else "\t\t ") + f'"{text}"')
-        body = str(lines)[:-1] + ");\n"
-        # The instructions read the parameters from their registers.
-        listed = ", ".join(f"{parameter} __attribute__((unused))" for parameter in parameters)
-        return f"/* {comment} */\nMVE_NAKED void {name}({listed})\n{{\n{body}}}\n"
+        return f"/* {comment} */\n{naked(name, parameters, self.lines)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,17 +118,18 @@ def epilogue_of(finish: Finish, channels: int, bounds: Any, dtype: str = "int8")
         return None
     if (finish.rounding is Rounding.SIXTEEN) != (dtype == "int16"):
         return None
-    given = finish.multipliers if len(finish.multipliers) == channels else finish.multipliers * channels
+    given = finish.each(channels)
     fixed = np.asarray([one.fixed for one in given], np.int64)
     shifts = np.asarray([one.shift for one in given], np.int64)
     is_doubled = finish.rounding is Rounding.TWICE
     if finish.rounding is Rounding.SIXTEEN:
-        fixed = np.where(fixed < 0x7FFF0000, (fixed + (1 << 15)) >> 16, 0x7FFF) << 16
+        fixed = reduced(fixed) << 16
     if is_doubled:
         shifts = np.where(fixed == 0, -1, shifts)
         lefts, rights = np.maximum(shifts, 0), np.minimum(shifts, 0)
     else:
-        # The high word is followed by a rounded shift of at least one place.
+        # VMULH gives sum * fixed >> 32, of which -(shift + 1) places to the right remain. VRSHL rounds only with at
+        # least one place: where fewer remain, sums are shifted to the left before, and must not overflow.
         shifts = np.where(fixed == 0, -2, shifts)
         lefts = np.maximum(shifts + 2, 0)
         rights = shifts + 1 - lefts
@@ -164,6 +141,46 @@ def epilogue_of(finish: Finish, channels: int, bounds: Any, dtype: str = "int8")
     clamp = (finish.low, finish.high) != RANGES[dtype]
     left = bool(lefts.max() > 0)
     return Epilogue(fixed, lefts, rights, is_doubled, fix, left, clamp, finish.zero, finish.low, finish.high)
+
+
+def start(code: Assembly, ending: Epilogue, moves: Sequence[str], numbers: str, item: int) -> None:
+    """Append the start of a function: saved registers, `moves`, and the limits of results in q4 and q5.
+
+    `numbers` is the register that points to NUMBERS; r4 and r6 are changed.
+    """
+    code.add("push {r4-r11, lr}", *(["vpush {d8-d11}"] if ending.has_clamp else []), *moves)
+    if ending.has_clamp:
+        code.add(f"ldr r4, [{numbers}, #4]", f"ldr r6, [{numbers}, #8]")
+        code.add(f"vdup.{8 * item} q4, r4", f"vdup.{8 * item} q5, r6")
+
+
+def finish(code: Assembly, ending: Epilogue, saved: int) -> None:
+    """Append the end of a function with `saved` bytes on the stack."""
+    code.add(f"add sp, #{saved}", *(["vpop {d8-d11}"] if ending.has_clamp else []), "pop {r4-r11, pc}")
+
+
+def add_steps(code: Assembly, count: int, sizes: range, cost: int, step: Callable[[bool], None]) -> None:
+    """Append `count` steps: the first ones that are no whole turn, then a loop with a number of steps of `sizes`.
+
+    `step` appends a step, told whether it is the first one. `cost`: the instructions of a step; a branch costs 16.
+    """
+    rest = count - 1
+    size = min(sizes, key=lambda some: 16 * (rest // some) + cost * (rest % some + some))
+    turns, more = divmod(rest, size)
+    step(True)
+    for _ in range(more):
+        step(False)
+    code.constant("r11", turns)
+    code.add("5:")
+    for _ in range(size):
+        step(False)
+    code.add("subs r11, #1", "bne 5b")
+
+
+def gather_sums(code: Assembly) -> None:
+    """Append the moves of 8 sums to lanes: r0, r4, r8 and r12 are q0, the other ones q1."""
+    code.add("vmov q0[2], q0[0], r0, r8", "vmov q1[2], q1[0], r2, r10")
+    code.add("vmov q0[3], q0[1], r4, r12", "vmov q1[3], q1[1], r6, lr")
 
 
 def scale(code: Assembly, ending: Epilogue, vectors: list[str], stream: str, free: tuple[str, str]) -> None:
@@ -193,10 +210,3 @@ def narrow(code: Assembly, ending: Epilogue, vector: str, zero: str, item: int) 
     if ending.has_clamp:
         kind = f"s{8 * item}"
         code.add(f"vmax.{kind} {vector}, {vector}, q4", f"vmin.{kind} {vector}, {vector}, q5")
-
-
-def limits(code: Assembly, ending: Epilogue, numbers: str, item: int) -> None:
-    """Append the loads of the limits of results to q4 and q5; r4 and r6 are changed."""
-    if ending.has_clamp:
-        code.add(f"ldr r4, [{numbers}, #4]", f"ldr r6, [{numbers}, #8]")
-        code.add(f"vdup.{8 * item} q4, r4", f"vdup.{8 * item} q5, r6")

@@ -6,14 +6,26 @@ All 8 even registers are sums; a step of 16 products for each of them is 14 inst
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from opwest.compiler.emission.convolution import folded, plain_weights
+from opwest.compiler.emission.convolution import folded
 from opwest.compiler.emission.matrix import bound_of
 from opwest.compiler.ir.operations import Convolution
-from opwest.compiler.kernels.mve.epilogue import Assembly, Epilogue, epilogue_of, limits, narrow, scale
+from opwest.compiler.kernels.mve.epilogue import (
+    Assembly,
+    Epilogue,
+    add_steps,
+    epilogue_of,
+    finish,
+    gather_sums,
+    narrow,
+    scale,
+    start,
+)
+from opwest.compiler.kernels.scaling import flat_weights
 
 ITEMS = {"int8": 1, "int16": 2}
 """The bytes of elements."""
@@ -29,12 +41,12 @@ def is_single(operation: Convolution) -> bool:
 
 
 def layer_of(operation: Convolution) -> tuple[Any, Any, Epilogue] | None:
-    """Return weights [o,kh,kw,c], biases and the end of a layer without groups; None for others.
+    """Return weights [o,k], biases and the end of a layer without groups; None for others.
 
     Sums have 32 bits: those of int16 data have to fit.
     """
     data, result = operation.inputs[0], operation.results[0]
-    weights = plain_weights(operation.weights, operation.weight_zero)
+    weights = flat_weights(operation)
     dtype = data.dtype
     if dtype not in ITEMS or result.dtype != dtype or str(weights.dtype) != "int8" or operation.groups != 1:
         return None
@@ -71,8 +83,7 @@ def packed(weights: Any, bias: Any, ending: Epilogue, fill: int, item: int) -> A
     The last group has the last 4 channels, so that some of them are computed twice.
     """
     channels, length = weights.shape
-    wide = np.zeros((channels, padded(length * item) // item), np.int8)
-    wide[:, :length] = weights
+    wide = np.pad(weights, ((0, 0), (0, padded(length * item) // item - length)))
     parts = [ending.numbers(fill).view(np.int8)]
     for places in groups(channels):
         chosen = np.stack([wide[place] if place >= 0 else np.zeros_like(wide[0]) for place in places])
@@ -85,7 +96,7 @@ def groups(channels: int) -> list[list[int]]:
     if channels < 4:
         return [[one if one < channels else -1 for one in range(4)]]
     starts = [*range(0, channels - 3, 4), *([channels - 4] if channels % 4 else [])]
-    return [list(range(start, start + 4)) for start in starts]
+    return [list(range(first, first + 4)) for first in starts]
 
 
 def function_of(length: int, channels: int, ending: Epilogue, item: int, pitch: int = 0) -> tuple[str, str]:
@@ -100,11 +111,7 @@ def function_of(length: int, channels: int, ending: Epilogue, item: int, pitch: 
     advance = (channels & ~3 if channels > 3 else 4) * item
     is_loop = row // 16 > UNROLLED
     code = Assembly()
-    code.add("push {r4-r11, lr}")
-    if ending.has_clamp:
-        code.add("vpush {d8-d11}")
-    code.add(f"sub sp, #{SAVED}", "mov r7, r2", "ldr r2, [r1]", "mov r5, r1")
-    limits(code, ending, "r5", item)
+    start(code, ending, [f"sub sp, #{SAVED}", "mov r7, r2", "ldr r2, [r1]", "mov r5, r1"], "r5", item)
     code.add("adds r5, #16", "strd r3, r5, [sp, #16]", "mov r9, r0")
     if not is_loop:
         code.add("mov r1, r2")
@@ -125,8 +132,7 @@ def function_of(length: int, channels: int, ending: Epilogue, item: int, pitch: 
         code.plus("r11", advance)
     code.add("3:")
     _products(code, row // 16, is_loop, item)
-    code.add("vmov q0[2], q0[0], r0, r8", "vmov q1[2], q1[0], r2, r10")
-    code.add("vmov q0[3], q0[1], r4, r12", "vmov q1[3], q1[1], r6, lr")
+    gather_sums(code)
     if is_loop:
         code.add("ldrd r9, r1, [sp]", "ldrd r0, r2, [sp, #8]")
     scale(code, ending, ["q0", "q1"], "r5", ("q2", "q3"))
@@ -147,10 +153,8 @@ def function_of(length: int, channels: int, ending: Epilogue, item: int, pitch: 
     code.constant("r3", step * item)
     code.add("add r3, r7")
     code.plus("r9", 2 * row)
-    code.add("ldr r0, [sp, #16]", "subs r0, #2", "str r0, [sp, #16]", "bgt 2b", f"add sp, #{SAVED}")
-    if ending.has_clamp:
-        code.add("vpop {d8-d11}")
-    code.add("pop {r4-r11, pc}")
+    code.add("ldr r0, [sp, #16]", "subs r0, #2", "str r0, [sp, #16]", "bgt 2b")
+    finish(code, ending, SAVED)
     parameters = ["const int8_t *rows", "const int32_t *numbers", f"int{8 * item}_t *result", "int count"]
     comment = f"Rows of {length} elements times {channels} channels of packed weights."
     return name, code.function(name, parameters, comment)
@@ -176,27 +180,13 @@ def _products(code: Assembly, steps: int, is_loop: bool, item: int) -> None:
     if not is_loop:
         for step in range(steps):
             rows = [f"vldrw.32 q0, [r9, #{16 * step}]", f"vldrw.32 q1, [r9, #{16 * (steps + step)}]"]
-            _step(code, rows, step == 0, item)
+            _step(code, rows, item, step == 0)
         return
     rows = ["vldrw.32 q0, [r9], #16", "vldrw.32 q1, [r1], #16"]
-    size = min(range(3, 10), key=lambda one: _cost(steps - 1, one))
-    turns, rest = divmod(steps - 1, size)
-    _step(code, rows, True, item)
-    for _ in range(rest):
-        _step(code, rows, False, item)
-    code.constant("r11", turns)
-    code.add("5:")
-    for _ in range(size):
-        _step(code, rows, False, item)
-    code.add("subs r11, #1", "bne 5b")
+    add_steps(code, steps, range(3, 10), 14, partial(_step, code, rows, item))
 
 
-def _cost(steps: int, size: int) -> int:
-    """Return a measure of a loop with `size` steps: its branches, and the size of its code."""
-    return 16 * (steps // size) + 14 * (steps % size + size)
-
-
-def _step(code: Assembly, rows: list[str], is_first: bool, item: int) -> None:
+def _step(code: Assembly, rows: list[str], item: int, is_first: bool) -> None:
     name = f"vmladav{'' if is_first else 'a'}.s{8 * item}"
     weights = "vldrw.32 {}, [r5], #16" if item == 1 else "vldrb.s16 {}, [r5], #8"
     code.add(*rows, weights.format("q2"), f"{name} r0, q0, q2", weights.format("q3"), f"{name} r2, q1, q2")

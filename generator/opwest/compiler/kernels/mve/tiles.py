@@ -8,19 +8,18 @@ shifted copies of one vector; otherwise it has one, and 4 tiles make a vector of
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.convolution import folded, plain_weights
 from opwest.compiler.emission.depthwise import can_replace
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, emits
-from opwest.compiler.emission.matrix import bound_of
+from opwest.compiler.emission.function import Call, Lines, Parameter, call_for, emits
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Depthwise
-from opwest.compiler.kernels.mve.epilogue import COPY, FILL, NAKED, NUMBERS, Assembly, Epilogue, epilogue_of
+from opwest.compiler.kernels.assembly import NAKED
+from opwest.compiler.kernels.mve.epilogue import COPY, FILL, NUMBERS, Assembly, Epilogue, epilogue_of
+from opwest.compiler.kernels.scaling import int8_sums
 from opwest.compiler.semantics.windows import Window
 
 SIDE = 4
@@ -144,8 +143,7 @@ def _window(code: Assembly, tiles: Tiles, inside: list[int], first: int) -> None
             # r3 is two columns to the right, for the load before.
             loads.append((column, f"[r3, #{depth}]"))
         else:
-            code.plus("r3", 0)
-            code.add(*_address(offset))
+            code.add(*([f"add r3, r1, #{offset}"] if offset <= 4095 else [f"movw r3, #{offset}", "add r3, r1"]))
             loads.append((column, "[r3]"))
         plain, place = f"vldrb.8 q{column}, ", loads[-1][1]
         code.add(*(["vpst", f"vldrbt.u8 q{column}, {place}"] if depth < 16 else [plain + place]))
@@ -154,10 +152,6 @@ def _window(code: Assembly, tiles: Tiles, inside: list[int], first: int) -> None
         code.add("vst43.8 {q0, q1, q2, q3}, [r0]!")
     else:
         code.add("vst43.8 {q0, q1, q2, q3}, [r0]", f"adds r0, #{4 * tiles.channels}")
-
-
-def _address(offset: int) -> list[str]:
-    return [f"add r3, r1, #{offset}"] if offset <= 4095 else [f"movw r3, #{offset}", "add r3, r1"]
 
 
 def channels_function(tiles: Tiles, ending: Epilogue) -> tuple[str, str]:
@@ -247,16 +241,15 @@ WINDOWS = 6144
 def render(operation: Depthwise) -> Call | None:
     """Return the call; None for large or dilated windows, several results of a channel, and ends that differ."""
     data, result = operation.inputs[0], operation.results[0]
-    weights = plain_weights(operation.weights, operation.weight_zero)
-    kh, kw, channels = weights.shape
-    if (data.dtype, result.dtype, str(weights.dtype)) != ("int8", "int8", "int8") or channels != data.shape[3]:
+    given = int8_sums(operation)
+    kh, kw, channels = operation.weights.shape
+    if given is None or result.dtype != "int8" or channels != data.shape[3]:
         return None
+    weights, bias, bounds = given
     window = operation.window
     if max(kh, kw) > SIDE or window.dilation != (1, 1) or window.stride[0] > SIDE or channels > 1000:
         return None
-    flat = weights.reshape(kh * kw, channels).T
-    bias = folded(flat, operation.bias, operation.zero, "int8")
-    ending = epilogue_of(operation.finish, channels, bound_of(flat, bias, "int8"))
+    ending = epilogue_of(operation.finish, channels, bounds)
     if ending is None or not ending.is_doubled or ending.fix == "masked":
         return None
     tiles = Tiles(window, data.shape)
@@ -266,16 +259,12 @@ def render(operation: Depthwise) -> Call | None:
     _body(lines, tiles, (row_name, name), height, tiles.record(ending))
     rows = tiles.held(height)
     is_in_place = can_replace(data.shape, window, channels) and (channels <= 16 or channels % 16 == 0)
-    parameters = (
-        Parameter("data", "int8"),
-        Parameter("numbers", "int32"),
-        Parameter("result", "int8", "out", ("data",) if is_in_place else ()),
-        # A store of a window writes 64 bytes, of which those of missing channels are overwritten.
-        Parameter("windows", "int32", "scratch", elements=(rows * tiles.row + 64) // 4),
-    )
+    arguments = {"data": data, "numbers": _packed(weights.reshape(channels, kh, kw), bias, ending, operation.zero)}
+    # A store of a window writes 64 bytes, of which those of missing channels are overwritten.
+    scratch = [Parameter("windows", "int32", "scratch", elements=(rows * tiles.row + 64) // 4)]
+    in_place = ("data",) if is_in_place else ()
     definitions = (NAKED, FILL, *((COPY,) if "mve_copy" in str(lines) else ()), row_text, text)
-    function = Function("depthwise", parameters, str(lines), definitions=definitions)
-    return Call(function, (data, _packed(weights, bias, ending, operation.zero), result), operation.label)
+    return call_for(operation, "depthwise", lines, arguments, in_place, scratch, definitions=definitions)
 
 
 def _strip(tiles: Tiles) -> int:
@@ -288,9 +277,8 @@ def _strip(tiles: Tiles) -> int:
 
 def _packed(weights: Any, bias: Any, ending: Epilogue, fill: int) -> Any:
     """Return for each block of channels: numbers, then weights as 4 rows of 4, bias, multiplier, shifts of each."""
-    kh, kw, channels = weights.shape
-    wide = np.zeros((channels, SIDE, SIDE), np.int8)
-    wide[:, :kh, :kw] = np.moveaxis(weights, -1, 0)
+    channels, kh, kw = weights.shape
+    wide = np.pad(weights, ((0, 0), (0, SIDE - kh), (0, SIDE - kw)))
     words = wide.reshape(channels, 16).view(np.int32)
     scalars = [bias, ending.multipliers, ending.rights, *([ending.lefts] if ending.has_left else [])]
     each = np.concatenate([words, np.stack(scalars, axis=1).astype(np.int32)], axis=1)
@@ -312,8 +300,8 @@ def _body(lines: Lines, tiles: Tiles, names: tuple[str, str], strip: int, record
     row_name, name = names
     first = starts(depth)
     lines.add(f"const int fill = numbers[{NUMBERS.index('fill')}];", "")
-    every_image = lines.loop("n", images) if images > 1 else nullcontext()
-    with every_image, lines.loop("block", len(first)) if len(first) > 1 else nullcontext():
+    every_image = lines.repeat("n", images)
+    with every_image, lines.repeat("block", len(first)):
         start, number = "", "numbers"
         if len(first) > 1:
             last = f"block == {len(first) - 1} ? {first[-1]} : block * 16"
@@ -325,7 +313,9 @@ def _body(lines: Lines, tiles: Tiles, names: tuple[str, str], strip: int, record
         lines.add("int8_t *held = (int8_t *)windows;", "int kept = 0;", "")
         with lines.block(f"for (int y0 = 0; y0 < {rows}; y0 += {strip})"):
             lines.add(f"const int left = {rows} - y0;", f"const int count = left < {strip} ? left : {strip};")
-            needed = f"(count + 1) / 2 * 2 + {SIDE - 2}" if tiles.down == 2 else _needed(tiles)
+            needed = f"(count - 1) * {stride} + {tiles.window.size[0]}"
+            if tiles.is_square:
+                needed = f"(count + 1) / 2 * 2 + {SIDE - 2}"
             lines.add(f"const int needed = {needed};", "")
             with lines.block("for (int row = kept; row < needed; row++)"):
                 lines.add(f"const int iy = y0 * {stride} - {top} + row;", f"int8_t *to = held + row * {tiles.row};")
@@ -340,7 +330,3 @@ def _body(lines: Lines, tiles: Tiles, names: tuple[str, str], strip: int, record
                 # The rows that the next strip needs as well: their place in the image may have results by now.
                 lines.add(f"mve_copy(held, held + {strip * stride * tiles.row}, {keep * tiles.row});")
                 lines.add(f"kept = {keep};")
-
-
-def _needed(tiles: Tiles) -> str:
-    return f"(count - 1) * {tiles.window.stride[0]} + {tiles.window.size[0]}"

@@ -6,13 +6,12 @@ Only the part of a window inside of the image is read, hence without scratch mem
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from opwest.compiler.emission.convolution import plain_weights
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
+from opwest.compiler.emission.function import Call, Lines, c_type, call_for, emits
 from opwest.compiler.ir.operations import Depthwise
 from opwest.compiler.kernels.mve.epilogue import Epilogue, epilogue_of
 from opwest.compiler.kernels.mve.pairs import ITEMS, bounds_of
@@ -25,32 +24,28 @@ def render(operation: Depthwise) -> Call | None:
     """Return the call; None for other dtypes, ends that differ, and sums of more than 32 bits."""
     data, result = operation.inputs[0], operation.results[0]
     weights = plain_weights(operation.weights, operation.weight_zero)
-    kh, kw, results = weights.shape
+    results = weights.shape[2]
     if data.dtype not in ITEMS or result.dtype != data.dtype or str(weights.dtype) != "int8":
         return None
     bias = np.zeros(results, np.int64) if operation.bias is None else operation.bias.astype(np.int64)
-    flat = weights.reshape(kh * kw, results).T
-    sums = np.abs(flat.astype(np.int64)).sum(axis=1) * (255 if data.dtype == "int8" else 0) + np.abs(bias)
-    bounds = sums if data.dtype == "int8" else bounds_of(flat, bias, data.dtype)
+    flat = weights.reshape(-1, results).T
+    if data.dtype == "int8":
+        # A value less its zero point is at most 255.
+        bounds = np.abs(flat.astype(np.int64)).sum(axis=1) * 255 + np.abs(bias)
+    else:
+        bounds = bounds_of(flat, bias, data.dtype)
     ending = None if bounds is None else epilogue_of(operation.finish, results, bounds, data.dtype)
     if ending is None:
         return None
     lines = Lines()
     _body(lines, operation, ending)
-    is_spread = results != data.shape[3]
-    parameters = (
-        Parameter("data", data.dtype),
-        Parameter("weights", "int8"),
-        Parameter("numbers", "int32"),
-        *([Parameter("channels", "uint16")] if is_spread else []),
-        Parameter("result", result.dtype, "out"),
-    )
-    function = Function("depthwise", parameters, str(lines), headers=("arm_mve.h",), definitions=(scaled(ending),))
-    arrays = [weights, _packed(bias.astype(np.int32), ending, operation.zero)]
-    if is_spread:
+    numbers = _packed(bias.astype(np.int32), ending, operation.zero)
+    arguments = {"data": data, "weights": weights, "numbers": numbers}
+    if results != data.shape[3]:
         places = np.minimum(np.arange(-(-results // LANES) * LANES), results - 1) // (results // data.shape[3])
-        arrays.append(places.astype(np.uint16))
-    return Call(function, (data, *arrays, result), operation.label)
+        arguments["channels"] = places.astype(np.uint16)
+    definitions = (scaled(ending),)
+    return call_for(operation, "depthwise", lines, arguments, headers=("arm_mve.h",), definitions=definitions)
 
 
 def scaled(ending: Epilogue) -> str:
@@ -85,7 +80,7 @@ def _packed(bias: Any, ending: Epilogue, zero: int) -> Any:
 def _body(lines: Lines, operation: Depthwise, ending: Epilogue) -> None:
     """Append the loops over results."""
     data, window = operation.inputs[0], operation.window
-    images, height, width, depth = data.shape
+    images, height, width, _ = data.shape
     results = operation.weights.shape[2]
     kind, is_byte = c_type(data.dtype), data.dtype == "int8"
     lines.add(f"{kind} *y = result;")
@@ -95,7 +90,7 @@ def _body(lines: Lines, operation: Depthwise, ending: Epilogue) -> None:
     lines.add("const int16x8_t high = vdupq_n_s16((int16_t)numbers[2]);", "")
     (rows, columns), (kh, kw) = window.result, window.size
     with (
-        lines.loop("n", images) if images > 1 else nullcontext(),
+        lines.repeat("n", images),
         lines.loop("oy", rows),
         lines.loop("ox", columns),
     ):
@@ -112,12 +107,12 @@ def _body(lines: Lines, operation: Depthwise, ending: Epilogue) -> None:
         with lines.block(
             f"for (int o = 0; o < {results}; o += {LANES}, ends += {LANES * (4 if ending.has_left else 3)})"
         ):
-            _group(lines, (images, height, width, depth, results), operation, ending)
+            _group(lines, operation, ending)
 
 
-def _group(lines: Lines, shape: tuple[int, ...], operation: Depthwise, ending: Epilogue) -> None:
+def _group(lines: Lines, operation: Depthwise, ending: Epilogue) -> None:
     """Append 8 channels of a result."""
-    images, height, width, depth, results = shape
+    (images, height, width, depth), results = operation.inputs[0].shape, operation.weights.shape[2]
     kind = c_type(operation.inputs[0].dtype)
     is_byte, is_spread = kind == "int8_t", results != depth
     kw, (dy, dx) = operation.window.size[1], operation.window.dilation
