@@ -123,8 +123,8 @@ def _start_texts(folder: Path) -> Read:
         except OpwestError as fault:
             found.append(messages(fault.diagnostics))
         needs = processor.needs_of([text], functions)
-        source = corrected("x.c", text, list(functions)[:1], "", [])
-        found.append(f"{len(c_text.foreign_calls(text)) > 2} {len(needs.cmsis_nn)} {len(source.remarks)}")
+        _, remarks = corrected("x.c", text, list(functions)[:1], "", [])
+        found.append(f"{len(c_text.foreign_calls(text)) > 2} {len(needs.cmsis_nn)} {len(remarks)}")
         return " ".join(found)
 
     return read

@@ -19,11 +19,12 @@ from opwest.compiler.lowering import lower, passes, simplify  # noqa: E402
 from opwest.compiler.lowering.builder import LOWERINGS  # noqa: E402
 from opwest.compiler.lowering.simplify import with_options  # noqa: E402
 from opwest.compiler.output import checked as checker  # noqa: E402
+from opwest.compiler.output import manifest  # noqa: E402
 from opwest.compiler.request import Options  # noqa: E402
 from opwest.compiler.selection import block, joins, segments  # noqa: E402
 from opwest.imports import convert, prepare  # noqa: E402
 from opwest.imports.convert import import_model  # noqa: E402
-from opwest.imports.proof import prove, reference  # noqa: E402
+from opwest.imports.proof import prove  # noqa: E402
 
 SCALE, ZERO = 0.05, -128
 PLAIN = {"fused_activation_function": "NONE"}
@@ -231,8 +232,8 @@ def test_placement_in_memory(model, tmp_path, plant):
 
 
 def test_placement_of_constants(model, tmp_path, monkeypatch):
-    right = convert.npz
-    monkeypatch.setattr(convert, "npz", lambda arrays: right({name: array[::-1] for name, array in arrays.items()}))
+    right = manifest.npz
+    monkeypatch.setattr(manifest, "npz", lambda arrays: right({name: array[::-1] for name, array in arrays.items()}))
     message, _ = failure(model, tmp_path)
     assert "the placement in memory is wrong at operator 0 (CONV_2D)" in message
     assert "has another content" in message
@@ -249,5 +250,5 @@ def test_every_pass_has_an_invariant():
     assert set(prove.INVARIANTS) == {"lowering", "unused channels", "fused sums", "concatenations in place", "stripes"}
     assert [one.__name__ for one in lower.PASSES] == ["remove_unused_channels", "fuse_sums"]
     assert all(rule.text.endswith(".") for rule in rules.RULES)
-    assert max(reference.FEW) < reference.CASES
+    assert max(prove.FEW) < prove.CASES
     assert Elementwise in rules.SHAPES

@@ -15,8 +15,7 @@ from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.result import Result
 from opwest.compiler import request as models
 from opwest.frontends.vela import request as vela
-from opwest.imports import trained_child as models_child
-from opwest.imports import vela_child
+from opwest.imports import child
 from opwest.model.types.c_names import MAX_CHARACTERS, fault_of_name
 from opwest.model.types.dtypes import DTYPES
 
@@ -32,7 +31,7 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     _check_npu_options(options, faults)
     place = Location(str(options.file))
     settings = _settings(options, faults)
-    done, arrays = models_child.import_in_child(options.file, options.output, settings, _progress(options))
+    done, arrays = child.import_and_compare(options.file, options.output, settings, _progress(options))
     compared = ""
     if arrays is not None:
         from opwest.imports.comparison import DEQUANTISED, compare
@@ -112,7 +111,7 @@ def _import_vela(options: argparse.Namespace, faults: Diagnostics, npu: str | No
         getattr(options, "system_config", None),
         options.memory_mode,
     )
-    done = vela_child.import_in_child(options.file, options.output, settings, _progress(options))
+    done = child.import_in_child(options.file, options.output, settings, _progress(options))
     place = Location(str(options.file))
     for remark in done.remarks:
         faults.note(remark, place)

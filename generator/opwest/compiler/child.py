@@ -23,6 +23,12 @@ from opwest.compiler.faults import fault, internal
 from opwest.compiler.folder import refuse_occupied
 
 Progress = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """Ignore progress."""
+
+
 ENVIRONMENT = {"PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"}
 """Variables of an import, and of each process that it starts: requests, answers and messages are UTF-8 on each system;
 further threads of numpy cost more processor time than they save."""

@@ -44,7 +44,7 @@ def comparison(
     """Return the arrays of `count` cases. Raises OpwestError if the runtime is absent or cannot run the model."""
     cases = make_inputs(graph, count, seed=1)
     try:
-        found = all_tensors(graph, content, cases)
+        outcomes = all_tensors(graph, content, cases)
     except UnavailableError as error:
         hint = "import without --compare; golden vectors are then those of opwest's interpreter"
         raise fault(f"--compare: there is nothing to compare with: {error}", place, hint=hint) from None
@@ -53,9 +53,9 @@ def comparison(
         for number, value in enumerate(program.inputs)
     }
     for value, tensor in program.tensors.items():
-        if value in names and value.role in ("intermediate", "output") and tensor in found[0]:
+        if value in names and value.role in ("intermediate", "output") and tensor in outcomes[0]:
             channels = program.channels.get(value, slice(None))
-            arrays[f"{TENSOR}{names[value]}"] = np.stack([one[tensor][..., channels] for one in found])
+            arrays[f"{TENSOR}{names[value]}"] = np.stack([outcome[tensor][..., channels] for outcome in outcomes])
     return arrays
 
 
@@ -67,12 +67,12 @@ rounds the data of each layer to 8 bits."""
 def compare(folder: Path, given: Mapping[str, Any], place: Location, tolerance: float | None = None) -> str:
     """Return a summary for users. Raises OpwestError that names the first operator whose result differs.
 
-    `given` are the arrays of importers/models/comparison.py. `tolerance` is that of float results, as a part of their
+    `given` are the arrays of comparison(). `tolerance` is that of float results, as a part of their
     largest element, and only they are compared; without it they agree within 1e-4.
     """
-    expected = {name.removeprefix(TENSOR): one for name, one in given.items() if name.startswith(TENSOR)}
-    inputs = {name.removeprefix(INPUT): one for name, one in given.items() if name.startswith(INPUT)}
-    count = min((len(one) for one in inputs.values()), default=0)
+    expected = {name.removeprefix(TENSOR): array for name, array in given.items() if name.startswith(TENSOR)}
+    inputs = {name.removeprefix(INPUT): array for name, array in given.items() if name.startswith(INPUT)}
+    count = min((len(array) for array in inputs.values()), default=0)
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
         project = Path(work) / "app"
         pipeline.run(Request((folder / "manifest.yaml",), project, vendored=True), Diagnostics())
@@ -82,11 +82,11 @@ def compare(folder: Path, given: Mapping[str, Any], place: Location, tolerance: 
         worst = 0.0
         compared: set[str] = set()
         for case in range(count):
-            results = host_results(project, record, model, {name: one[case] for name, one in inputs.items()})
-            for (point, name), found in sorted(results.items(), key=lambda item: item[0][0]):
+            results = host_results(project, record, model, {name: array[case] for name, array in inputs.items()})
+            for (point, name), result in sorted(results.items(), key=lambda item: item[0][0]):
                 if name in expected and (tolerance is None or expected[name].dtype.kind == "f"):
                     compared.add(name)
-                    worst = max(worst, _difference(found, expected[name][case], (case, point, name), place, tolerance))
+                    worst = max(worst, _difference(result, expected[name][case], (case, point, name), place, tolerance))
     words = "no difference" if worst == 0 else f"largest difference of a float result {worst:.3g}"
     if tolerance is not None:
         words += f", tolerance {tolerance:g} of the largest element of a result"
@@ -94,13 +94,13 @@ def compare(folder: Path, given: Mapping[str, Any], place: Location, tolerance: 
 
 
 def _difference(
-    found: Any, expected: Any, where: tuple[int, int, str], place: Location, tolerance: float | None
+    result: Any, expected: Any, where: tuple[int, int, str], place: Location, tolerance: float | None
 ) -> float:
     """Return the largest difference of a float result; raise OpwestError for a wrong one."""
     case, point, name = where
-    other = expected.reshape(found.shape)
-    gap = distance(found, other)
-    wrong = found != other
+    other = expected.reshape(result.shape)
+    gap = distance(result, other)
+    wrong = result != other
     if expected.dtype.kind == "f":
         size = np.abs(other.astype(np.float64))
         limit = 1e-4 * np.maximum(1.0, size)

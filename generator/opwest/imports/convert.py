@@ -10,21 +10,13 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.child import Progress
+from opwest.compiler.child import Progress, silent
 from opwest.compiler.folder import npz, refuse_occupied, write_folder
 from opwest.compiler.graph.types import Graph
 from opwest.compiler.ir.program import Program, Value
 from opwest.compiler.names import identifier
 from opwest.compiler.output.checked import checked
-from opwest.compiler.output.manifest import (
-    CONSTANTS,
-    MANIFEST,
-    SOURCE,
-    Described,
-    Implementation,
-    Vectors,
-    manifest_text,
-)
+from opwest.compiler.output.manifest import MANIFEST, Described, Implementation, Vectors, manifest_text
 from opwest.compiler.output.placement import check_layers, placement
 from opwest.compiler.request import Imported, Options
 from opwest.compiler.selection.implementations import implementations
@@ -35,41 +27,37 @@ from opwest.imports.proof.prove import check_programs, prove
 from opwest.imports.vectors import make_vectors
 
 
-def _silent(_: str) -> None:
-    """Ignore progress."""
-
-
-def import_model(path: Path, folder: Path, options: Options | None = None, progress: Progress = _silent) -> Imported:
+def import_model(path: Path, folder: Path, options: Options | None = None, progress: Progress = silent) -> Imported:
     """Import a model file. Raises OpwestError before anything is written."""
     options = options or Options()
     refuse_occupied(folder)
     prepared = prepare(path, options, progress)
     done = [_convert(graph, prepared.content, path, options, progress) for graph in prepared.graphs]
-    nested = [(f"{one.model}/" if len(done) > 1 else "", one) for one in done]
+    nested = [(f"{converted.model}/" if len(done) > 1 else "", converted) for converted in done]
     if options.arrays is not None:
-        arrays = {f"{start}{name}": array for start, one in nested for name, array in one.arrays.items()}
+        arrays = {f"{start}{name}": array for start, converted in nested for name, array in converted.arrays.items()}
         Path(options.arrays).write_bytes(npz(arrays))
-    files = {f"{start}{name}": data for start, one in nested for name, data in one.files.items()}
+    files = {f"{start}{name}": data for start, converted in nested for name, data in converted.files.items()}
     files[RECORD] = record_text(path, prepared.content, folder, options)
 
     def examine(draft: Path) -> None:
         users = "the operators of --operator" if options.operators else ""
         hint = "import with --no-optimisations; " if options.optimisations else ""
         planned = checked(draft, [f"{start}{MANIFEST}" for start, _ in nested], str(path), users, hint)
-        for graph, one, found in zip(prepared.graphs, done, planned, strict=True):
-            prove(graph, one.implementations, found, str(path), optimised=options.optimisations)
+        for graph, converted, examinations in zip(prepared.graphs, done, planned, strict=True):
+            prove(graph, converted.implementations, examinations, str(path), optimised=options.optimisations)
 
     progress(f"proving and writing {folder}")
     write_folder(folder, files, examine)
     return Imported(
         folder,
-        tuple(one.model for one in done),
+        tuple(converted.model for converted in done),
         tuple(sorted(files)),
-        sum(one.operators for one in done),
-        sum(one.steps for one in done),
-        sum(one.constant_bytes for one in done),
-        tuple(dict.fromkeys(remark for one in done for remark in one.remarks)),
-        choices="\n".join(one.choices for one in done),
+        sum(converted.operators for converted in done),
+        sum(converted.steps for converted in done),
+        sum(converted.constant_bytes for converted in done),
+        tuple(dict.fromkeys(remark for converted in done for remark in converted.remarks)),
+        choices="\n".join(converted.choices for converted in done),
     )
 
 
@@ -98,12 +86,12 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     heading = f"Operators of {path.name}, written by `opwest import`. You can edit this file."
     base, variants, choices = implementations(program, heading, options)
     check_programs((base, *variants), str(path), optimised=options.optimisations)
-    check_layers(placed, program, [one.emitted for one in (base, *variants)])
+    check_layers(placed, program, [made.emitted for made in (base, *variants)])
     emitted, names = base.emitted, base.names
+    vectors, notes = None, tuple[str, ...]()
     if options.vectors:
         progress(f"running a reference on {options.vectors} inputs")
-    changed = options.dequantise_weights
-    vectors, notes = make_vectors(graph, content, options.vectors, changed) if options.vectors else (None, ())
+        vectors, notes = make_vectors(graph, content, options.vectors, options.dequantise_weights)
     remarks = graph.remarks + notes
     arrays: Mapping[str, Any] = {}
     if options.compare and options.arrays is not None:
@@ -118,14 +106,9 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     )
     files: dict[str, bytes] = {MANIFEST: manifest_text(described).encode()}
     for user in dict.fromkeys(step.function.user for step in emitted.steps):
-        files.update({} if user is None else user.files)
-    for one in (base, *variants):
-        if one.emitted.source:
-            files[one.path(SOURCE)] = one.emitted.source.encode()
-        found = {name: value.content for value, name in one.names.items() if value.content is not None}
-        if found:
-            files[one.path(CONSTANTS)] = npz(found)
-    constants = {name: one.content for one, name in names.items() if one.content is not None}
+        files |= {} if user is None else user.files
+    for implementation in (base, *variants):
+        files |= implementation.files()
     if vectors is not None:
         files["vectors.npz"] = npz(_stacked(names, program, vectors))
     return _Converted(
@@ -133,7 +116,7 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
         files,
         len({step.symbol for step in emitted.steps}),
         len(emitted.steps),
-        sum(constant.nbytes for constant in constants.values()),
+        sum(value.content.nbytes for value in names if value.content is not None),
         remarks,
         arrays,
         choices,
@@ -143,8 +126,9 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
 
 def _stacked(names: Mapping[Value, str], program: Program, vectors: Vectors) -> dict[str, Any]:
     """Return the vectors by name: the first dimension counts the cases."""
-    found = {}
-    for values, cases in ((program.inputs, vectors.inputs), (program.outputs, vectors.outputs)):
-        for number, value in enumerate(values):
-            found[names[value]] = np.stack([case[number] for case in cases])
-    return found
+    sides = ((program.inputs, vectors.inputs), (program.outputs, vectors.outputs))
+    return {
+        names[value]: np.stack([case[number] for case in cases])
+        for values, cases in sides
+        for number, value in enumerate(values)
+    }

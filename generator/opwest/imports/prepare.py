@@ -39,12 +39,11 @@ def prepare(path: Path, options: Options, progress: Progress) -> Prepared:
     """Read and check a model file. Raises OpwestError with all faults."""
     load_plugins()
     content, place = read_file(path), str(path)
-    found = format_of(content, place)
-    progress(f"reading {path.name}, {FORMATS[found]}")
-    if options.format not in (None, found):
-        raise fault(
-            f"the file is {FORMATS[found]}", place, FORMATS[str(options.format)], f"opwest import {found} {path}"
-        )
+    file_format = format_of(content, place)
+    progress(f"reading {path.name}, {FORMATS[file_format]}")
+    if options.format not in (None, file_format):
+        text = f"the file is {FORMATS[file_format]}"
+        raise fault(text, place, FORMATS[str(options.format)], f"opwest import {file_format} {path}")
     faults = Diagnostics()
     users = user_operators(options.operators, faults)
     faults.raise_if_errors()
@@ -54,9 +53,8 @@ def prepare(path: Path, options: Options, progress: Progress) -> Prepared:
     check_used(users, graphs, faults)
     if _NPU not in users and any(_NPU in graph.names for graph in graphs):
         hint = f"opwest import vela {path}"
-        raise fault(
-            f"Vela has compiled the model: it has the operator '{_NPU}'", place, "a model for the processor", hint
-        )
+        text = f"Vela has compiled the model: it has the operator '{_NPU}'"
+        raise fault(text, place, "a model for the processor", hint)
     return Prepared(content, _checked(graphs, options, place, faults))
 
 
@@ -66,7 +64,7 @@ def program_of(graph: Graph, options: Options, place: str) -> Program:
         return lower_graph(graph, place, Diagnostics())
     # CMSIS-NN has no convolution with a sum: such a layer would be portable.
     has_sums = not options.kernels.startswith("cmsis-nn")
-    passes = PASSES if has_sums else [one for one in PASSES if one is not fuse_sums]
+    passes = PASSES if has_sums else [transformation for transformation in PASSES if transformation is not fuse_sums]
     return with_passes(lower_graph(simplify(graph), place, Diagnostics()), passes)
 
 
@@ -83,11 +81,11 @@ def _selected(graphs: tuple[Graph, ...], signature: str | None, place: str) -> t
     """Return the signature that the options select."""
     if signature is None:
         return graphs
-    found = tuple(graph for graph in graphs if graph.name == signature)
-    if not found:
+    selected = tuple(graph for graph in graphs if graph.name == signature)
+    if not selected:
         names = ", ".join(graph.name for graph in graphs) or "none"
         raise fault(f"the model has no signature '{signature}'", place, f"one of: {names}")
-    return found
+    return selected
 
 
 def _checked(graphs: tuple[Graph, ...], options: Options, place: str, faults: Diagnostics) -> tuple[Graph, ...]:
@@ -96,7 +94,7 @@ def _checked(graphs: tuple[Graph, ...], options: Options, place: str, faults: Di
     where = Location(place)
     if options.dequantise_weights:
         before, graphs = graphs, tuple(map(dequantise_weights, graphs))
-        if all(one is other for one, other in zip(before, graphs, strict=True)):
+        if all(graph is other for graph, other in zip(before, graphs, strict=True)):
             expected = "a layer with float32 data and int8 weights (dynamic range)"
             faults.error("--dequantise-weights: no layer has int8 weights and float32 data", where, expected=expected)
     if options.float_io:

@@ -30,19 +30,19 @@ _SOURCES = (".c", ".h", ".cc", ".cpp", ".cxx")
 
 def user_operators(given: Sequence[Sequence[str]], faults: Diagnostics) -> dict[str, UserOperator]:
     """Return the operators by their names in the model; `given` are pairs of a name and a path. Reports faults."""
-    found: dict[str, UserOperator] = {}
+    operators: dict[str, UserOperator] = {}
     read: dict[str, UserOperator | None] = {}
     taken: set[str] = set()
     for name, path in given:
-        if name in found:
+        if name in operators:
             faults.error(f"duplicate --operator {name!r}", Location(path), expected="each name once")
             continue
         if path not in read:
             read[path] = _read(Path(path), taken, faults)
-        one = read[path]
-        if one is not None:
-            found[name] = one
-    return found
+        operator = read[path]
+        if operator is not None:
+            operators[name] = operator
+    return operators
 
 
 def check_used(users: Mapping[str, UserOperator], graphs: Sequence[Graph], faults: Diagnostics) -> None:
@@ -50,12 +50,9 @@ def check_used(users: Mapping[str, UserOperator], graphs: Sequence[Graph], fault
     names = frozenset[str]().union(*(graph.names for graph in graphs))
     for name, user in users.items():
         if name not in names:
-            faults.error(
-                f"--operator: the model has no operator {name!r}",
-                user.location,
-                expected=", ".join(sorted(names)[:40]) or "a model with operators",
-                hint=nearest(name, names),
-            )
+            text = f"--operator: the model has no operator {name!r}"
+            expected = ", ".join(sorted(names)[:40]) or "a model with operators"
+            faults.error(text, user.location, expected=expected, hint=nearest(name, names))
 
 
 def _read(path: Path, taken: set[str], faults: Diagnostics) -> UserOperator | None:
@@ -79,8 +76,8 @@ def _read(path: Path, taken: set[str], faults: Diagnostics) -> UserOperator | No
         if len(operators) != 1:
             where = snippet.value_location("operators")
             own.error(f"'operators' has {len(operators)} entries", where, expected="one operator in each snippet")
-    for one in own:
-        faults.add(one)
+    for diagnostic in own:
+        faults.add(diagnostic)
     if snippet is None or own.has_errors:
         return None
     return _operator(snippet, path, taken, faults)
@@ -88,7 +85,7 @@ def _read(path: Path, taken: set[str], faults: Diagnostics) -> UserOperator | No
 
 def _conforms(snippet: Located, faults: Diagnostics) -> bool:
     """Report keys and values that a manifest cannot have; return whether there are none."""
-    for key in [one for one in snippet if one not in (*KEYS, *_IGNORED)]:
+    for key in [name for name in snippet if name not in (*KEYS, *_IGNORED)]:
         where = snippet.key_location(key)
         faults.error(f"unknown key {key!r} in the snippet", where, expected=", ".join(KEYS), hint=nearest(key, KEYS))
         del snippet[key]
@@ -110,8 +107,8 @@ def _operator(snippet: Located, path: Path, taken: set[str], faults: Diagnostics
     folder = free_name(name, taken)
     copied = _Copies(path.parent, folder, faults)
     sections = {key: snippet[key] for key in ("externals", "targets") if key in snippet}
-    sections["objects"] = [found for one in snippet["objects"] if (found := copied.entry(one))]
-    devices = {key: copied.device(one) for key, one in snippet.get("devices", {}).items()}
+    sections["objects"] = [kept for listed in snippet["objects"] if (kept := copied.entry(listed))]
+    devices = {key: copied.device(device) for key, device in snippet.get("devices", {}).items()}
     if devices:
         sections["devices"] = devices
     if "device" in entry and len(devices) != 1:
@@ -134,12 +131,11 @@ def _operator(snippet: Located, path: Path, taken: set[str], faults: Diagnostics
 def _arguments(entry: Located, faults: Diagnostics) -> Iterator[Argument]:
     items: Items = entry["args"]
     for number, keys in enumerate(items):
-        one = _argument(keys, items.item_location(number))
-        if one.direction == "scratch" and one.shape is None:
-            faults.error(
-                f"missing key 'shape' in the scratch argument '{one.name}'", one.location, expected="shape: [...]"
-            )
-        yield one
+        argument = _argument(keys, items.item_location(number))
+        if argument.direction == "scratch" and argument.shape is None:
+            text = f"missing key 'shape' in the scratch argument '{argument.name}'"
+            faults.error(text, argument.location, expected="shape: [...]")
+        yield argument
 
 
 def _argument(keys: Mapping[str, Any], where: Location) -> Argument:
@@ -159,32 +155,29 @@ class _Copies:
 
     def entry(self, entry: Located) -> dict[str, Any] | None:
         """Return an entry of `objects` with the new paths; None for an optional one without files."""
-        if entry.get("optional") and not any((self._root / one).exists() for one in entry["files"]):
+        if entry.get("optional") and not any((self._root / name).exists() for name in entry["files"]):
             return None
-        found = {key: value for key, value in entry.items() if key != "optional"}
-        folders = [self._inside(one, at) for one, at in _items(entry, "include_dirs")]
+        copied = {key: value for key, value in entry.items() if key != "optional"}
+        folders = [self._inside(name, at) for name, at in _items(entry, "include_dirs")]
         for key in ("files", "stack_usage"):
             if key in entry:
-                found[key] = [self._copied(one, at, folders) for one, at in _items(entry, key)]
+                copied[key] = [self._copied(name, at, folders) for name, at in _items(entry, key)]
         if folders:
-            found["include_dirs"] = [f"{self._folder}/{folder}" for folder in folders]
-        return found
+            copied["include_dirs"] = [f"{self._folder}/{folder}" for folder in folders]
+        return copied
 
     def device(self, device: Located) -> dict[str, Any]:
         """Return a device with the new path of its program."""
-        found = dict(device)
+        copied = dict(device)
         if "program" in device:
-            found["program"] = self._copied(device["program"], device.value_location("program"), [])
-        return found
+            copied["program"] = self._copied(device["program"], device.value_location("program"), [])
+        return copied
 
     def _inside(self, name: str, where: Location) -> str:
         path = normal(PurePosixPath(name))
         if path.startswith("..") or PurePosixPath(name).is_absolute():
-            self._faults.error(
-                f"{name!r} is outside of the snippet's directory",
-                where,
-                expected="a path inside the snippet's directory",
-            )
+            text = f"{name!r} is outside of the snippet's directory"
+            self._faults.error(text, where, expected="a path inside the snippet's directory")
         return path
 
     def _copied(self, name: str, where: Location, folders: Sequence[str | None]) -> str:
@@ -198,9 +191,8 @@ class _Copies:
                     content = stream.read(_MAX_FILE_BYTES + 1)
             except OSError as error:
                 hint = path_suggestions.hint_for(file, name)
-                self._faults.error(
-                    f"cannot read {name!r}: {error.strerror}", where, expected="an existing file", hint=hint
-                )
+                text = f"cannot read {name!r}: {error.strerror}"
+                self._faults.error(text, where, expected="an existing file", hint=hint)
                 return name
             if len(content) > _MAX_FILE_BYTES:
                 self._faults.error(f"{name!r} is too large", where, expected=f"at most {_MAX_FILE_BYTES} bytes")
@@ -226,4 +218,4 @@ class _Copies:
 
 def _items(entry: Located, key: str) -> list[tuple[str, Location]]:
     """Return the items of a list with their locations."""
-    return [(one, entry[key].item_location(i)) for i, one in enumerate(entry.get(key, ()))]
+    return [(item, entry[key].item_location(i)) for i, item in enumerate(entry.get(key, ()))]

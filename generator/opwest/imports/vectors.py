@@ -13,7 +13,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Graph, Node, Tensor
 from opwest.compiler.graph.user import uses_of
 from opwest.compiler.output.manifest import Vectors
-from opwest.compiler.reference.distances import distance, largest
+from opwest.compiler.reference.distances import distance, largest, made_inputs
 from opwest.compiler.reference.run import Values, outputs_of, run_graph, run_node
 from opwest.compiler.reference.runtimes import Call, Cases, Found, TerminatedError, UnavailableError, name_of, run
 from opwest.compiler.semantics.layers import has_faulty_reference
@@ -29,8 +29,8 @@ def reference(graph: Graph, content: bytes, inputs: Cases, sequence: bool = Fals
     name = name_of("tflite" if is_tflite else "onnx")
     if is_tflite and (wrong := [node.kind for node in graph.nodes if _is_faulty(node)]):
         raise UnavailableError(f"the reference kernel of {name} for {wrong[0]} is wrong")
-    found = _run(graph, content, inputs, state="keep" if sequence else "reset")
-    outputs = [_outputs(graph, case) for case in found.outputs]
+    answer = _run(graph, content, inputs, state="keep" if sequence else "reset")
+    outputs = [_outputs(graph, case) for case in answer.outputs]
     wanted = [(output.dtype, output.shape) for output in graph.outputs]
     if any([(str(a.dtype), a.shape) for a in case] != wanted for case in outputs):
         raise UnavailableError(f"the results of {name} have other dtypes or shapes")
@@ -74,13 +74,13 @@ def all_tensors(graph: Graph, content: bytes, inputs: Cases) -> list[dict[Tensor
     if any(map(_is_unsafe, graph.nodes)):
         raise UnavailableError("LiteRT has no SVDF with an int8 state")
     tensors = {output: output.number for node in graph.nodes for output in node.outputs if output.number is not None}
-    has_state = any(one is not None and one.is_state for node in graph.nodes for one in node.inputs)
-    found = _run(graph, content, inputs, state="new" if has_state else "keep", tensors=sorted({*tensors.values()}))
+    has_state = any(tensor is not None and tensor.is_state for node in graph.nodes for tensor in node.inputs)
+    answer = _run(graph, content, inputs, state="new" if has_state else "keep", tensors=sorted({*tensors.values()}))
     made = []
-    for outputs, numbers in zip(found.outputs, found.tensors, strict=True):
-        arrays = {one: numbers[number] for one, number in tensors.items()}
+    for outputs, numbers in zip(answer.outputs, answer.tensors, strict=True):
+        arrays = {tensor: numbers[number] for tensor, number in tensors.items()}
         arrays |= dict(zip(graph.outputs, _outputs(graph, outputs), strict=True))
-        made.append({one: array for one, array in arrays.items() if array.shape == one.shape})
+        made.append({tensor: array for tensor, array in arrays.items() if array.shape == tensor.shape})
     return made
 
 
@@ -89,14 +89,14 @@ def _converted(graph: Graph, inputs: Cases) -> Cases:
     if graph.converters is None:
         return inputs
     nodes = graph.converters.inputs
-    return [[_by(node, one, graph) for node, one in zip(nodes, case, strict=True)] for case in inputs]
+    return [[_by(node, array, graph) for node, array in zip(nodes, case, strict=True)] for case in inputs]
 
 
 def _outputs(graph: Graph, case: Sequence[Any]) -> list[Any]:
     """Return the outputs of the graph for those of the file."""
     if graph.converters is None:
         return list(case)
-    return [_by(node, one, graph) for node, one in zip(graph.converters.outputs, case, strict=True)]
+    return [_by(node, array, graph) for node, array in zip(graph.converters.outputs, case, strict=True)]
 
 
 def _by(node: Node | None, array: Any, graph: Graph) -> Any:
@@ -138,8 +138,8 @@ def make_vectors(
         cases = _attempt(graph, inputs, attempt)
         try:
             if cases:
-                found = results(graph, content, cases, changed)
-                return _vectors(graph, cases, found), found.remarks
+                outcome = results(graph, content, cases, changed)
+                return _vectors(graph, cases, outcome), outcome.remarks
         except ValueError as error:
             reason = str(error)
     return None, (f"{_ABSENT} each input that was tried fails: {reason}",)
@@ -161,52 +161,50 @@ def _attempt(graph: Graph, inputs: Cases, number: int) -> Cases:
     """Return the inputs of an attempt: as they are, those that run, with integers of 0, with integers of 1."""
     if number == 1:
         return _that_run(graph, len(inputs))
-    return inputs if number == 0 else _filled(inputs, number - 2)
+    if number == 0:
+        return inputs
+    value = number - 2
+    return [[np.full_like(a, value) if a.dtype in (np.int32, np.int64) else a for a in case] for case in inputs]
 
 
 def _that_run(graph: Graph, count: int) -> Cases:
     """Return at most `count` random cases without an error code; none for models with a state."""
-    if any(one is not None and one.is_state for node in graph.nodes for one in node.inputs):
+    if any(tensor is not None and tensor.is_state for node in graph.nodes for tensor in node.inputs):
         return []
-    found: Cases = []
+    cases: Cases = []
     for case in make_inputs(graph, count * _TRIES):
         try:
             run_graph(graph, case)
         except ValueError:
             continue
-        found.append(case)
-        if len(found) == count:
+        cases.append(case)
+        if len(cases) == count:
             break
-    return found
+    return cases
 
 
-def _filled(cases: Cases, value: int) -> Cases:
-    """Return inputs whose int32 and int64 elements have one value."""
-    return [[np.full_like(one, value) if one.dtype in (np.int32, np.int64) else one for one in case] for case in cases]
-
-
-def _vectors(graph: Graph, inputs: Cases, found: Results) -> Vectors:
-    tolerances = tuple(_tolerance(graph, found.outputs, i) for i in range(len(graph.outputs)))
-    return Vectors(inputs, found.outputs, tolerances, f"The outputs in vectors.npz are from {found.name}.")
+def _vectors(graph: Graph, inputs: Cases, outcome: Results) -> Vectors:
+    tolerances = tuple(_tolerance(graph, outcome.outputs, i) for i in range(len(graph.outputs)))
+    return Vectors(inputs, outcome.outputs, tolerances, f"The outputs in vectors.npz are from {outcome.name}.")
 
 
 def results(graph: Graph, content: bytes, inputs: Cases, changed: bool = False) -> Results:
     """Return the outputs of a reference."""
-    found, reason = None, "--dequantise-weights changes the results"
+    outcome, reason = None, "--dequantise-weights changes the results"
     remarks: tuple[str, ...] = ()
     if not changed:
         try:
-            found = Results(*reference(graph, content, inputs, sequence=True))
+            outcome = Results(*reference(graph, content, inputs, sequence=True))
         except UnavailableError as error:
             reason = str(error)
             if isinstance(error, TerminatedError):
                 remarks = (f"{reason}: the golden vectors are from opwest's own interpreter of the model",)
-    if found is not None and not _has_quantised(graph, content) and not graph.rules.dense_rounds_twice:
-        return found
+    if outcome is not None and not _has_quantised(graph, content) and not graph.rules.dense_rounds_twice:
+        return outcome
     state: Values = {}  # the cases of a model with state are a sequence
     outputs = [outputs_of(graph, run_graph(graph, case, state)) for case in inputs]
-    if found is not None:
-        return _agreed(graph, found, outputs)
+    if outcome is not None:
+        return _agreed(graph, outcome, outputs)
     return Results(f"opwest's own interpreter of the model, because {reason}", outputs, remarks)
 
 
@@ -215,9 +213,9 @@ def _has_quantised(graph: Graph, content: bytes) -> bool:
     return content[4:8] != MAGIC and any(output.dtype == "int8" for node in graph.nodes for output in node.outputs)
 
 
-def _agreed(graph: Graph, found: Results, own: Cases) -> Results:
+def _agreed(graph: Graph, outcome: Results, own: Cases) -> Results:
     """Return the runtime's outputs if the interpreter has the same, else those of the interpreter."""
-    outputs = found.outputs
+    outputs = outcome.outputs
     greatest, same = 0.0, True
     for number in range(len(graph.outputs)):
         limits = _tolerance(graph, outputs, number)
@@ -228,8 +226,10 @@ def _agreed(graph: Graph, found: Results, own: Cases) -> Results:
             allowed = limits.get("absolute", 0.0) + limits.get("relative", 0.0) * np.where(np.isfinite(size), size, 0)
             same = same and bool((apart <= allowed).all())
     if same:
-        return found
-    return Results(f"opwest's own interpreter of the model; those of {found.name} differ by at most {greatest:g}", own)
+        return outcome
+    return Results(
+        f"opwest's own interpreter of the model; those of {outcome.name} differ by at most {greatest:g}", own
+    )
 
 
 def make_inputs(graph: Graph, count: int, seed: int = 0) -> Cases:
@@ -238,43 +238,17 @@ def make_inputs(graph: Graph, count: int, seed: int = 0) -> Cases:
     An input that is converted to integers takes numbers near to those that the integers represent.
     """
     nodes = (None,) * len(graph.inputs) if graph.converters is None else graph.converters.inputs
-    inner = [one if node is None else node.output for one, node in zip(graph.inputs, nodes, strict=True)]
+    inner = [tensor if node is None else node.output for tensor, node in zip(graph.inputs, nodes, strict=True)]
     random = np.random.default_rng(seed + 1000)
 
     def outer(node: Node | None, array: Any) -> Any:
-        found = None if node is None else node.output.quantization
-        if found is None:
+        quantization = None if node is None else node.output.quantization
+        if quantization is None:
             return array
         between = random.uniform(-0.5, 0.5, array.shape)
-        return ((array.astype(np.float64) - found.zero + between) * found.scale).astype(np.float32)
+        return ((array.astype(np.float64) - quantization.zero + between) * quantization.scale).astype(np.float32)
 
-    return [list(map(outer, nodes, case)) for case in _arrays(inner, count, seed)]
-
-
-def _arrays(tensors: Sequence[Tensor], count: int, seed: int) -> Cases:
-    random = np.random.default_rng(seed)
-
-    def one(tensor: Tensor, case: int) -> Any:
-        size = tensor.size
-        values: Any
-        if tensor.dtype == "bool":
-            values = random.integers(0, 2, size)
-        elif tensor.dtype in ("int8", "uint8", "int16"):
-            limits = np.iinfo(tensor.dtype)
-            low, high = int(limits.min), int(limits.max)
-            values = random.integers(low, high + 1, size)
-            if case < 4:
-                ramp = low + np.arange(size) % (high - low + 1)
-                values = (np.zeros(size), np.full(size, low), np.full(size, high), ramp)[case]
-        elif tensor.dtype != "float32":
-            values = random.integers(0, 2, size)  # often an index
-        elif case < 4:
-            values = (np.zeros(size), np.full(size, -1.0), np.ones(size), np.linspace(-1, 1, size))[case]
-        else:
-            values = random.standard_normal(size)
-        return np.asarray(values).astype(tensor.dtype).reshape(tensor.shape)
-
-    return [[one(tensor, case) for tensor in tensors] for case in range(count)]
+    return [list(map(outer, nodes, case)) for case in made_inputs(inner, count, ("int8", "uint8", "int16"), seed)]
 
 
 def _tolerance(graph: Graph, outputs: Cases, index: int) -> dict[str, float]:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from opwest.base.diagnostics import Diagnostics
-from opwest.compiler.child import Progress
+from opwest.compiler.child import Progress, silent
 from opwest.compiler.faults import fault
-from opwest.compiler.folder import npz, refuse_occupied, write_folder
+from opwest.compiler.folder import refuse_occupied, write_folder
 from opwest.compiler.graph.check import check_graph
 from opwest.compiler.ir.program import Program
 from opwest.compiler.lowering.control import resolve_control
@@ -18,14 +18,14 @@ from opwest.compiler.lowering.lower import lower_graph, with_passes
 from opwest.compiler.lowering.simplify import Folding, simplify
 from opwest.compiler.names import identifier
 from opwest.compiler.output.checked import checker
-from opwest.compiler.output.manifest import CONSTANTS, SOURCE, Described, Implementation, manifest_text, name_values
+from opwest.compiler.output.manifest import Described, manifest_text, name_values
 from opwest.compiler.request import Imported
 from opwest.compiler.request import Options as ModelOptions
 from opwest.compiler.selection.implementations import implementations
 from opwest.frontends.read import read_file
 from opwest.frontends.vela.arena import NpuMemory, boards_of, places_in_arena, regions_of, weights_pool, with_copies
 from opwest.frontends.vela.compile import compiled
-from opwest.frontends.vela.emission import NpuStep, application_of, arenas_of, npu_step, place_views, with_npu
+from opwest.frontends.vela.emission import application_of, arenas_of, npu_step, place_views, with_npu
 from opwest.frontends.vela.file import FAST, Meaning, VelaFile, meaning_of, read_npz
 from opwest.frontends.vela.request import Options
 from opwest.frontends.vela.tflite import read_tflite
@@ -35,11 +35,7 @@ from opwest.objects.ethos_u.payload import NPUS
 _NO_VECTORS = "there are no golden vectors: no runtime of the format runs the subgraphs for the NPU"
 
 
-def _silent(_: str) -> None:
-    """Ignore progress."""
-
-
-def import_vela(path: Path, folder: Path, options: Options | None = None, progress: Progress = _silent) -> Imported:
+def import_vela(path: Path, folder: Path, options: Options | None = None, progress: Progress = silent) -> Imported:
     """Import a file of Vela, or with `npu` a .tflite model. Raises OpwestError before anything is written."""
     options = options or Options()
     refuse_occupied(folder)
@@ -52,24 +48,28 @@ def import_vela(path: Path, folder: Path, options: Options | None = None, progre
 def _import(file: Path, origin: Path, folder: Path, options: Options, progress: Progress) -> Imported:
     place = str(origin)
     progress(f"reading {file.name}")
-    found = _read(file, place)
-    meaning = meaning_of(found, place, NPUS[options.npu] if options.npu is not None else None)
-    program = _program(found, place)
+    read = _read(file, place)
+    meaning = meaning_of(read, place, NPUS[options.npu] if options.npu is not None else None)
+    program = _program(read, place)
     heading = f"Operators of {origin.name}, written by `opwest import`. You can edit this file."
     base, variants, choices = implementations(program, heading, ModelOptions(vectors=0, kernels=options.kernels))
     every = (base, *variants)
     check_programs(every, place, optimised=False)
-    step = npu_step(found, meaning, place)
-    places = places_in_arena(program, [one.emitted.steps for one in every], found, meaning, place)
-    arena = next(one for one in step.values if one.name == "arena")
+    step = npu_step(read, meaning, place)
+    places = places_in_arena(program, [implementation.emitted.steps for implementation in every], read, meaning, place)
+    arena = next(value for value in step.values if value.name == "arena")
     place_views(places, arena)
-    base, *others = (_with_npu(one, program, found, step) for one in every)
+    with_steps = [with_npu(implementation.emitted, read, step) for implementation in every]
+    base, *others = (
+        replace(implementation, emitted=emitted, names=name_values(program, emitted, step.values))
+        for implementation, emitted in zip(every, with_steps, strict=True)
+    )
     model = options.model or identifier(origin.stem.removesuffix("_vela"), "model")
-    has_fast = FAST in meaning.regions
+    has_fast, has_processor = FAST in meaning.regions, len(base.emitted.steps) > len(read.calls)
     regions = regions_of(options, has_fast)
-    weights = next((one for one in step.values if one.role == "constant"), None)
+    weights = next((value for value in step.values if value.role == "constant"), None)
     boards = boards_of(options)
-    remarks = (*found.graph.remarks, *found.remarks, *_words(found, meaning), _NO_VECTORS)
+    remarks = (*read.graph.remarks, *read.remarks, _words(read, meaning), _NO_VECTORS)
     described = Described(
         model,
         f"Imported from {origin.name} by `opwest import`.",
@@ -77,30 +77,24 @@ def _import(file: Path, origin: Path, folder: Path, options: Options, progress: 
         program,
         base,
         others,
-        found.graph.labels,
+        read.graph.labels,
         None,
-        NpuMemory(
-            regions, has_fast, len(base.emitted.steps) > len(found.calls), weights, weights_pool(options, regions)
-        ),
+        NpuMemory(regions, has_fast, has_processor, weights, weights_pool(options, regions)),
         False,
         boards,
         arenas_of(step),
         application_of(meaning, boards),
     )
     files = {"manifest.yaml": manifest_text(described).encode(), **step.operator.files}
-    for one in (base, *others):
-        if one.emitted.source:
-            files[one.path(SOURCE)] = one.emitted.source.encode()
-        constants = {name: value.content for value, name in one.names.items() if value.content is not None}
-        if constants:
-            files[one.path(CONSTANTS)] = npz(constants)
+    for implementation in (base, *others):
+        files |= implementation.files()
     progress(f"writing {folder}")
     write_folder(folder, files, checker(["manifest.yaml"], str(origin), "the programs of the file"))
     return Imported(
         folder,
         (model,),
         tuple(sorted(files)),
-        len({one.symbol for one in base.emitted.steps}),
+        len({called.symbol for called in base.emitted.steps}),
         len(base.emitted.steps),
         sum(value.content.nbytes for value in base.names if value.content is not None),
         remarks,
@@ -129,16 +123,9 @@ def _program(file: VelaFile, place: str) -> Program:
     return program
 
 
-def _with_npu(one: Implementation, program: Program, file: VelaFile, step: NpuStep) -> Implementation:
-    emitted = with_npu(one.emitted, file, step)
-    return replace(one, emitted=emitted, names=name_values(program, emitted, step.values))
-
-
-def _words(file: VelaFile, meaning: Meaning) -> tuple[str, ...]:
-    """Return remarks on what runs where."""
-    left = [node for node in file.graph.nodes if node.options.get("use") is None]
-    kinds = ", ".join(sorted({node.kind for node in left}))
+def _words(file: VelaFile, meaning: Meaning) -> str:
+    """Return the remark on what runs where."""
+    left = [node.kind for node in file.graph.nodes if node.options.get("use") is None]
+    where = f"{len(left)} operators on the processor: {', '.join(sorted(set(left)))}" if left else None
     count = f"{len(file.calls)} subgraph{'s' if len(file.calls) > 1 else ''} for {meaning.npu.name}"
-    if not left:
-        return (f"{count}, no operator on the processor",)
-    return (f"{count}, {len(left)} operators on the processor: {kinds}",)
+    return f"{count}, {where or 'no operator on the processor'}"

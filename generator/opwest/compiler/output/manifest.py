@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Parameter, check_of
+from opwest.compiler.folder import npz
 from opwest.compiler.graph.user import UserOperator
 from opwest.compiler.ir.program import Program, Value
 from opwest.compiler.names import ObjectFile, free_name, identifier, opening
@@ -82,6 +83,14 @@ class Implementation:
         """Return the path of a file: variants have a directory of their own."""
         return name if self.processor is None else f"{self.processor.name}/{name}"
 
+    def files(self) -> dict[str, bytes]:
+        """Return the C source and the constants by their paths, without empty ones."""
+        files = {self.path(SOURCE): self.emitted.source.encode()} if self.emitted.source else {}
+        constants = {name: value.content for value, name in self.names.items() if value.content is not None}
+        if constants:
+            files[self.path(CONSTANTS)] = npz(constants)
+        return files
+
 
 class Pools(Protocol):
     """The pools of a model, and the constants in them."""
@@ -132,7 +141,7 @@ def manifest_text(of: Described) -> str:
         ["run:", *_interfaces(of), *_tensors(of, base), *_steps(base, operators)],
         _variants(of),
         of.application,
-        () if of.vectors is None else _tests(of),
+        () if of.vectors is None else vector_lines(of.vectors, [of.base.names[value] for value in of.program.outputs]),
     )
 
 
@@ -406,17 +415,16 @@ def _view(value: Value, names: Mapping[Value, str]) -> writer.Keys:
     }
 
 
-def _tests(of: Described) -> Iterator[str]:
-    vectors = of.vectors
-    assert vectors is not None
+def vector_lines(vectors: Vectors, outputs: Sequence[str]) -> Iterator[str]:
+    """Yield the section of golden vectors; `outputs` are the names of the model's outputs."""
     yield from writer.comment(vectors.remark)
     yield "tests:"
     yield "  vectors: vectors.npz"
-    tolerant = [(output, vectors.tolerances[i]) for i, output in enumerate(of.program.outputs) if vectors.tolerances[i]]
+    tolerant = [(name, values) for name, values in zip(outputs, vectors.tolerances, strict=True) if values]
     if tolerant:
         yield "  tolerance:"
-        for value, values in tolerant:
-            yield f"    {of.base.names[value]}: {writer.flow_map({key: _number(v) for key, v in values.items()})}"
+        for name, values in tolerant:
+            yield f"    {name}: {writer.flow_map({key: _number(v) for key, v in values.items()})}"
 
 
 def _number(value: Any) -> str:

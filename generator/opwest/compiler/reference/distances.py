@@ -1,10 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Magnitudes and distances of outputs, which can contain infinities and values that are not numbers."""
+"""Inputs for references; magnitudes and distances of outputs, which can contain infinities and NaN."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from math import prod
 from typing import Any
+
+
+def made_inputs(tensors: Sequence[Any], count: int, wide: Collection[str], seed: int = 0) -> list[list[Any]]:
+    """Return arrays for tensors with a dtype and a shape: zeros, the ends of the range, a ramp, then random ones.
+
+    `wide`: the dtypes of integers with their whole range; others, often an index, are 0 or 1.
+    """
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+
+    def made(tensor: Any, case: int) -> Any:
+        size = prod(tensor.shape)
+        values: Any
+        if tensor.dtype in wide:
+            low, high = int(np.iinfo(tensor.dtype).min), int(np.iinfo(tensor.dtype).max)
+            values = random.integers(low, high + 1, size)
+            if case < 4:
+                ramp = low + np.arange(size) % (high - low + 1)
+                values = (np.zeros(size), np.full(size, low), np.full(size, high), ramp)[case]
+        elif tensor.dtype.startswith(("bool", "int", "uint")):
+            values = random.integers(0, 2, size)
+        elif case < 4:
+            values = (np.zeros(size), np.full(size, -1.0), np.ones(size), np.linspace(-1, 1, size))[case]
+        else:
+            values = random.standard_normal(size)
+        return np.asarray(values).astype(tensor.dtype).reshape(tensor.shape)
+
+    return [[made(tensor, case) for tensor in tensors] for case in range(count)]
 
 
 def largest(arrays: Iterable[Any]) -> float:

@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
 from opwest.compiler.names import free_name, identifier
-from opwest.frontends.mlf.c_text import Function, Parameter, arrays
+from opwest.frontends.mlf.c_text import Function, Parameter, arrays, same_name
 from opwest.frontends.mlf.code import Code
-from opwest.frontends.mlf.draft import Argument, Constant, Draft, Operator, Step, TensorOptions
+from opwest.frontends.mlf.draft import Argument, Constant, Draft, Operator, Step
 from opwest.frontends.mlf.inner import ALIGN, Calls, Region, Workspaces
-from opwest.frontends.mlf.metadata import Metadata
 from opwest.frontends.mlf.packed import is_packed, packed_entries
-from opwest.frontends.mlf.ports import Relay, Seen, Sources, check_options, kept_name, same_name, tensors
+from opwest.frontends.mlf.ports import Model, Seen, check_options, kept_name, tensors
 from opwest.frontends.mlf.unpack import NotUnpackedError, Request, unpack
 from opwest.frontends.mlf.unpack.main_body import Location
-from opwest.frontends.mlf.wrapper import Given, Header, Pool, Role, Wrapper
+from opwest.frontends.mlf.wrapper import Given, Pool, Role
 from opwest.model.types.conventions import PACKED, UNPACKED, Convention
 from opwest.model.types.dtypes import DTYPES
 
@@ -26,20 +26,6 @@ NAME = "whole_model"
 
 _MAX_NAMES = 50
 _TYPES = {"input": "in", "output": "out"}
-
-
-@dataclass(frozen=True)
-class Model:
-    """The parts of a directory for the import."""
-
-    metadata: Metadata
-    relay: Relay
-    header: Header
-    code: Code
-    options: TensorOptions
-    place: str
-    headers: Mapping[str, str]
-    """The archive's headers that the sources include."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +42,17 @@ def draft(model: Model) -> Draft:
     """Return the model, with the calls of main as steps where it can be unpacked. Raises OpwestError."""
     bound, convention = _bind(model), _convention(model)
     taken: set[str] = {NAME}
-    sources = Sources(model.metadata, model.relay, model.options, model.place)
-    inputs = tensors("input", _seen(model, bound, "input"), sources, taken)
-    outputs = tensors("output", _seen(model, bound, "output"), sources, taken)
-    check_options(model.options, [*(t.name for t in (*inputs, *outputs)), *(b.given.name for b in bound)], model.place)
-    result = Draft(inputs, outputs, [], [], remarks=sources.remarks)
-    for one in bound:
-        if one.given.role == "device":
-            result.devices.append(kept_name(one.given.name, "device", taken, result.remarks))
+    result = Draft()
+    result.inputs = tensors("input", _seen(model, bound, "input"), model, taken, result.remarks)
+    result.outputs = tensors("output", _seen(model, bound, "output"), model, taken, result.remarks)
+    check_options(
+        model.options,
+        [*(t.name for t in (*result.inputs, *result.outputs)), *(b.given.name for b in bound)],
+        model.place,
+    )
+    for argument in bound:
+        if argument.given.role == "device":
+            result.devices.append(kept_name(argument.given.name, "device", taken, result.remarks))
     if not _unpacked(model, bound, taken, result):
         _whole(model, bound, convention, taken, result)
     return result
@@ -81,41 +70,22 @@ def _unpacked(model: Model, bound: Sequence[_Bound], taken: set[str], result: Dr
         ports = {"input": iter(result.inputs), "output": iter(result.outputs)}
         devices = iter(result.devices)
         places, given, named, pools = {}, {}, {}, {}
-        for one in bound:
-            name, role = one.parameter.name, one.given.role
+        for argument in bound:
+            name, role = argument.parameter.name, argument.given.role
             if role in ("input", "output"):
                 places[name], given[name] = Location(role, name), next(ports[role])
             elif role == "device":
                 places[name], named[name] = Location(role, name), next(devices)
             else:
-                places[name], pools[name] = (
-                    Location("pool", name, pool=role),
-                    _pool(model, one.given.name, role, result),
-                )
-        request = Request(
-            model.metadata.module,
-            main,
-            code.functions,
-            code.sources,
-            code.texts,
-            model.headers,
-            places,
-            given,
-            named,
-            pools,
-            frozenset(taken),
+                places[name] = Location("pool", name, pool=role)
+                pools[name] = _pool(model, argument.given.name, role, result)
+        texts = unpack(
+            Request(model.metadata.module, main, code, model.headers, places, given, named, pools), taken, result
         )
-        found = unpack(request)
     except NotUnpackedError as reason:
         result.remarks.append(f"main is not unpacked, but one operator: {reason}")
         return False
-    code.texts.update(found.texts)
-    result.operators, result.steps, result.constants = found.operators, found.steps, found.constants
-    result.files |= found.files
-    result.aligned, result.accelerators = found.aligned, found.hooked
-    result.planner = found.planner if found.planner != "greedy" else None
-    result.memory = (found.before, found.after)
-    result.remarks += found.remarks
+    code.texts.update(texts)
     return True
 
 
@@ -123,37 +93,32 @@ def _whole(model: Model, bound: Sequence[_Bound], convention: Convention, taken:
     """Add main as the only step."""
     code = model.code
     if len(result.devices) > 1:
-        raise fault(
-            f"main takes {len(result.devices)} device contexts: {', '.join(result.devices)}; {result.remarks[-1]}",
-            model.place,
-            "one device context, or a main that can be unpacked",
-        )
+        text = f"main takes {len(result.devices)} device contexts: {', '.join(result.devices)}; {result.remarks[-1]}"
+        raise fault(text, model.place, "one device context, or a main that can be unpacked")
     args, listed, regions = [], [], {}
     members: dict[tuple[str, int], int] = {}
     ports = {"input": iter(result.inputs), "output": iter(result.outputs)}
-    for one in bound:
-        role, name = one.given.role, one.given.name
+    for argument in bound:
+        role, name = argument.given.role, argument.given.name
         if role in ("input", "output"):
             tensor = next(ports[role])
-            size = DTYPES[tensor.dtype].size
+            item = DTYPES[tensor.dtype].size
             # C requires only the element's alignment; compiled code can rely on the convention's.
-            align = size if convention.arrays is not None and code.main in code.functions else None
+            align = item if convention.arrays is not None and code.main in code.functions else None
             args.append(Argument(tensor.name, tensor.dtype, tensor.shape, _TYPES[role], align))
             listed.append(tensor.name)
-            for n in tensor.shape:
-                size *= n
-            regions[one.parameter.name] = Region(size, "tensor", tensor.dtype, tensor.shape)
+            regions[argument.parameter.name] = Region(item * prod(tensor.shape), "tensor", tensor.dtype, tensor.shape)
         elif role != "device":
             pool = _pool(model, name, role, result)
             free = free_name(identifier(name, role), taken)
             direction = "scratch" if pool.content is None else "in"
-            args.append(Argument(free, "uint8", (pool.size,), direction, max(pool.align, ALIGN), one.pointer))
-            regions[one.parameter.name] = Region(pool.size, role)
+            args.append(Argument(free, "uint8", (pool.size,), direction, max(pool.align, ALIGN), argument.pointer))
+            regions[argument.parameter.name] = Region(pool.size, role)
             if pool.content is not None:
                 _add_constants(result, free, pool)
                 listed.append(free)
                 for _, dtype, count, offset in pool.members:
-                    members[one.parameter.name, offset] = count * DTYPES[dtype].size
+                    members[argument.parameter.name, offset] = count * DTYPES[dtype].size
     remark = "the whole model: main as generated by TVM"
     main = Operator(NAME, code.main, tuple(args), _peak(model), convention, bool(result.devices), remark)
     result.operators.append(main)
@@ -174,7 +139,7 @@ def _bind(model: Model) -> list[_Bound]:
     function = model.code.functions.get(model.code.main)
     wrapper = model.code.wrapper
     if function is None:
-        return _bind_opaque(model, wrapper)
+        return _bind_opaque(model)
     if is_packed(function):
         return _bind_packed(model, function)
     given = wrapper.given if wrapper is not None and wrapper.main == function.name else ()
@@ -187,26 +152,23 @@ def _bind_packed(model: Model, function: Function) -> list[_Bound]:
     """Return main's entries of packed arguments."""
     entries = packed_entries(function)
     if not entries:
-        raise fault(
-            f"cannot parse the arguments of '{function.name}'", model.code.places[function.name], "packed arguments"
-        )
+        place = model.code.places[function.name]
+        raise fault(f"cannot parse the arguments of '{function.name}'", place, "packed arguments")
     shown = Function(function.name, function.returns, tuple(Parameter("void", 1, e.name) for e in entries), "", 0, 0)
     given = _by_names(model, shown)
     return [_Bound(p, g, not e.tensor) for p, g, e in zip(shown.parameters, given, entries, strict=True)]
 
 
-def _bind_opaque(model: Model, wrapper: Wrapper | None) -> list[_Bound]:
+def _bind_opaque(model: Model) -> list[_Bound]:
     """Return the parameters of a compiled main from the call in the wrapper's source, else inputs and outputs."""
-    given: list[Given] = list(wrapper.given) if wrapper is not None else []
+    given = list(model.code.wrapper.given) if model.code.wrapper is not None else []
     if not given:
         given = [Given("input", p.name) for p in model.metadata.inputs]
         given += [Given("output", p.name) for p in model.metadata.outputs]
     if not given:
-        raise fault(
-            f"cannot determine the parameters of the compiled function '{model.code.main}'",
-            model.place,
-            "metadata.json with inputs and outputs, or the C source of the wrapper",
-        )
+        text = f"cannot determine the parameters of the compiled function '{model.code.main}'"
+        expected = "metadata.json with inputs and outputs, or the C source of the wrapper"
+        raise fault(text, model.place, expected)
     return [_Bound(Parameter("void", 1, g.name), g) for g in given]
 
 
@@ -215,55 +177,51 @@ def _by_names(model: Model, function: Function) -> list[Given]:
     count = len(model.header.inputs or model.metadata.inputs)
     ports = (*(p.name for p in model.metadata.inputs), *(p.name for p in model.metadata.outputs))
     names: Sequence[str] = (*model.header.inputs, *model.header.outputs) or ports
-    found: list[Given] = []
+    given: list[Given] = []
     tensors_seen = 0
     for parameter in function.parameters:
         plain = parameter.name.removesuffix("_var").removesuffix("_buffer").removeprefix("arg_")
-        role: Role
         if parameter.name.startswith("device_context_") or parameter.name in model.header.devices:
-            found.append(Given("device", parameter.name.removeprefix("device_context_")))
+            given.append(Given("device", parameter.name.removeprefix("device_context_")))
             continue
         if "workspace" in parameter.name and parameter.type in ("uint8_t", "void"):
-            found.append(Given("constants" if "const" in parameter.name else "workspace", plain))
+            given.append(Given("constants" if "const" in parameter.name else "workspace", plain))
             continue
         if tensors_seen < len(names):
             plain = names[tensors_seen]
         is_input = tensors_seen < count if count else any(same_name(n, plain) for n in model.relay.parameters)
-        role = "input" if is_input else "output"
         tensors_seen += 1
-        found.append(Given(role, plain))
-    if not any(g.role == "input" for g in found) or not any(g.role == "output" for g in found):
-        raise fault(
-            f"the directory does not record which parameters of '{function.name}' are inputs and outputs",
-            model.code.places[function.name],
-            "the generated header (codegen/host/include), the wrapper's source, or metadata.json",
-        )
-    return found
+        given.append(Given("input" if is_input else "output", plain))
+    if not {"input", "output"} <= {g.role for g in given}:
+        text = f"the directory does not record which parameters of '{function.name}' are inputs and outputs"
+        expected = "the generated header (codegen/host/include), the wrapper's source, or metadata.json"
+        raise fault(text, model.code.places[function.name], expected)
+    return given
 
 
 def _seen(model: Model, bound: Sequence[_Bound], role: Role) -> list[Seen]:
-    sizes = model.header.sizes or {}
     passed = _passed_on(model.code) if any(b.parameter.dtype is None for b in bound) else {}
-    found = []
-    for one in bound:
-        if one.given.role == role:
-            macro = f"TVMGEN_{model.metadata.module}_{one.given.name}_SIZE".upper()
-            dtype = one.parameter.dtype or passed.get(one.parameter.name)
-            found.append(Seen(one.given.name, dtype, sizes.get(macro)))
-    return found
+    seen = []
+    for argument in bound:
+        name = argument.given.name
+        if argument.given.role == role:
+            macro = f"TVMGEN_{model.metadata.module}_{name}_SIZE".upper()
+            dtype = argument.parameter.dtype or passed.get(argument.parameter.name)
+            seen.append(Seen(name, dtype, model.header.sizes.get(macro)))
+    return seen
 
 
 def _passed_on(code: Code) -> dict[str, str]:
     """Return the element types of the operators' parameters for main's variables, by variable."""
     main = code.functions.get(code.main)
     given = Calls(main, code.functions, {}, {}).given if main is not None else {}
-    found: dict[str, str] = {}
+    dtypes: dict[str, str] = {}
     for called, calls in given.items():
         for arguments in calls:
             for parameter, text in zip(code.functions[called].parameters, arguments, strict=False):
                 if parameter.dtype is not None:
-                    found.setdefault(text, parameter.dtype)
-    return found
+                    dtypes.setdefault(text, parameter.dtype)
+    return dtypes
 
 
 def _pool(model: Model, name: str, role: Role, result: Draft) -> Pool:
@@ -277,8 +235,7 @@ def _pool(model: Model, name: str, role: Role, result: Draft) -> Pool:
         return known
     if role == "constants":
         raise fault(f"the source of constants {name!r} is missing", model.place, "<module>_lib0.c")
-    sizes = model.header.sizes or {}
-    module = model.metadata.module.upper()
+    sizes, module = model.header.sizes, model.metadata.module.upper()
     macros = [f"TVMGEN_{module}_{name.upper()}_WORKSPACE_POOL_SIZE", f"TVMGEN_{module}_WORKSPACE_SIZE"]
     size = next((sizes[m] for m in macros if m in sizes), None) or model.metadata.workspace
     if not size:
@@ -290,13 +247,12 @@ def _pool(model: Model, name: str, role: Role, result: Draft) -> Pool:
 
 
 def _add_constants(result: Draft, name: str, pool: Pool) -> None:
-    file = f"constants/{name}.bin"
+    file, align = f"constants/{name}.bin", max(pool.align, ALIGN)
     assert pool.content is not None
     result.files[file] = pool.content
     listed = ", ".join(f"{member} {dtype}[{count}] at {offset}" for member, dtype, count, offset in pool.members)
-    result.constants.append(
-        Constant(name, file, "uint8", (pool.size,), max(pool.align, ALIGN), remark=f"{name}, little-endian: {listed}")
-    )
+    remark = f"{name}, little-endian: {listed}"
+    result.constants.append(Constant(name, file, "uint8", (pool.size,), align, remark=remark))
 
 
 def _peak(model: Model) -> int:
@@ -307,20 +263,13 @@ def _peak(model: Model) -> int:
     if "TVMBackendAllocWorkspace" not in code.undefined:
         return 0
     if not model.metadata.workspace:
-        raise fault(
-            f"'{code.main}' allocates workspaces, but the directory does not record their size",
-            model.place,
-            "workspace_size_bytes in metadata.json",
-        )
+        text = f"'{code.main}' allocates workspaces, but the directory does not record their size"
+        raise fault(text, model.place, "workspace_size_bytes in metadata.json")
     return model.metadata.workspace + -model.metadata.workspace % ALIGN
 
 
 def _inner(
-    model: Model,
-    regions: Mapping[str, Region],
-    members: Mapping[tuple[str, int], int],
-    taken: set[str],
-    result: Draft,
+    model: Model, regions: Mapping[str, Region], members: Mapping[tuple[str, int], int], taken: set[str], result: Draft
 ) -> list[Operator]:
     """Return the operators that main calls, for the registry."""
     code = model.code
@@ -335,7 +284,7 @@ def _inner(
                 every[array.name] = Region(array.count * DTYPES[array.dtype].size, "tensor", array.dtype)
     calls = Calls(main, code.functions, every, members)
     peaks = Workspaces(code.functions, code.places)
-    found, unread = [], []
+    operators, unread = [], []
     for name in calls.given:
         function = code.functions[name]
         args = calls.arguments(function)
@@ -344,11 +293,11 @@ def _inner(
             continue
         short = identifier(name.removeprefix(f"tvmgen_{model.metadata.module}_"), "operator")
         convention = PACKED if is_packed(function) else UNPACKED
-        found.append(Operator(free_name(short, taken), name, args, peaks.peak(name), convention))
+        operators.append(Operator(free_name(short, taken), name, args, peaks.peak(name), convention))
     if unread:
         reason = "the size or the element type of an argument is unknown"
         result.remarks.append(f"not in the registry, because {reason}: {_listed(unread)}")
-    return found
+    return operators
 
 
 def _unregistered(code: Code) -> list[str]:

@@ -26,7 +26,8 @@ _ARRAY = re.compile(
     r"^static\s+(const\s+)?(?:struct\s+)?(\w+)\s+(?:__attribute__\s*\(\((.{0,200}?)\)\)\s*)?(\w+)\s*\[\s*(\d{1,10})\s*\]\s*(=|;)",
     re.MULTILINE,
 )
-_ALIGNED = re.compile(r"aligned\((\d{1,5})\)")
+ALIGNED = re.compile(r"aligned\((\d{1,5})\)")
+"""An alignment in an attribute of GCC."""
 _NUMBER = re.compile(
     r"[-+]?(?:0[xX][0-9a-fA-F.]+(?:[pP][-+]?\d+)?|[0-9.]+(?:[eE][-+]?\d+)?|inf\w*|nan\w*|INFINITY|NAN)[fFlLuU]*"
 )
@@ -80,25 +81,27 @@ class Array:
 
 def functions(text: str) -> dict[str, Function]:
     """Return the function definitions in TVM's layout, in order."""
-    found: dict[str, Function] = {}
+    definitions: dict[str, Function] = {}
     at = 0
     while (match := _DEFINITION.search(text, at)) is not None:
         end = _END.search(text, match.end())
         at = end.end() if end else len(text)
         parameters = tuple(_parameter(p) for p in match[3].split(",") if p.strip() not in ("", "void"))
         body = text[match.end() : end.start() if end else len(text)]
-        found.setdefault(match[2], Function(match[2], match[1], parameters, _narrow(body), match.start(), at))
-    return found
-
-
-def _narrow(text: str) -> str:
-    """Return a text without long runs of white space, for patterns that allow spaces in many places."""
-    return _WIDE.sub(lambda run: "\n" if "\n" in run[0] else " ", text)
+        # Other patterns allow spaces in many places: long runs of white space would take long.
+        body = _WIDE.sub(lambda run: "\n" if "\n" in run[0] else " ", body)
+        definitions.setdefault(match[2], Function(match[2], match[1], parameters, body, match.start(), at))
+    return definitions
 
 
 def _parameter(text: str) -> Parameter:
     match = _PARAMETER.match(text)
     return Parameter(match[1], match[2].count("*"), match[3]) if match else Parameter(text.strip(), 0, "")
+
+
+def same_name(name: str, other: str) -> bool:
+    """Return whether two names denote the same tensor: C code replaces other characters with `_`."""
+    return re.sub(r"\W", "_", name) == re.sub(r"\W", "_", other)
 
 
 def foreign_calls(text: str) -> list[str]:
@@ -119,7 +122,7 @@ def arrays(text: str) -> Iterator[Array]:
         dtype = dtype_of_c(match[2])
         if dtype is not None:
             before = text[max(0, match.start() - 100) : match.start()].rpartition("\n\n")[2]
-            aligned = _ALIGNED.search(match[3] or before)
+            aligned = ALIGNED.search(match[3] or before)
             align = int(aligned[1]) if aligned else 1
             start = match.end() - 1 if match[6] == "=" else -1
             yield Array(match[4], dtype.name, int(match[5]), align, bool(match[1]), start)
@@ -132,19 +135,20 @@ def values(text: str, start: int, dtype: str, count: int, place: str) -> bytes:
     if opened < 0 or closed < 0:
         raise fault("missing end of an array's values", place, "`{…}`")
     body = text[opened + 1 : closed]
-    found = _NUMBER.findall(body)
+    numbers = _NUMBER.findall(body)
     code = DTYPES[dtype].struct_code
     separators = body.count(",") + (1 if body.rstrip()[-1:] not in ("", ",") else 0)
-    if code is None or len(found) > count or len(found) != separators:
-        raise fault(f"array of {count} {dtype} with {len(found)} valid values", place, "plain numbers")
+    if code is None or len(numbers) > count or len(numbers) != separators:
+        raise fault(f"array of {count} {dtype} with {len(numbers)} valid values", place, "plain numbers")
     try:
-        if DTYPES[dtype].kind == "float":
-            numbers: list[float] = [_real(one) for one in found]
-            return struct.pack(f"<{count}{code}", *numbers, *[0.0] * (count - len(found)))
-        whole = [int(one.rstrip("uUlL"), 0) for one in found]
-        return struct.pack(f"<{count}{code}", *whole, *[0] * (count - len(found)))
+        read = _real if DTYPES[dtype].kind == "float" else _whole
+        return struct.pack(f"<{count}{code}", *map(read, numbers), *[0] * (count - len(numbers)))
     except (ValueError, OverflowError, struct.error) as error:
         raise fault(f"invalid value in an array of {dtype}: {error}", place, "plain numbers") from None
+
+
+def _whole(text: str) -> int:
+    return int(text.rstrip("uUlL"), 0)
 
 
 def _real(text: str) -> float:

@@ -12,7 +12,7 @@ from opwest.base.diagnostics import nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
 from opwest.compiler.folder import npz, refuse_occupied, write_folder
-from opwest.frontends.mlf.aot import Model, draft
+from opwest.frontends.mlf.aot import draft
 from opwest.frontends.mlf.c_text import foreign_calls
 from opwest.frontends.mlf.code import Code, Sources, corrected, read_code, with_headers
 from opwest.frontends.mlf.draft import Draft, TensorOption
@@ -20,9 +20,9 @@ from opwest.frontends.mlf.graph import Graph
 from opwest.frontends.mlf.library import Library, read_library
 from opwest.frontends.mlf.manifest import manifest_text
 from opwest.frontends.mlf.metadata import Metadata, read_metadata, read_params
-from opwest.frontends.mlf.ports import Relay, kept_name, read_relay
+from opwest.frontends.mlf.ports import Model, Relay, kept_name, read_relay
 from opwest.frontends.mlf.processor import Needs, dsp_guard, extension_of, guard, needs_of
-from opwest.frontends.mlf.wrapper import Header, interface_of, read_header
+from opwest.frontends.mlf.wrapper import Header, interface_lines, read_header
 from opwest.model.inputs.targets import fitting
 from opwest.objects.library_symbols import provider_of
 from opwest.objects.targets import named_targets
@@ -93,10 +93,15 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
     result.files |= {f"operators/{name}": text.encode() for name, text in sources.headers.items()}
     _add_code(result, code, metadata, origin, options.target, str(path), sources)
     name = options.model or _model_name(metadata, result)
-    interface = interface_of(result, header, metadata, str(path)) if options.compat else None
-    files = {**result.files, "manifest.yaml": manifest_text(name, result, origin, interface).encode()}
+    compat = interface_lines(result, header, metadata, str(path)) if options.compat else []
+    files = {**result.files, "manifest.yaml": manifest_text(name, result, origin, compat).encode()}
     write_folder(folder, files)
-    pools = [a.shape[0] for o in result.operators for a in o.args if a.direction == "scratch"]
+    if result.memory is not None:
+        tvm_workspace, workspace = result.memory
+    else:
+        scratch = [a.shape[0] for o in result.operators for a in o.args if a.direction == "scratch"]
+        tvm_workspace = None
+        workspace = max(scratch, default=0) + max((o.workspace for o in result.operators), default=0)
     return Imported(
         folder,
         name,
@@ -105,10 +110,8 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
         len(result.operators),
         len(result.steps),
         sum(len(c) for n, c in files.items() if n.startswith("constants")),
-        result.memory[1]
-        if result.memory
-        else max(pools, default=0) + max((o.workspace for o in result.operators), default=0),
-        result.memory[0] if result.memory else None,
+        workspace,
+        tvm_workspace,
         tuple(result.remarks),
         tuple(result.warnings),
         f"tvmgen_{metadata.module}.h" if header.inputs or header.outputs else None,
@@ -121,11 +124,9 @@ def _graph(library: Library, code: Code, metadata: Metadata, origin: str) -> Dra
     names = [name] if name in library.files else library.under("executor-config/graph/", ".graph", ".json")
     if not names:
         words = f"; exported for the executor {', '.join(metadata.executors)}" if metadata.executors else ""
-        raise fault(
-            f"neither the function 'tvmgen_{metadata.module}___tvm_main__' nor a graph found{words[:200]}",
-            str(library.path),
-            "main of TVM's ahead-of-time executor, or executor-config/graph",
-        )
+        text = f"neither the function 'tvmgen_{metadata.module}___tvm_main__' nor a graph found{words[:200]}"
+        expected = "main of TVM's ahead-of-time executor, or executor-config/graph"
+        raise fault(text, str(library.path), expected)
     file = f"parameters/{metadata.module}.params"
     content = library.files.get(file)
     params = read_params(content, library.place(file)) if content is not None else {}
@@ -156,13 +157,7 @@ def _header(library: Library, metadata: Metadata) -> Header:
 
 
 def _add_code(
-    result: Draft,
-    code: Code,
-    metadata: Metadata,
-    origin: str,
-    target: str | None,
-    place: str,
-    sources: Sources,
+    result: Draft, code: Code, metadata: Metadata, origin: str, target: str | None, place: str, sources: Sources
 ) -> None:
     """Add sources and objects with their dependencies: libraries, an instruction set."""
     needs = needs_of(code.texts.values(), _defined(code))
@@ -178,11 +173,11 @@ def _add_code(
     for name, text in code.texts.items():
         own = needs_of([text], _defined(code))
         bound = own.cmsis_nn or own.cmsis_nn_headers or own.intrinsics
-        source = corrected(name, text, code.glue, head, guards if bound else [])
+        source, remarks = corrected(name, text, code.glue, head, guards if bound else [])
         file = f"operators/{name}"
-        result.files[file] = source.text.encode()
+        result.files[file] = source.encode()
         result.objects.append((None, file))
-        result.remarks += source.remarks
+        result.remarks += remarks
     for name, (content, _) in code.objects.items():
         chosen = _object_target(code, name, target, place)
         file = f"objects/{chosen}/{name}"
@@ -201,9 +196,8 @@ def _guards(needs: Needs, targets: Sequence[str]) -> tuple[list[str], list[str]]
         return [guard(extension, cpu, reason)], [f"the calls of CMSIS-NN are only for {cpu} ({words})"]
     if needs.intrinsics:
         name = next((i for i in needs.intrinsics if i[2:3].isupper()), needs.intrinsics[0])
-        return [dsp_guard(name)], [
-            f"the operators use DSP intrinsics ({name}) and require a Cortex-M with the DSP extension"
-        ]
+        remark = f"the operators use DSP intrinsics ({name}) and require a Cortex-M with the DSP extension"
+        return [dsp_guard(name)], [remark]
     return [], []
 
 
@@ -233,7 +227,7 @@ def _add_libraries(result: Draft, code: Code, needs: Needs, sources: Sources) ->
         result.externals[symbol] = (cmsis_nn.PROVIDER, (option,))
     if needs.cmsis_nn or needs.cmsis_nn_headers:
         result.kconfig |= cmsis_nn.KCONFIG
-    for header in (one for one in needs.headers if one not in sources.headers):
+    for header in (name for name in needs.headers if name not in sources.headers):
         result.warnings.append(f"the operators include <{header}>, which is not in a known Zephyr module")
     for symbol in _unknown_calls(code, needs, sources.defined):
         result.externals[symbol] = ("a library that you add to the application", ())

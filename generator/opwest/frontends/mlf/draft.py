@@ -77,10 +77,10 @@ class Step:
 class Draft:
     """A model before rendering to a manifest, with the other files."""
 
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
-    operators: list[Operator]
-    steps: list[Step]
+    inputs: tuple[Tensor, ...] = ()
+    outputs: tuple[Tensor, ...] = ()
+    operators: list[Operator] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     constants: list[Constant] = field(default_factory=list)
     devices: list[str] = field(default_factory=list)
     accelerators: set[str] = field(default_factory=set)

@@ -13,7 +13,7 @@ from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
-from opwest.compiler.names import identifier
+from opwest.compiler.names import free_name, identifier
 from opwest.frontends.mlf.c_text import arrays, values
 from opwest.frontends.mlf.code import Code
 from opwest.frontends.mlf.draft import Argument, Constant, Draft, Operator, Step, Tensor
@@ -86,15 +86,14 @@ class Graph:
 
     def draft(self, head: str) -> Draft:
         """Return the graph as steps. Raises OpwestError."""
-        result = Draft((), (), [], [])
+        result = Draft()
         inputs = [n for n, node in enumerate(self.nodes) if node.op == "null" and not self._add_constant(result, n)]
         named = [(n, kept_name(self.nodes[n].name, "input", self.taken, result.remarks)) for n in inputs]
         result.inputs = tuple(self._tensor(n, 0, name) for n, name in named)
-        outputs = self._name_outputs(result)
+        result.outputs = self._name_outputs(result)
         for number, node in enumerate(self.nodes):
             if node.op != "null":
                 self._add_step(result, number, node)
-        result.outputs = outputs
         result.operators = list(self.operators.values())
         if self.copies:
             result.files["operators/reshape.c"] = _COPIES.format(
@@ -106,18 +105,17 @@ class Graph:
     def _name_outputs(self, result: Draft) -> tuple[Tensor, ...]:
         """Name the results of the graph as in metadata.json; each is a tensor that a step writes."""
         ports = self.metadata.outputs
-        found = []
+        outputs = []
         for number, (node, index) in enumerate(self.heads):
             if self.nodes[node].op == "null" or (node, index) in self.names:
-                raise fault(
-                    f"result {number} of the graph is not written by a step", self.place, "results written by steps"
-                )
+                text = f"result {number} of the graph is not written by a step"
+                raise fault(text, self.place, "results written by steps")
             if len(ports) == len(self.heads):
                 name = kept_name(ports[number].name, "output", self.taken, result.remarks)
             else:  # the graph does not name its results
                 name = self._free("output")
-            found.append(self._tensor(node, index, name))
-        return tuple(found)
+            outputs.append(self._tensor(node, index, name))
+        return tuple(outputs)
 
     def _tensor(self, node: int, index: int, name: str) -> Tensor:
         entry = self._entry(node, index)
@@ -128,9 +126,7 @@ class Graph:
         """Add the parameter of a node as a constant; return whether the node is a parameter."""
         node = self.nodes[number]
         entry = self._entry(number, 0)
-        value = self.params.get(node.name)
-        if value is None:
-            value = self._linked(node.name, entry)
+        value = self.params.get(node.name) or self._linked(node.name, entry)
         if value is None:
             return False
         if value.dtype != entry.dtype or tuple(value.values.shape) != entry.shape:
@@ -152,16 +148,16 @@ class Graph:
                 if array.name == f"__tvm_param__{name}" and array.start >= 0:
                     content = values(text, array.start, array.dtype, array.count, file)
                     dtype = resolve_dtype(array.dtype, entry.dtype)
-                    found = np.frombuffer(content, np.dtype(DTYPES[dtype].numpy).newbyteorder("<"))
-                    return Parameter(dtype, found.reshape(entry.shape) if found.size == prod(entry.shape) else found)
+                    flat = np.frombuffer(content, np.dtype(DTYPES[dtype].numpy).newbyteorder("<"))
+                    return Parameter(dtype, flat.reshape(entry.shape) if flat.size == prod(entry.shape) else flat)
         return None
 
     def _add_step(self, result: Draft, number: int, node: _Node) -> None:
         if node.function == "__nop":
             self._add_reshape(result, number, node)
             return
-        known = node.function in self.code.functions or self._compiled(node.function)
-        if not known or not is_symbol(node.function):
+        is_compiled = any(node.function in member.defined for _, member in self.code.objects.values())
+        if not (is_compiled or node.function in self.code.functions) or not is_symbol(node.function):
             raise fault(f"undefined function {node.function[:80]!r} called by the graph", self.place, "its definition")
         given = [self._name(n, i, number) for n, i in node.inputs]
         written = [(number, index) for index in range(node.outputs)]
@@ -209,21 +205,13 @@ class Graph:
         self.names.setdefault((number, 0), self._free(f"t{number}"))
         result.steps.append(Step(self.operators[key].name, (self._name(*source, number), self.names[number, 0])))
 
-    def _compiled(self, symbol: str) -> bool:
-        return any(symbol in member.defined for _, member in self.code.objects.values())
-
     def _name(self, node: int, index: int, reader: int) -> str:
         if node >= reader or (node, index) not in self.names:
             raise fault(f"node {node} is read before it is computed", self.place, "nodes in the order of their use")
         return self.names[node, index]
 
     def _free(self, name: str) -> str:
-        free, number = name, 1
-        while free in self.taken:
-            number += 1
-            free = f"{name}_{number}"
-        self.taken.add(free)
-        return free
+        return free_name(name, self.taken)
 
     def _entry(self, node: int, index: int) -> _Entry:
         at = self.rows[node] + index if node < len(self.rows) else -1
@@ -232,11 +220,11 @@ class Graph:
         return self.entries[at]
 
     def _entries(self, attrs: Any) -> list[_Entry]:
-        found = attrs if isinstance(attrs, dict) else {}
-        shapes, dtypes = self._attribute(found, "shape"), self._attribute(found, "dltype")
+        known = attrs if isinstance(attrs, dict) else {}
+        shapes, dtypes = self._attribute(known, "shape"), self._attribute(known, "dltype")
         if len(shapes) != len(dtypes) or len(shapes) > TENSORS:
             raise fault(f"{len(shapes)} shapes, {len(dtypes)} element types", self.place, "equal numbers")
-        for device in self._attribute(found, "device_index") if "device_index" in found else []:
+        for device in self._attribute(known, "device_index") if "device_index" in known else []:
             if device != _HOST:
                 raise fault(f"unsupported TVM device {device} of a node", self.place, f"the processor, {_HOST}")
         entries = []

@@ -115,11 +115,9 @@ class Calls:
         for match in _ALLOCATED.finditer(main.body):
             self.names[match[1]] = Region(int(match[2]), "tensor")
         entries = packed_entries(main) if is_packed(main) else []
-        for entry in entries:
-            if entry.name in regions:
-                self.names[entry.data] = regions[entry.name]
+        self.names |= {entry.data: regions[entry.name] for entry in entries if entry.name in regions}
         for match in _LET.finditer(main.body):
-            region = _part(self.names, constants, match[2], int(match[3]))
+            region = self._part(match[2], int(match[3]))
             if region is not None:
                 self.names[match[1]] = region
         for statement in main.body.split(";"):
@@ -140,7 +138,7 @@ class Calls:
             if len(given) != len(sizes):
                 return None
             for number, text in enumerate(given):
-                region = _given(text, self.names, self.constants)
+                region = self._memory(text)
                 if region is None:
                     return None
                 before = sizes[number]
@@ -155,54 +153,52 @@ class Calls:
             return None
         written = _written(called.body, [e.data for e in entries], ["tensor" if e.tensor else "" for e in entries])
         taken: set[str] = set()
-        found = []
+        arguments = []
         for number, entry in enumerate(entries):
             name = _free(identifier(entry.data, "p"), taken)
             given = [region[number] for region in regions]
             argument = _packed_argument(name, entry, given, "out" if number in written else "in")
             if argument is None:
                 return None
-            found.append(argument)
-        return tuple(found)
+            arguments.append(argument)
+        return tuple(arguments)
 
     def _region(self, passed: Passed) -> Region | None:
         """Return the memory of an entry, with the type of the tensor in main."""
-        region = _given(passed.handle or passed.data, self.names, self.constants)
+        region = self._memory(passed.handle or passed.data)
         if region is None or passed.handle:
             return region
         return Region(region.size, region.kind, passed.dtype or region.dtype, passed.shape)
 
+    def _memory(self, text: str) -> Region | None:
+        """Return the memory that an argument in main denotes."""
+        if text in self.names:
+            return self.names[text]
+        match = _OFFSET.match(text) if len(text) <= _MAX_LENGTH else None
+        return self._part(match[1], int(match[2])) if match else None
+
+    def _part(self, name: str, offset: int) -> Region | None:
+        """Return the memory at an offset of a region."""
+        whole = self.names.get(name)
+        if whole is None or offset >= whole.size:
+            return None
+        return Region(self.constants.get((name, offset), whole.size - offset), "tensor")
+
 
 def _split(text: str) -> list[str]:
     """Return the arguments of a call, whose opening parenthesis is before the text."""
-    depth, start, found = 0, 0, []
+    depth, start, arguments = 0, 0, []
     for at, character in enumerate(text):
         if character == "(":
             depth += 1
         elif character == ")":
             depth -= 1
         if depth < 0 or (depth == 0 and character == ","):
-            found.append(text[start:at].strip())
+            arguments.append(text[start:at].strip())
             start = at + 1
         if depth < 0:
             break
-    return found
-
-
-def _given(text: str, names: Mapping[str, Region], constants: Mapping[tuple[str, int], int]) -> Region | None:
-    if text in names:
-        return names[text]
-    match = _OFFSET.match(text) if len(text) <= _MAX_LENGTH else None
-    return _part(names, constants, match[1], int(match[2])) if match else None
-
-
-def _part(
-    names: Mapping[str, Region], constants: Mapping[tuple[str, int], int], name: str, offset: int
-) -> Region | None:
-    whole = names.get(name)
-    if whole is None or offset >= whole.size:
-        return None
-    return Region(constants.get((name, offset), whole.size - offset), "tensor")
+    return arguments
 
 
 def _packed_argument(name: str, entry: Entry, given: Sequence[Region | None], direction: str) -> Argument | None:
@@ -231,7 +227,7 @@ def _packed_argument(name: str, entry: Entry, given: Sequence[Region | None], di
 def _arguments(called: Function, regions: Sequence[Region]) -> tuple[Argument, ...] | None:
     taken: set[str] = set()
     written = _written(called.body, [p.name for p in called.parameters], [r.kind for r in regions])
-    found = []
+    arguments = []
     for number, (parameter, region) in enumerate(zip(called.parameters, regions, strict=True)):
         name = _free(identifier(parameter.name, "p"), taken)
         if parameter.stars != 1:
@@ -240,12 +236,10 @@ def _arguments(called: Function, regions: Sequence[Region]) -> tuple[Argument, .
         elements = region.size // DTYPES[dtype].size
         if elements == 0:
             return None
-        direction = "out" if number in written else "in"
-        if region.kind == "workspace":
-            direction = "scratch"
+        direction = "scratch" if region.kind == "workspace" else "out" if number in written else "in"
         align = 16 if region.kind != "tensor" else None
-        found.append(Argument(name, dtype, (elements,), direction, align))
-    return tuple(found)
+        arguments.append(Argument(name, dtype, (elements,), direction, align))
+    return tuple(arguments)
 
 
 def _free(name: str, taken: set[str]) -> str:

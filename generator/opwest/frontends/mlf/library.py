@@ -28,8 +28,14 @@ ELEMENTS = 1 << 30
 
 _BLOCK = 512
 _FILES = (b"0", b"\0", b"7")
-_LINKS = {b"1": "a hard link", b"2": "a symbolic link", b"K": "a long link name"}
-_DEVICES = {b"3": "a character device", b"4": "a block device", b"6": "a FIFO"}
+_REFUSED = {
+    b"1": "a hard link",
+    b"2": "a symbolic link",
+    b"3": "a character device",
+    b"4": "a block device",
+    b"6": "a FIFO",
+    b"K": "a long link name",
+}
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd", b"PK\x03\x04": "zip"}
 
 
@@ -66,23 +72,22 @@ class _Reader:
         for magic, name in _COMPRESSED.items():
             if start.startswith(magic):
                 raise self._fault(f"the file is compressed with {name}", 0, "an uncompressed tar")
-        found: dict[str, bytes] = {}
+        files: dict[str, bytes] = {}
         kept = 0
         for header, name in self._members():
             if header.kind == b"5":
                 continue
             if not selected(name):
-                self._skip(header.size)
+                self._content(header.size, is_kept=False)
                 continue
             if header.size > MEMBER_BYTES:
                 raise self._fault(f"{name!r} has {header.size} bytes", header.offset, f"at most {MEMBER_BYTES}")
             kept += header.size
             if kept > KEPT_BYTES:
-                raise self._fault(
-                    "the total size of the model's files is too large", header.offset, f"at most {KEPT_BYTES}"
-                )
-            found[name] = self._content(header.size)
-        return found
+                text = "the total size of the model's files is too large"
+                raise self._fault(text, header.offset, f"at most {KEPT_BYTES}")
+            files[name] = self._content(header.size)
+        return files
 
     def _members(self) -> Iterator[tuple[_Header, str]]:
         """Yield files and directories; the caller reads or skips the content of each file before the next one."""
@@ -172,30 +177,16 @@ class _Reader:
             at += length
         return records
 
-    def _content(self, size: int) -> bytes:
+    def _content(self, size: int, is_kept: bool = True) -> bytes:
+        """Return the content of a member; b"" if it is not to be kept. The next header follows."""
         offset = self.stream.tell()
         if offset + size > self.length:
-            raise self._truncated(size, offset)
-        content = self.stream.read(size)
-        self._pad(size)
+            left = max(self.length - offset, 0)
+            text = f"truncated archive: member of {size} bytes, {left} bytes remaining"
+            raise self._fault(text, offset, "the whole member")
+        content = self.stream.read(size) if is_kept else b""
+        self.stream.seek(offset + size + -size % _BLOCK)
         return content
-
-    def _skip(self, size: int) -> None:
-        offset = self.stream.tell()
-        if offset + size > self.length:
-            raise self._truncated(size, offset)
-        self.stream.seek(size, 1)
-        self._pad(size)
-
-    def _pad(self, size: int) -> None:
-        self.stream.seek(-size % _BLOCK, 1)
-
-    def _truncated(self, size: int, offset: int) -> Exception:
-        return self._fault(
-            f"truncated archive: member of {size} bytes, {max(self.length - offset, 0)} bytes remaining",
-            offset,
-            "the whole member",
-        )
 
     def _name(self, header: _Header) -> str:
         try:
@@ -203,18 +194,14 @@ class _Reader:
         except UnicodeDecodeError:
             raise self._fault(f"the name {header.name[:60]!r} is not UTF-8", header.offset, "UTF-8") from None
         if name.startswith("/") or ".." in name.split("/") or "\\" in name or not name.isprintable():
-            raise self._fault(
-                f"name {name[:80]!r} is invalid or outside the archive's directory",
-                header.offset,
-                "relative names without `..`",
-            )
+            text = f"name {name[:80]!r} is invalid or outside the archive's directory"
+            raise self._fault(text, header.offset, "relative names without `..`")
         return "/".join(part for part in name.split("/") if part not in ("", "."))
 
     def _check_kind(self, header: _Header, name: str) -> None:
-        if header.kind in _FILES or header.kind == b"5":
-            return
-        kind = {**_LINKS, **_DEVICES}.get(header.kind, f"of the unknown kind {header.kind!r}")
-        raise self._fault(f"{name[:80]!r} is {kind}", header.offset, "only files and directories")
+        if header.kind not in (*_FILES, b"5"):
+            kind = _REFUSED.get(header.kind, f"of the unknown kind {header.kind!r}")
+            raise self._fault(f"{name[:80]!r} is {kind}", header.offset, "only files and directories")
 
     def _check_place(self, header: _Header, name: str) -> None:
         """Report duplicate names, and files with the name of a directory."""
@@ -241,7 +228,6 @@ class _Reader:
 
 _FOLDERS = ("codegen/host/", "src/", "parameters/", "executor-config/")
 _METADATA = "metadata.json"
-_LAYOUT = "metadata.json or a directory codegen/host, as written by TVM's export_model_library_format"
 
 
 @dataclass(frozen=True)
@@ -257,8 +243,8 @@ class Library:
 
     def under(self, folder: str, *suffixes: str) -> list[str]:
         """Return the names in a directory with one of these suffixes, with numbers sorted by value."""
-        found = [n for n in self.files if n.startswith(folder) and (not suffixes or n.endswith(suffixes))]
-        return sorted(found, key=lambda n: (len(n), n))
+        names = [n for n in self.files if n.startswith(folder) and (not suffixes or n.endswith(suffixes))]
+        return sorted(names, key=lambda n: (len(n), n))
 
 
 def read_library(path: Path) -> Library:
@@ -266,7 +252,8 @@ def read_library(path: Path) -> Library:
     files = _folder(path) if path.is_dir() else read_tar(path, _maybe_relevant)
     root = _root(files)
     if root is None:
-        raise fault("no model in Model Library Format", str(path), _LAYOUT)
+        expected = "metadata.json or a directory codegen/host, as written by TVM's export_model_library_format"
+        raise fault("no model in Model Library Format", str(path), expected)
     kept = {n[len(root) :]: c for n, c in files.items() if n.startswith(root) and _is_relevant(n[len(root) :])}
     return Library(path, kept)
 
@@ -287,14 +274,14 @@ def _root(files: Mapping[str, bytes]) -> str | None:
     for name in files:
         if name == _METADATA or name.endswith(f"/{_METADATA}"):
             roots.add(name[: -len(_METADATA)])
-        before, found, _ = name.partition("codegen/host/")
-        if found and (not before or before.endswith("/")):
+        before, folder, _ = name.partition("codegen/host/")
+        if folder and (not before or before.endswith("/")):
             roots.add(before)
     return min(roots, key=lambda r: (r.count("/"), r)) if roots else None
 
 
 def _folder(path: Path) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     kept = count = 0
     with system_faults(path, "cannot read the directory"):
         for name in (_METADATA, *_FOLDERS):
@@ -305,25 +292,25 @@ def _folder(path: Path) -> dict[str, bytes]:
                 if count > MEMBERS or size > MEMBER_BYTES or kept > KEPT_BYTES:
                     limits = f"at most {MEMBERS} files, {MEMBER_BYTES} bytes each, {KEPT_BYTES} together"
                     raise fault("the directory is too large for a model", str(file), limits)
-                found[spelled(file.relative_to(path))] = file.read_bytes()
-    return found
+                files[spelled(file.relative_to(path))] = file.read_bytes()
+    return files
 
 
 def _walk(root: Path, start: Path) -> list[Path]:
     """Return the files under a path; links and devices are errors, so that no other files are read."""
     if not start.exists() and not start.is_symlink():
         return []
-    found, pending = [], [start]
+    files, pending = [], [start]
     while pending:
-        one = pending.pop()
-        mode = os.lstat(one).st_mode
+        path = pending.pop()
+        mode = os.lstat(path).st_mode
         if stat.S_ISDIR(mode):
-            pending += sorted(one.iterdir())
+            pending += sorted(path.iterdir())
         elif stat.S_ISREG(mode):
-            found.append(one)
+            files.append(path)
         else:
             kind = "a symbolic link" if stat.S_ISLNK(mode) else "neither a file nor a directory"
-            raise fault(f"{spelled(one.relative_to(root))!r} is {kind}", str(one), "only files and directories")
-        if len(found) + len(pending) > MEMBERS:
+            raise fault(f"{spelled(path.relative_to(root))!r} is {kind}", str(path), "only files and directories")
+        if len(files) + len(pending) > MEMBERS:
             raise fault("the directory has too many files for a model", str(root), f"at most {MEMBERS}")
-    return found
+    return files

@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opwest.compiler.names import opening
-from opwest.frontends.mlf.draft import Argument, Constant, Draft, Operator, Tensor
-from opwest.frontends.mlf.wrapper import Interface
+from opwest.frontends.mlf.draft import Argument, Draft, Operator, Tensor
 from opwest.manifest import writer
 from opwest.manifest.placeholders import MARK
 from opwest.model.types.conventions import UNPACKED
 
 
-def manifest_text(model: str, draft: Draft, origin: str, interface: Interface | None = None) -> str:
-    """Return the manifest; ends with a line end."""
+def manifest_text(model: str, draft: Draft, origin: str, compat: Sequence[str]) -> str:
+    """Return the manifest; ends with a line end. `compat` is its section of that name."""
     return writer.document(
         opening(model, origin, (*draft.remarks, *draft.warnings)),
-        () if interface is None else interface.lines(),
+        compat,
         ["objects:", *(line for target, file in draft.objects for line in writer.object_entry([file], target))],
         _devices(draft),
         ["operators:", *(line for operator in draft.operators for line in _operator(operator, draft))],
@@ -53,22 +52,17 @@ def _devices(draft: Draft) -> Iterator[str]:
 def _operator(operator: Operator, draft: Draft) -> Iterator[str]:
     if operator.remark:
         yield from writer.comment(operator.remark, "  ")
+    device = writer.flow_map({"handle": MARK}) if operator.device else None
+    if operator.device and operator.device_name in draft.accelerators:
+        device = writer.flow_map({"type": writer.scalar(str(operator.device_name))})
     keys = [
         *writer.key("symbol", writer.scalar(operator.symbol)),
         *writer.key("convention", operator.convention.name if operator.convention is not UNPACKED else None),
         *writer.key("workspace", str(operator.workspace) if operator.workspace else None),
         *writer.key("returns", "void" if operator.void else None),
-        *writer.key("device", _device(operator, draft)),
+        *writer.key("device", device),
     ]
     yield from writer.operator(operator.name, keys, map(_argument, operator.args))
-
-
-def _device(operator: Operator, draft: Draft) -> str | None:
-    if not operator.device:
-        return None
-    if operator.device_name in draft.accelerators:
-        return writer.flow_map({"type": writer.scalar(str(operator.device_name))})
-    return writer.flow_map({"handle": MARK})
 
 
 def _argument(argument: Argument) -> Iterator[str]:
@@ -90,19 +84,14 @@ def _constants(draft: Draft) -> Iterator[str]:
     for constant in draft.constants:
         if constant.remark:
             yield from writer.comment(constant.remark, "  ")
-        yield f"  {writer.scalar(constant.name)}: {_constant(constant)}"
-
-
-def _constant(constant: Constant) -> str:
-    return writer.flow_map(
-        {
+        keys = {
             "file": writer.scalar(constant.file),
             "key": writer.scalar(constant.key) if constant.key else None,
-            "dtype": constant.dtype or None,
+            "dtype": constant.dtype,
             "shape": None if constant.shape is None else writer.shape_of(constant.shape),
             "align": str(constant.align) if constant.align else None,
         }
-    )
+        yield f"  {writer.scalar(constant.name)}: {writer.flow_map(keys)}"
 
 
 def _run(draft: Draft) -> Iterator[str]:

@@ -49,10 +49,10 @@ def read_params(content: bytes, place: str) -> Parameters:
         raise fault(f"{count} arrays for {len(names)} names", place, "one array per name")
     if len(set(names)) != len(names):
         raise fault("duplicate parameter", place, "unique names")
-    found = {name: reader.array(name) for name in names}
+    parameters = {name: reader.array(name) for name in names}
     if reader.at != len(content):
         raise fault(f"{len(content) - reader.at} bytes after the last array", place, "the end of the file")
-    return found
+    return parameters
 
 
 class _Reader:
@@ -149,8 +149,8 @@ def read_metadata(library: Library, module: str | None) -> Metadata:
     if version not in VERSIONS or isinstance(version, bool):
         expected = f"version {', '.join(map(str, VERSIONS[:-1]))} or {VERSIONS[-1]} (TVM 0.8 to 0.18)"
         raise fault(f"Model Library Format version {_short(version)}", place, expected)
-    found = whole.get("modules")
-    modules = found if isinstance(found, dict) else {str(whole.get("model_name", "default")): whole}
+    listed = whole.get("modules")
+    modules = listed if isinstance(listed, dict) else {str(whole.get("model_name", "default")): whole}
     if not modules:
         raise fault("no module in metadata.json", place, "at least one in 'modules'")
     if module is None and len(modules) > 1:
@@ -162,20 +162,20 @@ def read_metadata(library: Library, module: str | None) -> Metadata:
     return _module(modules[name], name, int(version), place)
 
 
-def _module(one: Any, name: str, version: int, place: str) -> Metadata:
-    if not isinstance(one, dict):
-        raise fault(f"module {name[:60]!r} is {_short(one)}", place, "a JSON object")
-    style = one.get("style", "full-model")
+def _module(module: Any, name: str, version: int, place: str) -> Metadata:
+    if not isinstance(module, dict):
+        raise fault(f"module {name[:60]!r} is {_short(module)}", place, "a JSON object")
+    style = module.get("style", "full-model")
     if style != "full-model":
         raise fault(f"export style {_short(style)}: single operators without a model", place, "full-model")
-    functions = _dict(_dict(one.get("memory")).get("functions"))
+    functions = _dict(_dict(module.get("memory")).get("functions"))
     # One entry for each kind of TVM device; each repeats the inputs and outputs, or omits them.
     mains = [_dict(entry) for entry in _list(functions.get("main"))]
     inputs, outputs = (_same_ports(mains, key, place) for key in ("inputs", "outputs"))
     sizes_of_main = [entry.get("workspace_size_bytes") for entry in mains]
     known_of_main = [n for n in sizes_of_main if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
     workspace = sum(known_of_main) if known_of_main else None
-    targets = one.get("target", [])
+    targets = module.get("target", [])
     listed = functions.get("operator_functions")
     operators = {}
     for function in listed if isinstance(listed, list) else []:
@@ -186,7 +186,7 @@ def _module(one: Any, name: str, version: int, place: str) -> Metadata:
     return Metadata(
         version,
         name,
-        tuple(str(e) for e in _list(one.get("executors", one.get("runtimes")))),
+        tuple(str(e) for e in _list(module.get("executors", module.get("runtimes")))),
         tuple(str(t) for t in (targets.values() if isinstance(targets, dict) else _list(targets))),
         inputs,
         outputs,
@@ -203,23 +203,22 @@ def _same_ports(mains: list[Mapping[str, Any]], key: str, place: str) -> tuple[I
     return listed[0] if listed else ()
 
 
-def _ports(found: Any, place: str) -> tuple[IoTensor, ...]:
-    if found is None:
+def _ports(listed: Any, place: str) -> tuple[IoTensor, ...]:
+    if listed is None:
         return ()
-    if not isinstance(found, dict) or len(found) > TENSORS:
+    if not isinstance(listed, dict) or len(listed) > TENSORS:
         raise fault("inputs or outputs of main are not a list of tensors", place, "names with dtype and size")
     ports = []
-    for name, one in found.items():
-        dtype, size = _dict(one).get("dtype"), _dict(one).get("size")
+    for name, port in listed.items():
+        dtype, size = _dict(port).get("dtype"), _dict(port).get("size")
         if (
             not isinstance(dtype, str)
             or not isinstance(size, int)
             or isinstance(size, bool)
             or not 0 < size <= ELEMENTS
         ):
-            raise fault(
-                f"tensor {name[:60]!r} has the dtype {_short(dtype)}, {_short(size)} bytes", place, "dtype, size"
-            )
+            text = f"tensor {name[:60]!r} has the dtype {_short(dtype)}, {_short(size)} bytes"
+            raise fault(text, place, "dtype, size")
         ports.append(IoTensor(name, dtype, size))
     return tuple(ports)
 
@@ -246,8 +245,8 @@ def _guessed_module(library: Library) -> str:
         if stem.startswith("tvmgen_"):
             return stem.removeprefix("tvmgen_")
     for name in library.under("codegen/host/", ".c", ".o"):
-        stem, found, _ = name.rsplit("/", 1)[1].partition("_lib")
-        if found and stem:
+        stem, suffix, _ = name.rsplit("/", 1)[1].partition("_lib")
+        if suffix and stem:
             return stem
     return "default"
 

@@ -47,16 +47,16 @@ def is_packed(function: Function) -> bool:
 
 def packed_entries(function: Function) -> list[Entry]:
     """Return the entries in order; empty if one is missing."""
-    found = {int(m[2]): m[1] for m in _ENTRY.finditer(function.body)}
-    if sorted(found) != list(range(len(found))):
+    names = {int(m[2]): m[1] for m in _ENTRY.finditer(function.body)}
+    if sorted(names) != list(range(len(names))):
         return []
     read = set(re.findall(r"\(\(DLTensor\s*\*\)\s*(\w+)\s*\)", function.body))
     fields = {(m[2], m[3]): m[1] for m in _FIELD.finditer(function.body)}
     casts = _casts(function.body)
     shapes = _checked(function.body)
     entries = []
-    for number in range(len(found)):
-        name = found[number]
+    for number in range(len(names)):
+        name = names[number]
         data = fields.get((name, "data"), name)
         dtypes = casts.get(data, set())
         shape = shapes.get(fields.get((name, "shape"), ""))
@@ -65,21 +65,21 @@ def packed_entries(function: Function) -> list[Entry]:
 
 
 def _casts(body: str) -> Mapping[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    dtypes: dict[str, set[str]] = {}
     for match in _CAST.finditer(body):
         dtype = dtype_of_c(match[1])
         if dtype is not None:
-            found.setdefault(match[2], set()).add(dtype.name)
-    return found
+            dtypes.setdefault(match[2], set()).add(dtype.name)
+    return dtypes
 
 
 def _checked(body: str) -> Mapping[str, tuple[int, ...]]:
     """Return the shapes that a body compares in all dimensions, by the variable of the shape."""
-    found: dict[str, dict[int, int]] = {}
+    sizes: dict[str, dict[int, int]] = {}
     for match in _CHECK.finditer(body):
         name, at, size = (match[2], match[3], match[1]) if match[1] else (match[4], match[5], match[6])
-        found.setdefault(name, {})[int(at)] = int(size)
-    return {n: tuple(d[k] for k in range(len(d))) for n, d in found.items() if sorted(d) == list(range(len(d)))}
+        sizes.setdefault(name, {})[int(at)] = int(size)
+    return {n: tuple(d[k] for k in range(len(d))) for n, d in sizes.items() if sorted(d) == list(range(len(d)))}
 
 
 _MAX_LENGTH = 2000
@@ -137,8 +137,8 @@ class _Stack:
         lanes = _number(fields.get("dtype.lanes", "1"))
         if code is None or bits is None or lanes != 1:
             return None
-        known = dtype_of_packed(code, bits)
-        return known.name if known else None
+        dtype = dtype_of_packed(code, bits)
+        return dtype.name if dtype else None
 
     def _shape(self, fields: Mapping[str, str]) -> tuple[int, ...] | None:
         rank, at = _number(fields.get("ndim", "")), _SHAPE_AT.match(fields.get("shape", ""))

@@ -8,17 +8,19 @@ of main, element types. The option --tensor specifies element type and shape.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import field
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from opwest.base.diagnostics import nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
 from opwest.compiler.names import free_name
+from opwest.frontends.mlf.c_text import same_name
+from opwest.frontends.mlf.code import Code
 from opwest.frontends.mlf.draft import Tensor, TensorOptions
 from opwest.frontends.mlf.library import ELEMENTS
 from opwest.frontends.mlf.metadata import IoTensor, Metadata
+from opwest.frontends.mlf.wrapper import Header
 from opwest.model.types.c_names import fault_of_name
 from opwest.model.types.dtypes import DTYPES, resolve_dtype
 
@@ -28,14 +30,14 @@ _MAX_LENGTH = 200
 def kept_name(name: str, role: str, taken: set[str], remarks: list[str]) -> str:
     """Return a name, and add it to the names in use. If C forbids it, return a similar one and add a remark."""
     reason = fault_of_name(name)
-    found = name
+    kept = name
     if reason is not None:
-        found = re.sub(r"\W", "_", name[:_MAX_LENGTH], flags=re.ASCII)
-        if fault_of_name(found) is not None:
-            found = f"{role}_{found.lstrip('_')}"
+        kept = re.sub(r"\W", "_", name[:_MAX_LENGTH], flags=re.ASCII)
+        if fault_of_name(kept) is not None:
+            kept = f"{role}_{kept.lstrip('_')}"
     elif len(name) > _MAX_LENGTH:
-        found, reason = name[:_MAX_LENGTH], f"has {len(name)} characters"
-    free = free_name(found, taken)
+        kept, reason = name[:_MAX_LENGTH], f"has {len(name)} characters"
+    free = free_name(kept, taken)
     if free != name:
         words = f"'{name[:_MAX_LENGTH]}' {reason or 'is the name of another tensor or device'}"
         remarks.append(f"the {role} is named '{free}': {words}")
@@ -90,8 +92,7 @@ def _last_type(text: str, start: int) -> tuple[Typed, ...] | None:
 
 
 def _types(text: str) -> tuple[Typed, ...] | None:
-    found = tuple(Typed(_shape(m[1]), m[2]) for m in _SHAPES.finditer(text))
-    return found or None
+    return tuple(Typed(_shape(m[1]), m[2]) for m in _SHAPES.finditer(text)) or None
 
 
 def _shape(text: str) -> tuple[int, ...]:
@@ -108,39 +109,43 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Sources:
-    """All sources of names and types, and the location for messages."""
+class Model:
+    """The parts of a directory for the import."""
 
     metadata: Metadata
     relay: Relay
+    header: Header
+    code: Code
     options: TensorOptions
     place: str
-    remarks: list[str] = field(default_factory=list)
-    """Remarks on changed names."""
+    headers: Mapping[str, str]
+    """The archive's headers that the sources include."""
 
 
-def tensors(role: str, seen: Sequence[Seen], sources: Sources, taken: set[str]) -> tuple[Tensor, ...]:
-    """Return inputs or outputs (`role` is input or output). Raises OpwestError if a shape or type is missing."""
-    ports = sources.metadata.inputs if role == "input" else sources.metadata.outputs
-    found = []
-    for number, one in enumerate(seen):
-        name = kept_name(one.name, role, taken, sources.remarks)
-        port = _port(ports, one.name, number, len(seen))
-        typed = _typed(role, sources.relay, one.name, number, len(seen))
-        found.append(_tensor(name, role, one, port, typed, sources))
-    return tuple(found)
+def tensors(role: str, seen: Sequence[Seen], model: Model, taken: set[str], remarks: list[str]) -> tuple[Tensor, ...]:
+    """Return inputs or outputs (`role` is input or output), and add remarks on changed names.
+
+    Raises OpwestError if a shape or type is missing.
+    """
+    listed = []
+    for number, tensor in enumerate(seen):
+        name = kept_name(tensor.name, role, taken, remarks)
+        port = _port(role, model.metadata, tensor.name, number, len(seen))
+        typed = _typed(role, model.relay, tensor.name, number, len(seen))
+        listed.append(_tensor(name, role, tensor, port, typed, model))
+    return tuple(listed)
 
 
-def _tensor(name: str, role: str, one: Seen, port: IoTensor | None, typed: Typed | None, sources: Sources) -> Tensor:
+def _tensor(name: str, role: str, seen: Seen, port: IoTensor | None, typed: Typed | None, model: Model) -> Tensor:
     """Return a tensor; compare the types from all sources."""
-    place = sources.place
-    option = sources.options.get(name) or sources.options.get(one.name)
+    place = model.place
+    option = model.options.get(name) or model.options.get(seen.name)
     named = {
         "--tensor": option.dtype if option else None,
         "metadata.json": port.dtype if port else None,
         "the Relay text": typed.dtype if typed else None,
     }
-    of_main = one.dtype and resolve_dtype(one.dtype, next(filter(None, named.values()), one.dtype))
+    of_main = seen.dtype and resolve_dtype(seen.dtype, next(filter(None, named.values()), seen.dtype))
     dtypes = {"--tensor": named["--tensor"], "the definition of main": of_main, **named}
     declared = {source: dtype for source, dtype in dtypes.items() if dtype is not None}
     if not declared:
@@ -152,7 +157,7 @@ def _tensor(name: str, role: str, one: Seen, port: IoTensor | None, typed: Typed
     dtype = next(iter(declared.values()))
     if dtype not in DTYPES:
         raise fault(f"{role} {name!r} has the element type {dtype[:40]}", place, ", ".join(DTYPES))
-    size = one.size or (port.size if port else None)
+    size = seen.size or (port.size if port else None)
     shape = option.shape if option else typed.shape if typed else None
     item = DTYPES[dtype].size
     if shape is None and size is not None and size % item == 0:
@@ -163,11 +168,8 @@ def _tensor(name: str, role: str, one: Seen, port: IoTensor | None, typed: Typed
     if any(n <= 0 for n in shape) or prod(shape) > ELEMENTS:
         raise fault(f"{role} {name!r} has the shape {list(shape)}", place, "dimensions from 1, as numbers")
     if size is not None and prod(shape) * item != size:
-        raise fault(
-            f"{role} {name!r} has the shape {list(shape)} of {dtype}, {prod(shape) * item} bytes",
-            place,
-            f"{size} bytes, as recorded elsewhere in the directory",
-        )
+        text = f"{role} {name!r} has the shape {list(shape)} of {dtype}, {prod(shape) * item} bytes"
+        raise fault(text, place, f"{size} bytes, as recorded elsewhere in the directory")
     return Tensor(name, dtype, shape)
 
 
@@ -178,7 +180,8 @@ def check_options(options: TensorOptions, known: Sequence[str], place: str) -> N
             raise fault(f"unknown input or output {name!r} in --tensor", place, nearest(name, known))
 
 
-def _port(ports: Sequence[IoTensor], name: str, number: int, count: int) -> IoTensor | None:
+def _port(role: str, metadata: Metadata, name: str, number: int, count: int) -> IoTensor | None:
+    ports = metadata.inputs if role == "input" else metadata.outputs
     by_name = next((p for p in ports if same_name(p.name, name)), None)
     return by_name or (ports[number] if len(ports) == count else None)
 
@@ -187,8 +190,3 @@ def _typed(role: str, relay: Relay, name: str, number: int, count: int) -> Typed
     if role == "input":
         return next((t for n, t in relay.parameters.items() if same_name(n, name)), None)
     return relay.results[number] if relay.results and len(relay.results) == count else None
-
-
-def same_name(one: str, other: str) -> bool:
-    """Return whether two names denote the same tensor: C code replaces other characters with `_`."""
-    return re.sub(r"\W", "_", one) == re.sub(r"\W", "_", other)

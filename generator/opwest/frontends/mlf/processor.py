@@ -68,15 +68,14 @@ def extension_of(targets: Iterable[str]) -> tuple[Extension, str] | None:
 
     The rules are those of TVM's CMSIS-NN code generator: `-mcpu`, and `+nomve`, `+nodsp` there or in `-mattr`.
     """
-    texts = list(targets)
     # The target of the CMSIS-NN functions takes precedence over the host's.
-    for text in sorted(texts, key=lambda t: "cmsis-nn" not in t):
-        found = _CPU.search(text)
-        if found is None:
+    for text in sorted(targets, key=lambda t: "cmsis-nn" not in t):
+        named = _CPU.search(text)
+        if named is None:
             continue
         attributes = _ATTRIBUTES.search(text)
-        flags = found[1] + (attributes[1] if attributes else "")
-        cpu = found[1].split("+")[0].lower()
+        flags = named[1] + (attributes[1] if attributes else "")
+        cpu = named[1].split("+")[0].lower()
         known = processors().get(cpu)
         if known is not None and known.mve and "+nomve" not in flags:
             return "MVE", cpu
@@ -86,18 +85,23 @@ def extension_of(targets: Iterable[str]) -> tuple[Extension, str] | None:
     return None
 
 
+_GUARDS: Mapping[Extension, tuple[str, str]] = {
+    "none": (
+        "!defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)",
+        "an Arm Cortex-M without DSP extension and without MVE",
+    ),
+    "DSP": (
+        "defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)",
+        "an Arm Cortex-M with the DSP extension and without MVE",
+    ),
+    "MVE": ("defined(__ARM_FEATURE_MVE)", "an Arm Cortex-M with MVE (Helium)"),
+}
+"""For each instruction set: its condition in C, and its description."""
+
+
 def guard(extension: Extension, cpu: str, reason: str) -> str:
     """Return preprocessor lines that reject processors with another instruction set."""
-    condition = {
-        "none": "!defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)",
-        "DSP": "defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)",
-        "MVE": "defined(__ARM_FEATURE_MVE)",
-    }[extension]
-    words = {
-        "none": "an Arm Cortex-M without DSP extension and without MVE",
-        "DSP": "an Arm Cortex-M with the DSP extension and without MVE",
-        "MVE": "an Arm Cortex-M with MVE (Helium)",
-    }[extension]
+    condition, words = _GUARDS[extension]
     # On other machines CMSIS-NN is plain C, whose buffers are not larger than those for DSP; for MVE they can be.
     only = "" if extension == "MVE" else "defined(__arm__) && "
     return (

@@ -5,19 +5,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Literal
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
-from opwest.frontends.mlf.c_text import arrays, functions, values
+from opwest.frontends.mlf.c_text import ALIGNED, arrays, functions, same_name, values
 from opwest.frontends.mlf.draft import Draft
 from opwest.frontends.mlf.library import ELEMENTS, KEPT_BYTES
 from opwest.frontends.mlf.metadata import Metadata
-from opwest.frontends.mlf.ports import same_name
 from opwest.manifest import writer
 from opwest.model.types.dtypes import dtype_of_c
 
 Role = Literal["input", "output", "workspace", "constants", "device"]
+_ROLES: Mapping[str, Role] = {
+    "inputs": "input",
+    "outputs": "output",
+    "devices": "device",
+    "workspace_pools": "workspace",
+    "constant_pools": "constants",
+}
+"""By the structure of the header."""
 
 _STRUCT = re.compile(r"struct\s+\w+_(inputs|outputs|devices|workspace_pools|constant_pools)\s*\{([^{}]*)\}")
 _MEMBER = re.compile(r"\*\s*(\w+)\s*;")
@@ -29,7 +37,6 @@ _STATIC = re.compile(r"(\w+)[\s)]*\Z")
 _POOL = re.compile(r"static\s+(const\s+)?struct\s+(\w+)\s*\{([^{}]*)\}\s*(\w+)\s*=\s*\{")
 _VALUES = re.compile(r"\.(\w+)\s*=\s*\{")
 _POOL_MEMBER = re.compile(r"^[ \t]*(\w+)\s+(\w+)\s*\[(\d{1,10})\]\s*(__attribute__[^;]{0,200})?;", re.MULTILINE)
-_ALIGNED = re.compile(r"aligned\((\d{1,5})\)")
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,7 @@ class Header:
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
-    sizes: Mapping[str, int] | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
     pools: tuple[str, ...] = ()
     """The members of the structure of workspaces: the memory of the caller."""
     unsupported: str | None = None
@@ -76,9 +83,7 @@ class Wrapper:
 
 def read_header(text: str) -> Header:
     """Return the content of a generated header."""
-    names: dict[str, tuple[str, ...]] = {}
-    for match in _STRUCT.finditer(text):
-        names[match[1]] = tuple(_MEMBER.findall(match[2]))
+    names = {match[1]: tuple(_MEMBER.findall(match[2])) for match in _STRUCT.finditer(text)}
     sizes = {m[1]: int(m[2]) for m in _MACRO.finditer(text)}
     inputs, outputs, devices = (names.get(key, ()) for key in ("inputs", "outputs", "devices"))
     unsupported = next((words for part, words in _UNSUPPORTED.items() if part in text), None)
@@ -98,14 +103,7 @@ def read_wrapper(text: str, module: str) -> Wrapper | None:
     for argument in (a.strip() for a in call[2].split(",")):
         named = _GIVEN.search(argument)
         if named is not None:
-            role: Role = {
-                "inputs": "input",
-                "outputs": "output",
-                "devices": "device",
-                "workspace_pools": "workspace",
-                "constant_pools": "constants",
-            }[named[1]]  # type: ignore[assignment]
-            given.append(Given(role, named[2]))
+            given.append(Given(_ROLES[named[1]], named[2]))
             continue
         static = _STATIC.search(argument[:500])
         if static is None:
@@ -116,15 +114,15 @@ def read_wrapper(text: str, module: str) -> Wrapper | None:
 
 def read_pools(text: str, place: str) -> dict[str, Pool]:
     """Return the static arrays of bytes, and the structures of constants, of a source. Raises OpwestError."""
-    found = {}
+    pools = {}
     for array in arrays(text):
         if array.dtype in ("uint8", "int8") and array.start < 0 and not array.constant:
             if not 0 < array.count <= ELEMENTS:
                 raise fault(f"workspace {array.name!r} has {array.count} bytes", place, f"1 to {ELEMENTS}")
-            found[array.name] = Pool(array.name, array.count, max(array.align, 1))
+            pools[array.name] = Pool(array.name, array.count, max(array.align, 1))
     for match in _POOL.finditer(text):
-        found[match[4]] = _constants(text, match, place)
-    return found
+        pools[match[4]] = _constants(text, match, place)
+    return pools
 
 
 def _constants(text: str, match: re.Match[str], place: str) -> Pool:
@@ -136,7 +134,7 @@ def _constants(text: str, match: re.Match[str], place: str) -> Pool:
         dtype = dtype_of_c(member[1])
         if dtype is None:
             raise fault(f"constant {member[2]!r} has the type {member[1]}", place, "a plain number's type")
-        aligned = _ALIGNED.search(member[4] or "")
+        aligned = ALIGNED.search(member[4] or "")
         align = int(aligned[1]) if aligned else dtype.size
         if not 0 < align <= 4096 or align & (align - 1):
             raise fault(f"constant {member[2]!r} has the alignment {align}", place, "a power of two up to 4096")
@@ -156,43 +154,28 @@ def _constants(text: str, match: re.Match[str], place: str) -> Pool:
     return Pool(match[4], len(parts), whole_align, bytes(parts), tuple(members))
 
 
-@dataclass(frozen=True)
-class Interface:
-    """The module, the members with other names than in the manifest, the pools of the caller."""
+def interface_lines(draft: Draft, header: Header, metadata: Metadata, place: str) -> list[str]:
+    """Return the section `compat` of the manifest: the members with other names than there, the pools of the caller.
 
-    module: str
-    names: tuple[tuple[str, str], ...]
-    pools: tuple[str, ...]
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines of the manifest."""
-        yield "compat:"
-        yield "  tvmgen:"
-        yield f"    module: {writer.scalar(self.module)}"
-        if self.names:
-            yield "    names:"
-            yield from (f"      {writer.scalar(name)}: {writer.scalar(member)}" for name, member in self.names)
-        if self.pools:
-            yield f"    workspace_pools: [{', '.join(map(writer.scalar, self.pools))}]"
-
-
-def interface_of(draft: Draft, header: Header, metadata: Metadata, place: str) -> Interface:
-    """Return the names of the interface, from the header, otherwise from metadata.json. Raises OpwestError."""
+    The names are those of the header, otherwise those of metadata.json. Raises OpwestError.
+    """
     if header.unsupported:
-        raise fault(
-            f"--compat tvmgen does not support {header.unsupported} in tvmgen_{metadata.module}.h",
-            place,
-            "structures of inputs, outputs, devices and workspaces",
-        )
+        text = f"--compat tvmgen does not support {header.unsupported} in tvmgen_{metadata.module}.h"
+        raise fault(text, place, "structures of inputs, outputs, devices and workspaces")
     inputs = header.inputs or tuple(port.name for port in metadata.inputs)
     outputs = header.outputs or tuple(port.name for port in metadata.outputs)
     groups = (
-        ([one.name for one in draft.inputs], inputs),
-        ([output.name for output in draft.outputs], outputs),
+        ([tensor.name for tensor in draft.inputs], inputs),
+        ([tensor.name for tensor in draft.outputs], outputs),
         (draft.devices, header.devices),
     )
-    names = tuple(pair for own, members in groups for pair in _pairs(own, members))
-    return Interface(metadata.module, names, header.pools)
+    lines = ["compat:", "  tvmgen:", f"    module: {writer.scalar(metadata.module)}"]
+    names = [pair for own, members in groups for pair in _pairs(own, members)]
+    if names:
+        lines += ["    names:", *(f"      {writer.scalar(name)}: {writer.scalar(member)}" for name, member in names)]
+    if header.pools:
+        lines.append(f"    workspace_pools: [{', '.join(map(writer.scalar, header.pools))}]")
+    return lines
 
 
 def _pairs(own: Sequence[str], members: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import re
 import struct
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from opwest.base.diagnostics import nearest
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.child import Progress
 from opwest.compiler.faults import fault
 from opwest.frontends.tvm.read import last_line
 from opwest.frontends.tvm.steps import Steps
@@ -116,22 +117,22 @@ def _compute_at_consumer(schedule: Any, block: Any) -> None:
 def _depth(schedule: Any, block: Any, consumer: Any) -> int:
     """Return the number of the consumer's loops whose iterations read different elements of the block's result."""
     written = schedule.get(block).writes[0].source
-    found = schedule.get(consumer)
+    reader = schedule.get(consumer)
     used: set[str] = set()
     exact = True
-    for region in found.reads:
+    for region in reader.reads:
         if region.source.same_as(written):
             for dimension in region.region:
                 if int(getattr(dimension.extent, "value", 0)) != 1:
                     continue
-                names = {str(v.var.name) for v in found.iter_vars if v.var.same_as(dimension.min)}
+                names = {str(v.var.name) for v in reader.iter_vars if v.var.same_as(dimension.min)}
                 exact = exact and (bool(names) or type(dimension.min).__name__ == "IntImm")
                 used |= names
     loops = schedule.get_loops(consumer)
-    if not exact or len(loops) != len(found.iter_vars):
+    if not exact or len(loops) != len(reader.iter_vars):
         return 0
     depth = 0
-    for loop, variable in zip(loops, found.iter_vars, strict=True):
+    for loop, variable in zip(loops, reader.iter_vars, strict=True):
         extent = getattr(schedule.get(loop).extent, "value", None)
         if extent != 1 and (variable.var.name not in used or int(variable.iter_type) != _SPATIAL):
             break
@@ -156,14 +157,14 @@ def _reducing_variables(body: Any, block: Any) -> list[Any]:
     from tvm_ffi import structural
 
     inside = body.seq if type(body).__name__ == "SeqStmt" else [body]
-    realize = next((one for one in inside if hasattr(one, "block") and one.block.same_as(block)), None)
+    realize = next((node for node in inside if hasattr(node, "block") and node.block.same_as(block)), None)
     if realize is None:
         return []
-    found: list[Any] = []
+    variables: list[Any] = []
     for variable, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
         if int(variable.iter_type) == _REDUCTION:
-            structural.structural_walk(value, [(tirx.Var, found.append)])
-    return found
+            structural.structural_walk(value, [(tirx.Var, variables.append)])
+    return variables
 
 
 def tvm_target(name: str) -> Any:
@@ -190,11 +191,6 @@ def functions_of(module: Any, steps: Steps) -> dict[str, Any]:
     known = {variable.name_hint: function for variable, function in module.functions_items()}
     known |= {name: _copy(dtype, elements) for name, (dtype, elements) in steps.copies.items()}
     return {name: known[name] for name in sorted({step.function for step in steps.steps})}
-
-
-def results_of(steps: Steps) -> Mapping[str, int]:
-    """Return the number of results of each function."""
-    return {step.function: step.writes for step in steps.steps}
 
 
 def _copy(dtype: str, elements: int) -> Any:
@@ -231,23 +227,21 @@ class Operators:
     scratch: Mapping[str, tuple[Scratch, ...]]
 
 
-def lower_operators(
-    functions: Mapping[str, Any], target: Any, progress: Callable[[int], None] = lambda _: None
-) -> Operators:
-    """Return TIR functions, scheduled and lowered to pointers and loops; call `progress` with the number done."""
+def lower_operators(functions: Mapping[str, Any], target: Any, progress: Progress, suffix: str) -> Operators:
+    """Return TIR functions, scheduled and lowered to pointers and loops; `suffix` ends the texts of progress."""
     import tvm
 
     lowered, scratch = {}, {}
     for number, (name, function) in enumerate(functions.items(), start=1):
         try:
-            one = schedule_operator(function).with_attr({"global_symbol": PREFIX + name, "target": target})
+            scheduled = schedule_operator(function).with_attr({"global_symbol": PREFIX + name, "target": target})
             with tvm.transform.PassContext(opt_level=3):
-                module = tvm.transform.Sequential(_passes())(tvm.IRModule({name: one}))
+                module = tvm.transform.Sequential(_passes())(tvm.IRModule({name: scheduled}))
             lowered[name], scratch[name] = _plain_pointers(module[name])
         except Exception as error:
             raise fault(f"cannot lower operator '{name}': {last_line(error)}") from None
         _refuse_runtime(name, lowered[name])
-        progress(number)
+        progress(f"operator {number} of {len(functions)}{suffix}")
     from tvm import tirx
 
     return Operators(tirx.transform.LowerIntrin()(tvm.IRModule(lowered)), scratch)
@@ -365,12 +359,12 @@ _HEAD = """\
 def _definition(match: re.Match[str], writes: int, scratch: int) -> str:
     """Return one function, with `const` for read-only pointers and exact numbers."""
     name, parameters, body = match.groups()
-    listed = [one.strip() for one in parameters.split(",")]
+    listed = [parameter.strip() for parameter in parameters.split(",")]
     first_written = len(listed) - writes - scratch
     shown = []
-    for number, one in enumerate(listed):
-        kind, pointer = one.split("* ")
-        kind = {"bool": "uint8_t"}.get(kind, kind)
+    for number, parameter in enumerate(listed):
+        kind, pointer = parameter.split("* ")
+        kind = "uint8_t" if kind == "bool" else kind
         const = "const " if number < first_written else ""
         shown.append(f"{const}{kind} *restrict {pointer}")
     body = re.sub(_FLOAT + r"(32|64)_([0-9a-f]+)\(\)", _float_literal, body)

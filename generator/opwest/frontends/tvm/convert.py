@@ -3,23 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.child import Progress, silent
 from opwest.compiler.faults import fault
 from opwest.compiler.folder import refuse_occupied, write_folder
 from opwest.compiler.names import ObjectFile
 from opwest.compiler.output.checked import checker
 from opwest.frontends.tvm.read import Source, require_tvm
-
-Progress = Callable[[str], None]
-
-
-def _silent(_: str) -> None:
-    """Ignore progress."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +26,7 @@ class Options:
     """Named targets to compile objects for; none: C, compiled with the application."""
     vectors: int = 8
     """The number of golden vectors."""
-    progress: Progress = field(default=_silent)
+    progress: Progress = silent
 
 
 @dataclass(frozen=True)
@@ -61,7 +55,7 @@ def import_module(
 
     `inputs` and `outputs` name its parameters and results; without them the parameters keep their names.
     """
-    from opwest.frontends.tvm.lower import channels_first, check_static, main_function
+    from opwest.frontends.tvm.steps import channels_first, check_static, main_function
 
     require_tvm()
     options = options or Options()
@@ -72,20 +66,13 @@ def import_module(
 
 
 def _convert(source: Source, folder: Path, options: Options) -> Imported:
+    import numpy as np
     import tvm
 
     from opwest.compiler.folder import npz
-    from opwest.frontends.tvm.codegen import (
-        c_source,
-        functions_of,
-        lower_operators,
-        object_file,
-        results_of,
-        tvm_target,
-    )
-    from opwest.frontends.tvm.lower import lower_graph
+    from opwest.frontends.tvm.codegen import c_source, functions_of, lower_operators, object_file, tvm_target
     from opwest.frontends.tvm.manifest import manifest_text, name_tensors
-    from opwest.frontends.tvm.steps import extract_steps
+    from opwest.frontends.tvm.steps import extract_steps, lower_graph
     from opwest.frontends.tvm.vectors import make_vectors
 
     progress = options.progress
@@ -104,10 +91,11 @@ def _convert(source: Source, folder: Path, options: Options) -> Imported:
     for name in targets:
         target = generic if name is None else tvm_target(name)
         suffix = "" if name is None else f" for {name}"
-        operators = lower_operators(functions, target, _counting(progress, len(functions), suffix))
+        operators = lower_operators(functions, target, progress, suffix)
         file = "operators.c" if name is None else f"objects/{name}/operators.o"
         if name is None:
-            files[file] = c_source(operators, results_of(steps), f"{origin} You can edit it.").encode()
+            writes = {step.function: step.writes for step in steps.steps}
+            files[file] = c_source(operators, writes, f"{origin} You can edit it.").encode()
         else:
             files[file] = object_file(operators, target)
         objects.append(ObjectFile(file, name))
@@ -119,11 +107,11 @@ def _convert(source: Source, folder: Path, options: Options) -> Imported:
         vectors = make_vectors(source, steps, options.vectors)
     model = options.model or "model"
     if steps.constants:
-        files["constants.npz"] = npz({names.of[t]: t.content for t in steps.constants})
+        files["constants.npz"] = npz({names[t]: t.content for t in steps.constants})
     if vectors is not None:
         cases = [(steps.inputs, vectors.inputs), (steps.outputs, vectors.outputs)]
         files["vectors.npz"] = npz(
-            {names.of[t]: _stack(values, i) for tensors, values in cases for i, t in enumerate(tensors)}
+            {names[t]: np.stack([case[i] for case in c]) for tensors, c in cases for i, t in enumerate(tensors)}
         )
     text = manifest_text(model, steps, names, operators.scratch, objects, vectors, origin)
     files["manifest.yaml"] = text.encode()
@@ -138,13 +126,3 @@ def _convert(source: Source, folder: Path, options: Options) -> Imported:
         sum(t.content.nbytes for t in steps.constants),
         steps.shared_bytes,
     )
-
-
-def _counting(progress: Progress, total: int, suffix: str) -> Callable[[int], None]:
-    return lambda number: progress(f"operator {number} of {total}{suffix}")
-
-
-def _stack(cases: list[list[Any]], index: int) -> Any:
-    import numpy as np
-
-    return np.stack([case[index] for case in cases])

@@ -20,7 +20,7 @@ from opwest.compiler.faults import fault
 from opwest.compiler.graph.types import Tensor
 from opwest.compiler.graph.user import UserOperator
 from opwest.compiler.ir.operations import Copy, UserCall
-from opwest.compiler.ir.program import Operation, Program, Value
+from opwest.compiler.ir.program import Operation, Program, Value, extent_of
 from opwest.compiler.output.emit import Emitted, Step
 from opwest.frontends.vela.file import Call, Meaning, VelaFile
 from opwest.frontends.vela.request import ARENA, FAST, POOLS, SRAM_ONLY, WEIGHTS, Options
@@ -29,15 +29,13 @@ from opwest.manifest import writer
 
 def with_copies(program: Program, calls: Mapping[UserOperator, Call]) -> None:
     """Change a program: every input and output of the NPU is a value of its tensor, and no view."""
-    program.operations[:] = [
-        found
-        for operation in program.operations
-        for found in (
-            _bordered(program, operation, calls[operation.operator])
-            if isinstance(operation, UserCall) and operation.operator in calls
-            else [operation]
-        )
-    ]
+    operations: list[Operation] = []
+    for operation in program.operations:
+        if isinstance(operation, UserCall) and operation.operator in calls:
+            operations += _bordered(program, operation, calls[operation.operator])
+        else:
+            operations.append(operation)
+    program.operations[:] = operations
 
 
 def _bordered(program: Program, call: UserCall, of: Call) -> Iterator[Operation]:
@@ -52,8 +50,8 @@ def _bordered(program: Program, call: UserCall, of: Call) -> Iterator[Operation]
             replaced[value] = _own(program, value, tensor)
             label = f"{call.label.split(' ', 1)[0]} (copy of the NPU's output)"
             copies.append(Copy(label, (replaced[value],), (value,)))
-    inputs, results = (tuple(replaced.get(one, one) for one in some) for some in (call.inputs, call.results))
-    tensors = tuple((argument, replaced.get(one, one)) for argument, one in call.tensors)
+    inputs, results = (tuple(replaced.get(v, v) for v in values) for values in (call.inputs, call.results))
+    tensors = tuple((argument, replaced.get(value, value)) for argument, value in call.tensors)
     yield replace(call, inputs=inputs, results=results, tensors=tensors)
     yield from copies
 
@@ -62,9 +60,9 @@ def _own(program: Program, value: Value, tensor: Tensor) -> Value:
     """Return a value with the place of a tensor."""
     for other in [one for one, of in program.tensors.items() if of is tensor]:
         del program.tensors[other]
-    found = Value(tensor.name, "intermediate", value.dtype, value.shape, value.quantization)
-    program.tensors[found] = tensor
-    return found
+    own = Value(tensor.name, "intermediate", value.dtype, value.shape, value.quantization)
+    program.tensors[own] = tensor
+    return own
 
 
 DEVICE = "npu0"
@@ -77,8 +75,8 @@ Regions = Mapping[str, Mapping[str, str]]
 def regions_of(options: Options, has_fast: bool) -> Regions:
     """Return the values of --pool. Raises OpwestError with all faults."""
     faults = Diagnostics()
-    found: dict[str, dict[str, str]] = {}
-    known = [one for one in POOLS if one != FAST or has_fast]
+    regions: dict[str, dict[str, str]] = {}
+    known = [name for name in POOLS if name != FAST or has_fast]
     for text in options.pools:
         pool, _, rest = text.partition("=")
         board, _, node = rest.rpartition(":")
@@ -87,9 +85,9 @@ def regions_of(options: Options, has_fast: bool) -> Regions:
         elif pool not in known:
             faults.error(f"--pool {text}: the model has no memory '{pool}'", expected=" or ".join(known))
         else:
-            found.setdefault(pool, {})[board] = node
+            regions.setdefault(pool, {})[board] = node
     faults.raise_if_errors()
-    return found
+    return regions
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,23 +165,21 @@ def places_in_arena(
 ) -> Mapping[Value, int]:
     """Return the offsets in the arena, bytes, that are right for all sequences of steps. Raises OpwestError."""
     places = dict(_planned(program, file))
-    fixed = {value for some in steps for value in _of_npu(some, file.calls)}
+    fixed = {value for some in steps for step in some if step.function.user in file.calls for value in step.arguments}
     unplaced = [value.name for value in fixed if value not in places]
     if unplaced:
         raise fault(f"tensor '{unplaced[0]}' of the NPU has no place in the arena", place)
     while True:
-        clash = next((one for some in steps for one in _clashes(some, places, program, file, meaning)), None)
+        clashes = (clash for some in steps for clash in _clashes(some, places, program, file, meaning))
+        clash = next(clashes, None)
         if clash is None:
             return places
-        movable = [one for one in (clash.value, clash.other) if one is not None and one in places and one not in fixed]
+        movable = [value for value in (clash.value, clash.other) if value in places and value not in fixed]
         if not movable:
             other = f"'{clash.other.name}'" if clash.other is not None else "data of the NPU"
-            raise fault(
-                f"the memory that Vela planned for tensor '{clash.value.name}' has {other} when it is read",
-                place,
-                "tensors that keep their memory until they are read",
-                "leave fewer operators on the processor",
-            )
+            text = f"the memory that Vela planned for tensor '{clash.value.name}' has {other} when it is read"
+            expected = "tensors that keep their memory until they are read"
+            raise fault(text, place, expected, "leave fewer operators on the processor")
         del places[movable[0]]
 
 
@@ -202,16 +198,8 @@ def _planned(program: Program, file: VelaFile) -> Iterator[tuple[Value, int]]:
             yield value, offset
 
 
-def _of_npu(steps: Sequence[Step], calls: Mapping[UserOperator, Call]) -> Iterator[Value]:
-    for step in steps:
-        if step.function.user in calls:
-            yield from step.arguments
-
-
 def _bytes(value: Value) -> int:
-    rows = value.size // value.shape[-1] if value.shape else 1
-    row = value.shape[-1] if value.shape else 1
-    return ((rows - 1) * value.row + row) * np.dtype(value.dtype).itemsize
+    return extent_of(value) * np.dtype(value.dtype).itemsize
 
 
 def _extent(value: Value, places: Mapping[Value, int]) -> tuple[Value, int, int] | None:
@@ -243,8 +231,8 @@ class _Owners:
 
     def other_than(self, number: int, begin: int, end: int) -> int | None:
         """Return the first other number in a range, None without one."""
-        found = self._numbers[self._span(begin, end)]
-        wrong = found[found != number]
+        numbers = self._numbers[self._span(begin, end)]
+        wrong = numbers[numbers != number]
         return int(wrong[0]) if wrong.size else None
 
 
@@ -255,31 +243,32 @@ def _clashes(
     numbers = {value: number for number, value in enumerate(places)}
     values = list(places)
     used = {*program.inputs, *program.outputs, *(argument for step in steps for argument in step.arguments)}
-    extents = [found for found in (_extent(value, places) for value in used) if found is not None]
+    extents = filter(None, (_extent(value, places) for value in used))
     borders = [border for _, begin, end in extents for border in (begin, end)]
     borders += [border for writes in meaning.writes.values() for border in chain(*(writes or ()))]
     owners = _Owners(file.memory.arena, borders)
 
     def check(value: Value) -> Iterator[_Clash]:
-        found = _extent(value, places)
-        if found is None:
+        extent = _extent(value, places)
+        if extent is None:
             return
-        base, begin, end = found
+        base, begin, end = extent
         other = owners.other_than(numbers[base], begin, end)
         if other is not None:
             yield _Clash(base, values[other] if other >= 0 else None)
 
     def write(value: Value) -> None:
-        found = _extent(value, places)
-        if found is not None:
-            owners.set(found[1], found[2], numbers[found[0]])
+        extent = _extent(value, places)
+        if extent is not None:
+            base, begin, end = extent
+            owners.set(begin, end, numbers[base])
 
     for value in program.inputs:
         write(value)
     for value in program.inputs:
         yield from check(value)
     for step in steps:
-        given = [one for one in step.function.parameters if one.direction != "scratch"]
+        given = [parameter for parameter in step.function.parameters if parameter.direction != "scratch"]
         pairs = list(zip(given, step.arguments, strict=True))
         for parameter, value in pairs:
             if parameter.direction != "out":

@@ -65,7 +65,9 @@ def source_text(file: VelaFile, meaning: Meaning) -> str:
     """Return the file."""
     sizes = sizes_of(file)
     parameters = [
-        f"{'const ' if one == WEIGHTS else ''}uint8_t *{REGION}{one}" for one in arguments_of(meaning) if sizes[one]
+        f"{'const ' if region == WEIGHTS else ''}uint8_t *{REGION}{region}"
+        for region in arguments_of(meaning)
+        if sizes[region]
     ]
     head = f"int32_t {SYMBOL}({', '.join([*parameters, 'const struct opwest_launch *launch'])})"
     regions = "\n".join(
@@ -75,12 +77,9 @@ def source_text(file: VelaFile, meaning: Meaning) -> str:
         for region in meaning.regions
     )
     if len(head) > 100:
-        head = head.replace(", const struct", f",\n{_tabs(head.index('(') + 1)}const struct")
+        tabs, spaces = divmod(head.index("(") + 1, 8)
+        head = head.replace(", const struct", ",\n" + "\t" * tabs + " " * spaces + "const struct")
     return _TEXT.format(head=head, count=len(meaning.regions), regions=regions)
-
-
-def _tabs(columns: int) -> str:
-    return "\t" * (columns // 8) + " " * (columns % 8)
 
 
 OVERLAY = "npu.overlay"
@@ -114,16 +113,15 @@ class NpuStep:
 def npu_step(file: VelaFile, meaning: Meaning, place: str) -> NpuStep:
     """Return the operator, with its files."""
     sizes = sizes_of(file)
-    regions = [one for one in arguments_of(meaning) if sizes[one]]
+    regions = [region for region in arguments_of(meaning) if sizes[region]]
     where = Location(place)
     arguments = []
     values = []
     for region in regions:
-        direction = "in" if region == WEIGHTS else "inout"
-        keys = {"name": f"{REGION}{region}", "dtype": "uint8"}
-        keys |= {"direction": direction} if direction != "in" else {}
+        name, direction = f"{REGION}{region}", "in" if region == WEIGHTS else "inout"
+        keys = {"name": name, "dtype": "uint8"} | ({"direction": direction} if direction != "in" else {})
         shape = (sizes[region],)
-        arguments.append(Argument(keys["name"], "uint8", shape, direction, False, where, {**keys, "align": ALIGNMENT}))
+        arguments.append(Argument(name, "uint8", shape, direction, False, where, {**keys, "align": ALIGNMENT}))
         content = file.memory.weights if region == WEIGHTS else None
         values.append(Value(_NAMES[region], _ROLES[region], "uint8", shape, None, content))
     files, programs = _programs(file.calls)
@@ -160,14 +158,13 @@ def _programs(calls: Mapping[UserOperator, Call]) -> tuple[dict[str, bytes], dic
 
 def with_npu(emitted: Emitted, file: VelaFile, npu: NpuStep) -> Emitted:
     """Return the steps with those of the NPU as calls of its operator."""
-    return replace(emitted, steps=tuple(_step(step, file, npu) for step in emitted.steps))
-
-
-def _step(step: Step, file: VelaFile, npu: NpuStep) -> Step:
-    call = file.calls.get(step.function.user) if step.function.user is not None else None
-    if call is None:
-        return step
-    return Step(npu.function, SYMBOL, npu.values, step.label, step.variant, (), npu.programs[call])
+    steps = list(emitted.steps)
+    for number, step in enumerate(steps):
+        call = file.calls.get(step.function.user) if step.function.user is not None else None
+        if call is not None:
+            program = npu.programs[call]
+            steps[number] = Step(npu.function, SYMBOL, npu.values, step.label, step.variant, (), program)
+    return replace(emitted, steps=tuple(steps))
 
 
 def place_views(places: Mapping[Value, int], arena: Value) -> None:

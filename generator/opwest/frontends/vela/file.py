@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -90,11 +89,6 @@ class Meaning:
     """The bytes of the arena that each subgraph writes: first byte and end; None: unknown."""
 
 
-def bytes_of(tensor: Tensor) -> int:
-    """Return the size of a tensor."""
-    return prod(tensor.shape) * np.dtype(tensor.dtype).itemsize
-
-
 def meaning_of(file: VelaFile, place: str, npu: Npu | None = None) -> Meaning:
     """Return the meaning of a file; `npu` is the NPU that it must be for, None: any. Raises OpwestError.
 
@@ -107,29 +101,26 @@ def meaning_of(file: VelaFile, place: str, npu: Npu | None = None) -> Meaning:
     examined: dict[Call, Examined] = {}
     for call in file.calls.values():
         label = f"operator {call.label}"
-        examined[call] = found = examine(call.payload, npu, (memory.weights.nbytes, memory.arena, fast), {0})
-        separate = found.regions - {WEIGHTS, ARENA, FAST}
+        examined[call] = payload = examine(call.payload, npu, (memory.weights.nbytes, memory.arena, fast), {0})
+        separate = payload.regions - {WEIGHTS, ARENA, FAST}
         if separate:
-            faults.error(
-                f"{label}: the payload uses region {min(separate)}: separate regions for inputs and outputs",
-                where,
-                expected="inputs and outputs in the scratch memory",
-                hint="compile without --separate-io-regions",
-            )
+            text = f"{label}: the payload uses region {min(separate)}: separate regions for inputs and outputs"
+            hint = "compile without --separate-io-regions"
+            faults.error(text, where, expected="inputs and outputs in the scratch memory", hint=hint)
             continue
-        for one in found.faults:
-            faults.error(f"{label}: {one.message}", where, expected=one.expected, hint=one.hint)
+        for error in payload.faults:
+            faults.error(f"{label}: {error.message}", where, expected=error.expected, hint=error.hint)
         _check_tensors(call, file, faults, where)
-    npus = list(dict.fromkeys(one.npu for one in examined.values() if one.npu is not None))
+    npus = list(dict.fromkeys(payload.npu for payload in examined.values() if payload.npu is not None))
     if len(npus) > 1:
-        names = " and ".join(one.name for one in npus)
+        names = " and ".join(named.name for named in npus)
         faults.error(f"the file has payloads for {names}", where, expected="payloads for one NPU")
     faults.raise_if_errors()
-    has_fast = any(FAST in one.regions for one in examined.values()) or (
+    has_fast = any(FAST in payload.regions for payload in examined.values()) or (
         npus[0].product == U85 and memory.fast is not None
     )
     regions = (WEIGHTS, ARENA, *([ARENA if memory.fast is None else FAST] if has_fast else []))
-    return Meaning(npus[0], regions, {call: _writes(one) for call, one in examined.items()})
+    return Meaning(npus[0], regions, {call: _writes(payload) for call, payload in examined.items()})
 
 
 def _writes(of: Examined) -> tuple[tuple[int, int], ...] | None:
@@ -145,20 +136,16 @@ def _check_tensors(call: Call, file: VelaFile, faults: Diagnostics, where: Locat
         what = f"operator {call.label}: tensor '{tensor.name}'"
         if tensor.dtype not in _DTYPES:
             faults.error(f"{what} has the dtype {tensor.dtype}", where, expected=f"one of {', '.join(_DTYPES)}")
-        elif offset is None:
+            continue
+        size = tensor.size * np.dtype(tensor.dtype).itemsize
+        if offset is None:
             faults.error(f"{what} is not planned", where, expected="an offset in OfflineMemoryAllocation")
-        elif offset < 0 or offset + bytes_of(tensor) > file.memory.arena:
-            faults.error(
-                f"{what} is planned at bytes {offset} to {offset + bytes_of(tensor) - 1}",
-                where,
-                expected=f"bytes within the scratch memory of {file.memory.arena} bytes",
-            )
+        elif offset < 0 or offset + size > file.memory.arena:
+            text = f"{what} is planned at bytes {offset} to {offset + size - 1}"
+            faults.error(text, where, expected=f"bytes within the scratch memory of {file.memory.arena} bytes")
         elif offset % ALIGNMENT:
-            faults.error(
-                f"{what} is planned at byte {offset} of the scratch memory",
-                where,
-                expected=f"a multiple of {ALIGNMENT} bytes",
-            )
+            text = f"{what} is planned at byte {offset} of the scratch memory"
+            faults.error(text, where, expected=f"a multiple of {ALIGNMENT} bytes")
 
 
 _BYTES = ("cmd_data", "weight_data")
@@ -168,8 +155,6 @@ _DTYPES_BY_SIZE = {1: "int8", 2: "int16", 4: "int32"}
 """The file has sizes of elements only."""
 _MAX_DIMENSIONS = 4
 _MAX_TENSORS = 1024
-_WEIGHTS, _ARENA, _FAST = range(3)
-"""The regions of Vela."""
 _EXPECTED = "a file that Vela has written with --output-format raw"
 
 
@@ -177,12 +162,12 @@ def read_npz(path: Path) -> VelaFile:
     """Return the content of a file. Raises OpwestError."""
     file = _File(path)
     numbers = {name: file.number(name) for name in _NUMBERS}
-    if file.length("variable_region"):
+    if "variable_region" in file.names and file.numbers("variable_region").size:
         raise fault("the model has variables", str(path), "a model without variables, or a .tflite file")
-    for name, expected in (("weight_region", _WEIGHTS), ("scratch_region", _ARENA)):
+    for name, expected in (("weight_region", WEIGHTS), ("scratch_region", ARENA)):
         if numbers[name] != expected:
             raise fault(f"'{name}' is {numbers[name]}", str(path), str(expected))
-    fast = numbers["scratch_fast_size"] if numbers["scratch_fast_region"] == _FAST else None
+    fast = numbers["scratch_fast_size"] if numbers["scratch_fast_region"] == FAST else None
     content = file.bytes("weight_data")
     # numpy stores b"" as one zero byte; Vela's weights are multiples of 16 bytes.
     weights = np.frombuffer(b"" if content == b"\0" else content, np.uint8)
@@ -214,40 +199,34 @@ class _File:
 
     def _array(self, name: str) -> np.ndarray:
         try:
-            found = read_array(self.path, name, key_given=True)
+            array = read_array(self.path, name, key_given=True)
         except ArrayError as error:
             raise fault(f"'{name}': {error.message}", str(self.path), error.expected, error.hint) from None
-        assert found.dtype is not None and found.shape is not None
-        if found.dtype.startswith(("bytes", "void")):
-            return np.frombuffer(found.content, np.uint8)
-        return np.frombuffer(found.content, found.dtype).reshape(found.shape)
+        assert array.dtype is not None and array.shape is not None
+        if array.dtype.startswith(("bytes", "void")):
+            return np.frombuffer(array.content, np.uint8)
+        return np.frombuffer(array.content, array.dtype).reshape(array.shape)
 
     def bytes(self, name: str) -> bytes:
         """Return the memory of an array of bytes."""
-        found = self._array(name)
-        if found.dtype.itemsize != 1:
-            raise fault(f"'{name}' is {found.dtype}", str(self.path), "bytes")
-        return found.tobytes()
+        array = self._array(name)
+        if array.dtype.itemsize != 1:
+            raise fault(f"'{name}' is {array.dtype}", str(self.path), "bytes")
+        return array.tobytes()
 
     def numbers(self, name: str) -> np.ndarray:
         """Return an array of integers that are not negative; an empty one can have any dtype."""
-        found = self._array(name)
-        if not found.size:
-            return found.astype(np.int64)
-        if found.dtype.kind not in "iu" or not ((found >= 0) & (found < 1 << 31)).all():
-            raise fault(f"'{name}' is {found.dtype}", str(self.path), "integers from 0 to 2147483647")
-        return found.astype(np.int64)
+        array = self._array(name)
+        if array.size and (array.dtype.kind not in "iu" or not ((array >= 0) & (array < 1 << 31)).all()):
+            raise fault(f"'{name}' is {array.dtype}", str(self.path), "integers from 0 to 2147483647")
+        return array.astype(np.int64)
 
     def number(self, name: str) -> int:
         """Return an array of one number."""
-        found = self.numbers(name)
-        if found.size != 1:
-            raise fault(f"'{name}' has {found.size} elements", str(self.path), "one number")
-        return int(found.reshape(-1)[0])
-
-    def length(self, name: str) -> int:
-        """Return the length of an array, 0 without it."""
-        return int(self.numbers(name).size) if name in self.names else 0
+        array = self.numbers(name)
+        if array.size != 1:
+            raise fault(f"'{name}' has {array.size} elements", str(self.path), "one number")
+        return int(array.reshape(-1)[0])
 
     def tensors(self, role: str) -> tuple[list[Tensor], list[int]]:
         """Return the inputs or the outputs, with their offsets in the arena."""
@@ -257,18 +236,19 @@ class _File:
         if not 1 <= count <= _MAX_TENSORS or lengths != {count}:
             counts = f"{shapes.shape}, {sizes.shape}, {regions.shape}, {offsets.shape}"
             raise fault(f"'{role}_shape' and the other arrays of {role}s have the shapes {counts}", str(self.path))
-        found = []
+        sizes, regions = sizes.reshape(-1), regions.reshape(-1)
+        tensors = []
         for i in range(count):
-            if int(regions.reshape(-1)[i]) != _ARENA:
-                text = f"{role} {i} is in region {int(regions.reshape(-1)[i])}: separate regions for inputs and outputs"
+            if regions[i] != ARENA:
+                text = f"{role} {i} is in region {regions[i]}: separate regions for inputs and outputs"
                 hint = "compile without --separate-io-regions"
-                raise fault(text, str(self.path), f"region {_ARENA}, the scratch memory", hint)
-            dtype = _DTYPES_BY_SIZE.get(int(sizes.reshape(-1)[i]))
+                raise fault(text, str(self.path), f"region {ARENA}, the scratch memory", hint)
+            dtype = _DTYPES_BY_SIZE.get(int(sizes[i]))
             shape = tuple(int(n) for n in shapes[i].reshape(-1))
             while len(shape) > _MAX_DIMENSIONS and shape[0] == 1:
                 shape = shape[1:]
             if dtype is None or not all(shape):
-                text = f"{role} {i} has the shape {list(shape)} and {int(sizes.reshape(-1)[i])} bytes per element"
+                text = f"{role} {i} has the shape {list(shape)} and {sizes[i]} bytes per element"
                 raise fault(text, str(self.path), "sizes of at least 1, and 1, 2 or 4 bytes")
-            found.append(Tensor(f"{role}_{i}", dtype, shape))
-        return found, [int(n) for n in offsets.reshape(-1)]
+            tensors.append(Tensor(f"{role}_{i}", dtype, shape))
+        return tensors, [int(n) for n in offsets.reshape(-1)]

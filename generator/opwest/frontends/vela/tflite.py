@@ -74,13 +74,12 @@ def _without_npu(content: bytes, graph: Graph, place: str) -> Exception:
 
 def _call(node: Node, place: str) -> Call:
     stream = node.input(0)
-    inputs = [one for one in node.inputs[_FIXED:] if one is not None]
-    for one in (*inputs, *node.outputs):
-        what = "a constant" if one.is_constant else "a variable" if one.is_state else None
+    inputs = [tensor for tensor in node.inputs[_FIXED:] if tensor is not None]
+    for tensor in (*inputs, *node.outputs):
+        what = "a constant" if tensor.is_constant else "a variable" if tensor.is_state else None
         if what is not None:
-            raise fault(
-                f"operator {node.label}: tensor '{one.name}' is {what}", place, "inputs and outputs in the arena"
-            )
+            text = f"operator {node.label}: tensor '{tensor.name}' is {what}"
+            raise fault(text, place, "inputs and outputs in the arena")
     if stream.content is None or stream.dtype != "uint8":
         raise fault(f"operator {node.label}: the command stream is no constant of uint8", place, hint=_AGAIN)
     return Call(node.label, stream.content.tobytes(), tuple(inputs), node.outputs)
@@ -89,7 +88,7 @@ def _call(node: Node, place: str) -> Call:
 def _memory(nodes: list[Node], planned: dict[Tensor, int], place: str) -> tuple[Memory, int]:
     """Return the memory that all operators share, and the offset of the scratch memory in the arena of the file."""
     for node in nodes:
-        required = [one for number, one in enumerate(node.inputs[:_FIXED]) if number != _WEIGHTS]
+        required = [tensor for number, tensor in enumerate(node.inputs[:_FIXED]) if number != _WEIGHTS]
         if len(node.inputs) <= _FIXED or None in required or not node.outputs:
             text = f"operator {node.label} has {len(node.inputs)} inputs and {len(node.outputs)} outputs"
             expected = "the command stream, the weights, two scratch tensors, inputs, and an output"
@@ -97,19 +96,18 @@ def _memory(nodes: list[Node], planned: dict[Tensor, int], place: str) -> tuple[
         if any(node.inputs[i] is not nodes[0].inputs[i] for i in range(1, _FIXED)):
             raise fault(f"operator {node.label} has memory of its own", place, "one memory for all operators ethos-u")
     weights, scratch, fast = nodes[0].inputs[_WEIGHTS], nodes[0].input(_WEIGHTS + 1), nodes[0].input(_WEIGHTS + 2)
-    for what, one in (("weights", weights), ("scratch memory", scratch), ("fast scratch memory", fast)):
-        if one is None:
+    for what, tensor in (("weights", weights), ("scratch memory", scratch), ("fast scratch memory", fast)):
+        if tensor is None:
             continue
         # Without weights the tensor is empty, which is no constant in some files.
-        is_right = (one.content is not None or not one.size) if what == "weights" else one.content is None
-        if one.dtype != "uint8" or len(one.shape) != 1 or not is_right:
+        is_right = (tensor.content is not None or not tensor.size) if what == "weights" else tensor.content is None
+        if tensor.dtype != "uint8" or len(tensor.shape) != 1 or not is_right:
             expected = f"a vector of uint8{', constant' if what == 'weights' else ''}"
-            raise fault(f"the {what} '{one.name}' is {one.dtype} {list(one.shape)}", place, expected, _AGAIN)
+            raise fault(f"the {what} '{tensor.name}' is {tensor.dtype} {list(tensor.shape)}", place, expected, _AGAIN)
     start = planned.get(scratch)
     if start is None:
-        raise fault(
-            f"the scratch memory '{scratch.name}' is not planned", place, f"an offset in {_ALLOCATION.decode()}"
-        )
+        text = f"the scratch memory '{scratch.name}' is not planned"
+        raise fault(text, place, f"an offset in {_ALLOCATION.decode()}")
     content = np.zeros(0, np.uint8) if weights is None or weights.content is None else weights.content
     return Memory(content, scratch.size, None if fast is scratch else fast.size), start
 
@@ -132,7 +130,8 @@ def _allocation(content: bytes, graph: Graph, place: str) -> dict[Tensor, int]:
     if version != 0 or length != len(offsets) or length != count:
         text = f"the metadata {_ALLOCATION.decode()} has version {version} and {length} offsets, {len(offsets)} follow"
         raise fault(text, place, f"version 0 and the offsets of {count} tensors", _AGAIN)
-    tensors = {tensor.number: tensor for tensor in _tensors(graph)}
+    used = {tensor for node in graph.nodes for tensor in (*node.inputs, *node.outputs) if tensor is not None}
+    tensors = {tensor.number: tensor for tensor in {*graph.inputs, *graph.outputs, *used}}
     return {tensors[i]: offset for i, offset in enumerate(offsets) if offset >= 0 and i in tensors}
 
 
@@ -143,8 +142,3 @@ def _metadata(file: Any, content: bytes) -> bytes | None:
             buffer = file.Buffers(entry.Buffer())
             return bytes(buffer.DataAsNumpy()) if buffer.DataLength() else b""
     return None
-
-
-def _tensors(graph: Graph) -> set[Tensor]:
-    used = {one for node in graph.nodes for one in (*node.inputs, *node.outputs) if one is not None}
-    return {*graph.inputs, *graph.outputs, *used}

@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proof of an import: the graph as it was read, against the manifest that the import wrote."""
+"""The proof of an import.
+
+Enters: the graph as it was read, and the planned manifest. Leaves: an error that names the first wrong stage, or
+nothing. Never: the emitted C code, or the arithmetic of kernels."""

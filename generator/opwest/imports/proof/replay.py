@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a planned manifest in numpy: every tensor is at its planned place in the memory of its pool.
 
-A step does what its operation does (`execute/`), on the memory that the manifest names. Memory that nothing has
-written, and scratch memory, contain a pattern.
+A step does what its operation does (`compiler/execution/`), on the memory that the manifest names. Memory that nothing
+has written, and scratch memory, contain a pattern.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.execution.registry import results_of
 from opwest.compiler.execution.run import PATTERN
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.output.emit import Step as Emitted
 from opwest.compiler.output.manifest import Implementation
-from opwest.model.types.dtypes import TensorType
 from opwest.model.types.model import Argument, Binding, Model, Step
 from opwest.plan.memory import MemoryPlan
 
@@ -40,7 +40,6 @@ class Machine:
         assert implementation.program is not None
         self._model, self._plan = model, plan
         self._program: Program = implementation.program
-        self._types: dict[str, TensorType] = {one.name: one.type for one in (*model.inputs, *model.outputs)}
         self._constants = {constant.name: np.frombuffer(constant.content, np.uint8) for constant in model.constants}
         self._buffers = {buffer.name for buffer in model.buffers}
         names = implementation.names
@@ -85,8 +84,8 @@ class Machine:
 
     def _check_constant(self, value: Value, binding: Binding, operation: Operation) -> None:
         """Raise Contradiction for a constant of the manifest with another content."""
-        found = self._constants.get(binding.name)
-        if found is None or found.tobytes() != np.ascontiguousarray(value.content).tobytes():
+        content = self._constants.get(binding.name)
+        if content is None or content.tobytes() != np.ascontiguousarray(value.content).tobytes():
             raise Contradiction(f"the constant '{binding.shown}' has another content", operation)
 
     def open(self) -> None:
@@ -105,18 +104,17 @@ class Machine:
     def run(self, inputs: Sequence[Any], after: After | None = None) -> tuple[list[Any], list[Any]]:
         """Return the outputs and the states of one run. Raises ValueError where an operator returns an error code."""
         self._pools = {name: np.full(plan.size, PATTERN, np.uint8) for name, plan in self._plan.pools.items()}
-        self._memory = {
-            one.name: np.full(one.type.size, PATTERN, np.uint8) for one in (*self._model.inputs, *self._model.outputs)
-        }
+        tensors = (*self._model.inputs, *self._model.outputs)
+        self._memory = {tensor.name: np.full(tensor.type.size, PATTERN, np.uint8) for tensor in tensors}
         for name, content in self._lasting.items():
             self._at(name, 0, len(content))[:] = content
         for value, array in zip(self._program.inputs, inputs, strict=True):
             content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             self._at(self._names[value], 0, len(content))[:] = content
         for number, step in enumerate(self._steps):
-            found = self._step(step)
+            results = self._step(step)
             if after is not None:
-                after(number, step.operation, found)
+                after(number, step.operation, results)
         self._end()
         outputs = [self._array(self._names[value], value) for value in self._program.outputs]
         states = [self._array(name, value) for name, value in zip(self._states, self._program.states, strict=True)]
@@ -129,11 +127,11 @@ class Machine:
         for value, operand in zip(step.operation.inputs, step.operands, strict=True):
             array = self._view(*operand) if isinstance(operand, tuple) else operand
             arrays.append(array.reshape(value.shape))
-        found = results_of(step.operation, arrays)
-        for place, array in zip(step.results, found, strict=True):
+        results = results_of(step.operation, arrays)
+        for place, array in zip(step.results, results, strict=True):
             view = self._view(*place)
             view[...] = array.reshape(view.shape)
-        return found
+        return results
 
     def _end(self) -> None:
         """Copy the new contents of states, and keep the states."""
@@ -151,20 +149,19 @@ class Machine:
             whole, offset = self._pools[pool], start + offset
         else:
             whole = self._memory[name] if name in self._memory else self._constants[name]
-        found = whole[offset : offset + size]
-        if len(found) != size:
+        part = whole[offset : offset + size]
+        if len(part) != size:
             raise Contradiction(f"'{name}' is outside of its memory")
-        return found
+        return part
 
     def _view(self, binding: Binding, argument: Argument) -> Any:
         """Return the array of an argument, which shares the memory."""
         kind = argument.type
-        flat = _elements(self._at(binding.name, binding.offset, kind.size), kind.dtype.numpy)
+        flat = self._at(binding.name, binding.offset, kind.size).view(kind.dtype.numpy)
         if not kind.pitch:
             return flat
-        lines = (kind.rows, kind.shape[-1])
-        step = flat.itemsize
-        return np.lib.stride_tricks.as_strided(flat, lines, (kind.pitch * step, step))
+        strides = (kind.pitch * flat.itemsize, flat.itemsize)
+        return np.lib.stride_tricks.as_strided(flat, (kind.rows, kind.shape[-1]), strides)
 
     def _array(self, name: str, value: Value) -> Any:
         """Return the content of a tensor."""
@@ -172,13 +169,11 @@ class Machine:
         return self._at(name, 0, size).copy().view(value.dtype).reshape(value.shape)
 
 
+@dataclass(frozen=True, eq=False)
 class _Bound:
     """A step: its operation, and the memory of its operands."""
 
-    def __init__(self, operation: Operation, operands: Sequence[Any], results: Sequence[Any], scratch: Any) -> None:
-        self.operation, self.operands, self.results, self.scratch = operation, operands, results, scratch
-
-
-def _elements(found: Any, dtype: str) -> Any:
-    """Return bytes as elements; those of numpy need not be aligned."""
-    return found.view("bool" if dtype == "bool" else dtype)
+    operation: Operation
+    operands: Sequence[Any]
+    results: Sequence[Any]
+    scratch: Sequence[tuple[Binding, Argument]]

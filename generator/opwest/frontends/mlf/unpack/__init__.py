@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The calls of an ahead-of-time main in C as steps, with its memory as tensors."""
+"""The main function of an ahead-of-time executor as steps.
+
+Enters: the C sources, and the meaning of main's parameters. Leaves: operators, steps and constants in the draft of the
+manifest, and the changed sources. Never: an assumption about memory that the C code does not show."""
 
 from opwest.frontends.mlf.unpack.functions import NotUnpackedError
-from opwest.frontends.mlf.unpack.steps import Request, Unpacked, unpack
+from opwest.frontends.mlf.unpack.steps import Request, unpack
 
-__all__ = ["NotUnpackedError", "Request", "Unpacked", "unpack"]
+__all__ = ["NotUnpackedError", "Request", "unpack"]

@@ -7,14 +7,14 @@ is then unknown. Nothing is assumed that the code does not show.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Literal
 
-from opwest.base.frozen_dataclass import dataclass
 from opwest.frontends.mlf.c_text import Function
 from opwest.frontends.mlf.library import ELEMENTS
-from opwest.frontends.mlf.unpack.expressions import Loop, interval
+from opwest.frontends.mlf.unpack.expressions import Loop, fitted, interval, key, product, total
 from opwest.frontends.mlf.unpack.functions import (
     CONTEXT,
     DIMS,
@@ -24,43 +24,24 @@ from opwest.frontends.mlf.unpack.functions import (
     adds_one,
     field,
     integer,
+    is_unsigned,
     jumps,
+    nodes_of,
     operator_of,
     plain,
+    pointed_type,
     real_children,
     stars_of,
     statements,
     words_of,
 )
-from opwest.frontends.mlf.unpack.memory import Base
-from opwest.frontends.mlf.unpack.values import Lent, Pointer, Shape, Value, Values, fitted, not_at_offsets
+from opwest.frontends.mlf.unpack.memory import Access, Base, Guard, Lent, Offset, Operator, Pointer, Role, Shape, Value
 from opwest.model.types.dtypes import dtype_of_c
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-Role = Literal["tensor", "workspace", "constants", "device"]
-
 _STATEMENTS = 300_000
-
-
-@dataclass(frozen=True)
-class Offset:
-    """A literal offset in a pool: its position in the text of the function, bytes."""
-
-    parameter: int
-    start: int
-    end: int
-    offset: int
-
-
-@dataclass(frozen=True)
-class Operator:
-    """What an operator does with its parameters, in order."""
-
-    tree: Tree
-    bases: tuple[Base, ...]
-    literals: tuple[Offset, ...]
 
 
 def read_operator(function: Function, roles: Sequence[Role], trees: Trees) -> Operator:
@@ -78,13 +59,44 @@ def read_operator(function: Function, roles: Sequence[Role], trees: Trees) -> Op
             raise not_at_offsets(function.name, base)
     numbers = {id(base): number for number, base in enumerate(bases)}
     literals = tuple(Offset(numbers[id(b)], start, end, offset) for b, start, end, offset in walker.literals.values())
-    return Operator(tree, tuple(bases), literals)
+    return Operator(tree, roles, tuple(bases), literals)
 
 
-class _Walker(Values):
-    """Reads the statements of one operator, and of the functions that it calls."""
+_PURE = frozenset(
+    f"{name}{suffix}"
+    for name in "exp log log2 log10 sqrt pow tanh sin cos tan atan sinh cosh erf floor ceil round trunc fabs fmod "
+    "nearbyint rint fmax fmin fma".split()
+    for suffix in ("", "f")
+)
+_BINARY = frozenset("+ - * / % >> << & | < <= > >= == !=".split())
+_CMSIS_NN = "arm_"
+"""The functions of CMSIS-NN begin with it."""
+_CALLS = 8
+"""The maximum depth of calls that are followed."""
 
-    count = 0
+
+def not_at_offsets(function: str, pool: Base) -> NotUnpackedError:
+    """Return the error for an operator that does not use a pool at constant offsets."""
+    return NotUnpackedError(f"'{function}' uses '{pool.name}' other than at constant offsets")
+
+
+class _Walker:
+    """Reads the statements and expressions of one operator, and of the functions that it calls."""
+
+    tree: Tree
+
+    def __init__(self, trees: Trees) -> None:
+        self.trees = trees
+        self.env: dict[str, Value] = {}
+        self.changed: Mapping[str, bool] = {}
+        self.literals: dict[tuple[int, int], tuple[Base, int, int, int]] = {}
+        self.guards: list[Guard] = []
+        self.certain = True
+        """Whether the current statement runs in every call, for all values of its loops and guards."""
+        self.calls: list[str] = []
+        self.number = 0
+        self.count = 0
+        """The statements that have been read."""
 
     def read(self, tree: Tree, function: Function, values: Sequence[Value]) -> None:
         """Read a function with the values of its parameters; bases stand for pointers to their start."""
@@ -128,18 +140,18 @@ class _Walker(Values):
         match node.type:
             case "compound_statement":
                 outer = dict(self.env)
-                for one in statements(node):
-                    self.statement(one)
+                for inner in statements(node):
+                    self.statement(inner)
                 self.env = outer
             case "declaration":
                 for declarator in node.children_by_field_name("declarator"):
                     self._declare(self.tree.word(field(node, "type")), declarator)
             case "expression_statement":
-                for one in real_children(node):
-                    self.value(one)
+                for expression in real_children(node):
+                    self.value(expression)
             case "return_statement":
-                for one in real_children(node):
-                    self.escape(self.value(one))
+                for expression in real_children(node):
+                    self.escape(self.value(expression))
             case "for_statement":
                 self._for(node)
             case "if_statement":
@@ -163,21 +175,18 @@ class _Walker(Values):
             return
         value = self._context(type_, value_node) if value_node is not None else None
         if stars:
-            if isinstance(value, Pointer):
-                value = Pointer(value.base, value.offset, size)
-            elif value is not None:
-                value = None
+            value = Pointer(value.base, value.offset, size) if isinstance(value, Pointer) else None
         elif isinstance(value, Pointer):
             self.escape(value)
             value = None
-        elif value is not None and not isinstance(value, Lent | Shape):
+        elif not isinstance(value, Lent | Shape):
             value = fitted(type_, value)
         self._name(name, value)
 
     def _context(self, type_: str, node: Node) -> Value:
         """Return the value of an initializer; structures of CMSIS-NN contain the sizes of memory."""
         if node.type == "initializer_list" and type_ == DIMS:
-            sizes = [integer(self.tree, one) for one in real_children(node)]
+            sizes = [integer(self.tree, member) for member in real_children(node)]
             known = [n for n in sizes if n is not None and 0 < n <= ELEMENTS]
             return Shape(prod(known)) if len(known) == len(sizes) == 4 else None
         members = real_children(node) if node.type == "initializer_list" and type_ == CONTEXT else []
@@ -239,5 +248,237 @@ class _Walker(Values):
         otherwise = node.child_by_field_name("alternative")
         if otherwise is not None:
             with self.where(condition, False):
-                for one in real_children(otherwise) if otherwise.type == "else_clause" else [otherwise]:
-                    self.statement(one)
+                for inner in real_children(otherwise) if otherwise.type == "else_clause" else [otherwise]:
+                    self.statement(inner)
+
+    # Expressions.
+
+    @contextmanager
+    def where(self, condition: Value, true: bool) -> Iterator[None]:
+        """Read what runs only if a condition has a value."""
+        before = self.certain
+        if condition is None or isinstance(condition, Pointer):
+            self.certain = False
+            yield
+        else:
+            self.guards.append((condition, true))
+            yield
+            self.guards.pop()
+        self.certain = before
+
+    def unread(self, node: Node) -> None:
+        """Let all pointers in a node escape."""
+        self.number += 1
+        for inner in nodes_of(node):
+            if inner.type == "identifier":
+                self.escape(self.env.get(self.tree.word(inner)), self.number)
+
+    def value(self, node: Node) -> Value:
+        """Return the value of an expression: a pointer, an integer expression, or None; record its accesses."""
+        match node.type:
+            case "parenthesized_expression":
+                inner = real_children(node)
+                return self.value(inner[0]) if len(inner) == 1 else self.unread(node)
+            case "number_literal":
+                number = integer(self.tree, node)
+                return None if number is None or is_unsigned(self.tree.word(node), number) else number
+            case "identifier":
+                value = self.env.get(self.tree.word(node))
+                return None if isinstance(value, Lent | Shape) else value
+            case "cast_expression":
+                return self._cast(node)
+            case "subscript_expression":
+                return self._access(self._place(node), reads=True)
+            case "pointer_expression":
+                if operator_of(node) == "&":
+                    return self._place(plain(field(node, "argument")))
+                return self._access(self._place(node), reads=True)
+            case "binary_expression":
+                return self._binary(node)
+            case "unary_expression":
+                value = self.value(field(node, "argument"))
+                self.escape(value)
+                name = {"-": "neg", "!": "!"}.get(operator_of(node))
+                if value is None or isinstance(value, Pointer) or name is None:
+                    return None
+                return -value if name == "neg" and isinstance(value, int) else (name, value)
+            case "conditional_expression":
+                return self._conditional(node)
+            case "assignment_expression":
+                return self._assign(node)
+            case "update_expression":
+                target = plain(field(node, "argument"))
+                if target.type != "identifier":
+                    self._access(self._place(target), reads=True, writes=True)
+                return None
+            case "call_expression":
+                return self._call(node)
+            case "initializer_list" | "comma_expression":
+                for member in real_children(node):
+                    self.escape(self.value(member))
+                return None
+            case "null" | "sizeof_expression" | "string_literal" | "char_literal" | "true" | "false":
+                return None
+        self.unread(node)
+        return None
+
+    def _cast(self, node: Node) -> Value:
+        value, type_ = self.value(field(node, "value")), field(node, "type")
+        pointed = pointed_type(self.tree, type_)
+        if isinstance(value, Pointer):
+            dtype = dtype_of_c(pointed) if pointed is not None else None
+            if dtype is not None or pointed == "void":
+                return Pointer(value.base, value.offset, dtype.size if dtype else 0)
+            if self.tree.word(type_) != "void":
+                self.escape(value)
+            return None
+        return fitted(self.tree.word(type_), value) if pointed is None else None
+
+    def _place(self, node: Node) -> Pointer | None:
+        """Return the address of an element."""
+        node = plain(node)
+        if node.type == "subscript_expression":
+            array = self.value(field(node, "argument"))
+            index_node = field(node, "index")
+            index = self.value(index_node)
+            self.escape(index)
+            if not isinstance(array, Pointer):
+                return None
+            if array.base.kind == "pool":
+                return self._pool(array, index, plain(index_node))
+            if array.size == 0 or isinstance(index, Pointer):
+                self.escape(array)
+                return None
+            return Pointer(array.base, total(array.offset, product(index, array.size)), array.size)
+        if node.type == "pointer_expression" and operator_of(node) == "*":
+            pointer = self.value(field(node, "argument"))
+            return pointer if isinstance(pointer, Pointer) else None
+        if node.type != "identifier":
+            self.unread(node)
+        return None
+
+    def _pool(self, array: Pointer, index: Value, node: Node) -> Pointer:
+        of_bytes = array.offset == 0 and array.size == 1
+        if not isinstance(index, int) or index < 0 or not of_bytes or len(self.calls) > 1:
+            raise not_at_offsets(self.calls[0], array.base)
+        key = (node.start_byte, node.end_byte)  # with its casts, whose types could be too small for a new offset
+        self.literals[key] = (array.base, *key, index)
+        return Pointer(array.base.part(index), 0, 1)
+
+    def _access(self, pointer: Pointer | None, *, reads: bool = False, writes: bool = False) -> None:
+        if pointer is None or pointer.base.kind == "local":
+            return
+        if pointer.size == 0 or pointer.offset is None or pointer.base.kind == "pool":
+            self.escape(pointer)
+            return
+        guards = tuple((key(condition), true) for condition, true in self.guards)
+        for happens, write in ((reads, False), (writes, True)):
+            if happens:
+                access = Access(pointer.offset, pointer.size, write, tuple(self.guards), self.certain)
+                same = (key(pointer.offset), pointer.size, write, self.certain, guards)
+                pointer.base.accesses.setdefault(same, access)
+
+    def _binary(self, node: Node) -> Value:
+        name = operator_of(node)
+        left = self.value(field(node, "left"))
+        if name in ("&&", "||"):
+            with self.where(left, name == "&&"):
+                right = self.value(field(node, "right"))
+        else:
+            right = self.value(field(node, "right"))
+        if isinstance(left, Pointer) and name in ("+", "-") and not isinstance(right, Pointer) and left.size:
+            step = product(right, left.size if name == "+" else -left.size)
+            if left.base.kind != "pool":
+                return Pointer(left.base, total(left.offset, step), left.size)
+        if name not in ("==", "!="):
+            self.escape(left)
+            self.escape(right)
+        if isinstance(left, Pointer) or isinstance(right, Pointer):
+            return None
+        if name in ("&&", "||"):
+            # An unknown part keeps the other one as a condition.
+            return None if left is None and right is None else (name, left, right)
+        if name in ("%", "&") and left is None and isinstance(right, int):
+            return (name, None, right)
+        if name not in _BINARY or left is None or right is None:
+            return None
+        if name == "+":
+            return total(left, right)
+        return product(left, right) if name == "*" else (name, left, right)
+
+    def _conditional(self, node: Node) -> Value:
+        test = plain(field(node, "condition"))
+        condition = self.value(test)
+        with self.where(condition, True):
+            chosen = self.value(field(node, "consequence"))
+        with self.where(condition, False):
+            other = self.value(field(node, "alternative"))
+        if isinstance(chosen, Pointer) or isinstance(other, Pointer):
+            self.escape(chosen)
+            self.escape(other)
+            return None
+        if chosen is None or other is None:
+            return None
+        if test.type == "binary_expression" and operator_of(test) in ("<", ">"):
+            words = [self.tree.word(plain(field(test, side))) for side in ("left", "right")]
+            if words == [self.tree.word(plain(field(node, side))) for side in ("consequence", "alternative")]:
+                return ("min" if operator_of(test) == "<" else "max", chosen, other)
+        return None if condition is None else ("?:", condition, chosen, other)
+
+    def _assign(self, node: Node) -> None:
+        value = self.value(field(node, "right"))
+        self.escape(value)
+        target = plain(field(node, "left"))
+        if target.type != "identifier":
+            self._access(self._place(target), reads=operator_of(node) != "=", writes=True)
+
+    def _call(self, node: Node) -> Value:
+        function = plain(field(node, "function"))
+        name = self.tree.word(function) if function.type == "identifier" else ""
+        arguments = real_children(field(node, "arguments"))
+        values = [self.value(argument) for argument in arguments]
+        if name == "TVMBackendAllocWorkspace":
+            return Pointer(Base(name, "local"), 0, 0)
+        function_known = self.trees.functions.get(name) if name not in self.env else None
+        pointers = any(isinstance(value, Pointer) for value in values)
+        if name == "TVMBackendFreeWorkspace" or (name in _PURE and not pointers):
+            return None
+        if function_known is not None and len(function_known.parameters) == len(values) and len(self.calls) < _CALLS:
+            if name in self.calls:
+                raise NotUnpackedError(f"'{name}' is recursive")
+            for argument, value in zip(arguments, values, strict=True):
+                if isinstance(value, Pointer) and value.base.kind == "pool":
+                    self.escape(value)
+                self.escape(self._structure(argument))
+            self.read(self.trees.tree(name), function_known, values)
+            return None
+        if name not in self.env and not name:
+            self.unread(function)
+        self.number += 1
+        before: Value = None
+        for argument, value in zip(arguments, values, strict=True):
+            self.escape(value, self.number)
+            described = isinstance(before, Shape) and name.startswith(_CMSIS_NN)
+            if described and isinstance(value, Pointer) and value.offset == 0 and value.size:
+                known = value.base.sized.get(self.number, 0)
+                value.base.sized[self.number] = max(known, before.elements * value.size)
+            before = self._structure(argument)
+            if isinstance(before, Lent):
+                before.base.lent.add(self.number)
+        return None
+
+    def _structure(self, node: Node) -> Lent | Shape | None:
+        """Return the structure whose address is an argument."""
+        value = self.env.get(self.tree.word(field(node, "argument"))) if node.type == "pointer_expression" else None
+        return value if isinstance(value, Lent | Shape) else None
+
+    def escape(self, value: Value, number: int | None = None) -> None:
+        """Record that other code can use a pointer, or the memory of a structure."""
+        if not isinstance(value, Pointer | Lent):
+            return
+        if value.base.kind == "pool":
+            raise not_at_offsets(self.calls[0], value.base)
+        if number is None:
+            self.number += 1
+            number = self.number
+        value.base.escapes.add(number)

@@ -7,11 +7,13 @@ An expression is an int, a Loop, None (unknown), or a tuple of an operator and i
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from math import prod
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.frontends.mlf.unpack.functions import INTEGERS
 
 Expression = Any
 """int | Loop | None | tuple[str, *Expression]"""
@@ -49,16 +51,16 @@ def _interval(expression: tuple[Any, ...], seen: dict[int, Interval | None]) -> 
     if name == "?:":
         operands = operands[1:]
     bounds = [interval(operand, seen) for operand in operands]
-    if name in ("<", "<=", ">", ">=", "==", "!=", "&&", "||", "!"):
+    if name in _COMPARISONS or name in ("&&", "||", "!"):
         return 0, 1
     known = [b for b in bounds if b is not None]
     if len(known) != len(bounds):
-        return _masked(name, operands, bounds)
-    found = _combined(name, known)
-    return found if found is not None and -_MAX_VALUE < found[0] <= found[1] < _MAX_VALUE else None
+        return _masked(name, bounds)
+    combined = _combined(name, known)
+    return combined if combined is not None and -_MAX_VALUE < combined[0] <= combined[1] < _MAX_VALUE else None
 
 
-def _masked(name: str, operands: list[Expression], bounds: list[Interval | None]) -> Interval | None:
+def _masked(name: str, bounds: list[Interval | None]) -> Interval | None:
     """Return the bounds of `x & constant` and `x % constant` for an unknown x."""
     last = bounds[-1]
     if name == "&" and last is not None and last[0] == last[1] >= 0:
@@ -107,22 +109,33 @@ def _quotient(a: int, b: int) -> int:
 
 def loops_of(expressions: Iterable[Expression]) -> list[Loop]:
     """Return the loop variables in expressions, each once."""
-    found: dict[int, Loop] = {}
+    loops: dict[int, Loop] = {}
     seen: set[int] = set()
     pending = list(expressions)
     while pending:
-        one = pending.pop()
-        if isinstance(one, Loop):
-            found[id(one)] = one
-        elif isinstance(one, tuple) and id(one) not in seen:
-            seen.add(id(one))
-            pending += one[1:]
-    return list(found.values())
+        expression = pending.pop()
+        if isinstance(expression, Loop):
+            loops[id(expression)] = expression
+        elif isinstance(expression, tuple) and id(expression) not in seen:
+            seen.add(id(expression))
+            pending += expression[1:]
+    return list(loops.values())
 
 
 def points(loops: Iterable[Loop]) -> int:
     """Return the number of combinations of loop variables."""
     return prod(max(loop.end - loop.first, 0) for loop in loops)
+
+
+_ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_, "|": operator.or_}
+_COMPARISONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 
 
 class Grid:
@@ -155,35 +168,33 @@ class Grid:
         if name == "!":
             return self.condition(expression[1], not true)
         if name in ("&&", "||"):
-            one, exact = self.condition(expression[1], true)
-            other, also = self.condition(expression[2], true)
+            left, left_exact = self.condition(expression[1], true)
+            right, right_exact = self.condition(expression[2], true)
             both = (name == "&&") == true
-            return (one & other) if both else (one | other), exact and also
-        found = self.values(expression)
-        if found is None:
+            return (left & right) if both else (left | right), left_exact and right_exact
+        values = self.values(expression)
+        if values is None:
             return self.np.bool_(True), False
-        return ((found != 0) == true), True
+        return ((values != 0) == true), True
 
     def _values(self, expression: tuple[Any, ...]) -> Any:
         np = self.np
         name, *operands = expression
-        found = [self.values(operand) for operand in operands]
-        if any(one is None for one in found):
+        arrays = [self.values(operand) for operand in operands]
+        if any(array is None for array in arrays):
             return None
-        a, b = found[0], found[-1]
+        a, b = arrays[0], arrays[-1]
+        if name in _ARITHMETIC:
+            return _ARITHMETIC[name](a, b)
+        if name in _COMPARISONS:
+            return _COMPARISONS[name](a, b).astype(np.int64)
         match name:
             case "?:":
-                return np.where(found[0] != 0, found[1], found[2])
+                return np.where(arrays[0] != 0, arrays[1], arrays[2])
             case "neg":
                 return -a
             case "!":
                 return (a == 0).astype(np.int64)
-            case "+":
-                return a + b
-            case "-":
-                return a - b
-            case "*":
-                return a * b
             case "/" | "%":
                 if not np.all(b):
                     return None
@@ -193,28 +204,46 @@ class Grid:
                 if np.any(b < 0) or np.any(b > 40):
                     return None
                 return a >> b if name == ">>" else a << b
-            case "&":
-                return a & b
-            case "|":
-                return a | b
-            case "min":
-                return np.minimum(a, b)
-            case "max":
-                return np.maximum(a, b)
-            case "<":
-                return (a < b).astype(np.int64)
-            case "<=":
-                return (a <= b).astype(np.int64)
-            case ">":
-                return (a > b).astype(np.int64)
-            case ">=":
-                return (a >= b).astype(np.int64)
-            case "==":
-                return (a == b).astype(np.int64)
-            case "!=":
-                return (a != b).astype(np.int64)
-            case "&&":
-                return ((a != 0) & (b != 0)).astype(np.int64)
-            case "||":
-                return ((a != 0) | (b != 0)).astype(np.int64)
+            case "min" | "max":
+                return np.minimum(a, b) if name == "min" else np.maximum(a, b)
+            case "&&" | "||":
+                return (_ARITHMETIC[name[0]](a != 0, b != 0)).astype(np.int64)
         return None
+
+
+_WRAPPING = frozenset(["size_t", "uint32_t", "uint64_t"])
+"""Types whose arithmetic wraps: expressions have no types, and are those of signed integers."""
+
+
+def fitted(type_: str, value: Expression) -> Expression:
+    """Return an integer after conversion to a type; None if it could change."""
+    limits = None if type_ in _WRAPPING else INTEGERS.get(type_)
+    bounds = None if limits is None else interval(value)
+    if limits is None or bounds is None or not limits[0] <= bounds[0] <= bounds[1] <= limits[1]:
+        return None
+    return value
+
+
+def total(left: Expression, right: Expression) -> Expression:
+    """Return a sum; of constants, a number."""
+    if left is None or right is None:
+        return None
+    if isinstance(left, int) and isinstance(right, int):
+        return left + right
+    if isinstance(left, int) and left == 0:
+        return right
+    return left if isinstance(right, int) and right == 0 else ("+", left, right)
+
+
+def product(left: Expression, right: Expression) -> Expression:
+    """Return a product; of constants, a number."""
+    if left is None or right is None:
+        return None
+    if isinstance(left, int) and isinstance(right, int):
+        return left * right
+    return left if isinstance(right, int) and right == 1 else ("*", left, right)
+
+
+def key(expression: Expression) -> Any:
+    """Return a number or the identity of an expression, to recognize it again."""
+    return expression if isinstance(expression, int) else id(expression)

@@ -66,9 +66,9 @@ class Tree:
     @property
     def body(self) -> Node:
         """The compound statement of the function."""
-        found = self.node.child_by_field_name("body")
-        assert found is not None
-        return found
+        body = self.node.child_by_field_name("body")
+        assert body is not None
+        return body
 
 
 def tree_of(function: Function, source: str) -> Tree:
@@ -85,10 +85,10 @@ def tree_of(function: Function, source: str) -> Tree:
         root = syntax_tree(text)
     except ObjectError as error:
         raise NotUnpackedError(f"'{function.name}': {error.message}") from None
-    found = [n for n in root.named_children if n.type == "function_definition"]
-    if len(found) != 1 or root.has_error or _depth(found[0]) > MAX_DEPTH:
+    definitions = [n for n in root.named_children if n.type == "function_definition"]
+    if len(definitions) != 1 or root.has_error or _depth(definitions[0]) > MAX_DEPTH:
         raise NotUnpackedError(f"'{function.name}' cannot be parsed")
-    return Tree(function, text, found[0])
+    return Tree(function, text, definitions[0])
 
 
 def words_of(function: Function, source: str) -> Iterator[str]:
@@ -127,15 +127,15 @@ def real_children(node: Node) -> list[Node]:
 
 def field(node: Node, name: str) -> Node:
     """Return a child that the grammar requires."""
-    found = node.child_by_field_name(name)
-    assert found is not None
-    return found
+    child = node.child_by_field_name(name)
+    assert child is not None
+    return child
 
 
 def operator_of(node: Node) -> str:
     """Return the operator of an expression."""
-    found = node.child_by_field_name("operator")
-    return found.type if found is not None else ""
+    child = node.child_by_field_name("operator")
+    return child.type if child is not None else ""
 
 
 def stars_of(declarator: Node) -> tuple[Node, int, bool]:
@@ -222,15 +222,16 @@ class Trees:
         False: only calls receive the address of the variable.
         """
         if name not in self._changed:
-            found: dict[str, bool] = {}
+            variables: dict[str, bool] = {}
             for variable, assigned in _changed(self.tree(name)):
-                found[variable] = found.get(variable, False) or assigned
-            self._changed[name] = found
+                variables[variable] = variables.get(variable, False) or assigned
+            self._changed[name] = variables
         return self._changed[name]
 
 
-def _nodes(tree: Tree) -> Iterator[Node]:
-    pending = [tree.body]
+def nodes_of(root: Node) -> Iterator[Node]:
+    """Yield a node and all named nodes inside it, the last ones first."""
+    pending = [root]
     while pending:
         node = pending.pop()
         pending += node.named_children
@@ -245,7 +246,7 @@ def adds_one(tree: Tree, update: Node, name: str) -> bool:
 def _changed(tree: Tree) -> Iterator[tuple[str, bool]]:
     """Yield the variables that a function changes; False: a call receives the address."""
     counted: set[int] = set()
-    for node in _nodes(tree):
+    for node in nodes_of(tree.body):
         if node.type == "for_statement" and (update := _own_update(tree, node)) is not None:
             counted.add(plain(update).id)
         target: Node | None = None
@@ -268,14 +269,14 @@ def _own_update(tree: Tree, node: Node) -> Node | None:
     start, update = (node.child_by_field_name(name) for name in ("initializer", "update"))
     if start is None or update is None or start.type != "declaration":
         return None
-    names = [tree.word(stars_of(one)[0]) for one in start.children_by_field_name("declarator")]
+    names = [tree.word(stars_of(declarator)[0]) for declarator in start.children_by_field_name("declarator")]
     return update if any(adds_one(tree, update, name) for name in names) else None
 
 
 def jumps(tree: Tree, *, checked: bool) -> bool:
     """Return whether a function can skip statements: jumps, or `return`; not of errors if its status is `checked`."""
     last = list(statements(tree.body))[-1:]
-    for node in _nodes(tree):
+    for node in nodes_of(tree.body):
         if node.type in ("goto_statement", "break_statement", "continue_statement", "labeled_statement"):
             return True
         if node.type == "return_statement" and node not in last:

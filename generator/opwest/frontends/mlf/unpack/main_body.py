@@ -9,6 +9,7 @@ from dataclasses import field as dataclass_field
 from typing import TYPE_CHECKING, Literal
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.names import free_name
 from opwest.frontends.mlf.library import ELEMENTS
 from opwest.frontends.mlf.unpack.functions import (
     NotUnpackedError,
@@ -89,6 +90,7 @@ class _Reader:
         self.main = Main()
         self.ended = False
         self.names: set[str] = set()
+        """The names of main's memory: variables of different blocks can have the same name."""
         self.freed: set[str] = set()
 
     def unknown(self, node: Node) -> NotUnpackedError:
@@ -113,7 +115,9 @@ class _Reader:
                 self.declaration(node)
             case "expression_statement":
                 if inner := real_children(node):
-                    self.call(self.without_void(inner[0]))
+                    call = plain(inner[0])
+                    is_void = call.type == "cast_expression" and self.tree.word(field(call, "type")) == "void"
+                    self.call(plain(field(call, "value")) if is_void else call)
             case "if_statement":
                 self.check(node)
             case "return_statement":
@@ -123,13 +127,6 @@ class _Reader:
                 self.ended = True
             case _:
                 raise self.unknown(node)
-
-    def without_void(self, node: Node) -> Node:
-        """Return the operand of `(void)…`."""
-        node = plain(node)
-        if node.type == "cast_expression" and self.tree.word(field(node, "type")) == "void":
-            return plain(field(node, "value"))
-        return node
 
     def declaration(self, node: Node) -> None:
         """Read the declaration of a variable: a pointer to memory, or an unused number."""
@@ -157,17 +154,8 @@ class _Reader:
         if place.kind == "pool" and not has_bytes(self.tree.word(field(node, "type"))):
             raise self.unknown(node)
         if place.kind in ("workspace", "constants"):
-            place = Location(place.kind, self.unique(name), place.offset, place.pool)
+            place = Location(place.kind, free_name(name, self.names), place.offset, place.pool)
         self.env[name] = place
-
-    def unique(self, name: str) -> str:
-        """Return a name for main's memory: variables of different blocks can have the same name."""
-        free, number = name, 1
-        while free in self.names:
-            number += 1
-            free = f"{name}_{number}"
-        self.names.add(free)
-        return free
 
     def allocation(self, node: Node, name: str) -> Location:
         """Return the memory of `TVMBackendAllocWorkspace(type, id, size, code, bits)`."""
@@ -177,7 +165,7 @@ class _Reader:
         size = integer(self.tree, args[2])
         if size is None or not 0 < size <= ELEMENTS:
             raise NotUnpackedError(f"main allocates `{self.tree.quoted(args[2])}` bytes")
-        return Location("allocated", self.unique(name), size)
+        return Location("allocated", free_name(name, self.names), size)
 
     def check(self, node: Node) -> None:
         """Read `if (call != 0) return -1;` or `if (pointer == NULL) return -1;`."""
@@ -230,9 +218,9 @@ class _Reader:
             return self.place(field(node, "value"))
         if node.type == "identifier":
             name = self.tree.word(node)
-            found = self.env.get(name)
-            if found is not None:
-                return found
+            place = self.env.get(name)
+            if place is not None:
+                return place
             if name in self.arrays and name not in self.env:
                 return Location("array", name)
         if node.type == "pointer_expression" and operator_of(node) == "&":

@@ -9,8 +9,9 @@ from typing import Any, Literal
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.frontends.mlf.unpack.expressions import Expression, Grid, Loop, interval, loops_of, points
-from opwest.frontends.mlf.unpack.functions import NotUnpackedError
+from opwest.frontends.mlf.unpack.functions import NotUnpackedError, Tree
 
+Role = Literal["tensor", "workspace", "constants", "device"]
 Kind = Literal["argument", "pool", "part", "local"]
 Guard = tuple[Expression, bool]
 """A condition and the value that it has where an access happens."""
@@ -91,10 +92,10 @@ def extent_of(base: Base, budget: Budget) -> Extent:
     sizes: list[int | None] = [base.declared, *(base.sized.get(number) for number in base.escapes)]
     reading = list(sizes)
     for access in base.accesses.values():
-        found = _range(access, budget)
-        if found is not None and found[0] < 0:
+        bounds = _range(access, budget)
+        if bounds is not None and bounds[0] < 0:
             raise NotUnpackedError(f"an operator can access memory before the start of '{base.name}'")
-        (sizes if access.writes else reading).append(found[1] if found is not None else None)
+        (sizes if access.writes else reading).append(bounds[1] if bounds is not None else None)
     read, written = _largest(reading), _largest(sizes)
     size = None if read is None or written is None else max(read, written)
     reads = any(not a.writes for a in base.accesses.values())
@@ -117,24 +118,24 @@ def _range(access: Access, budget: Budget) -> tuple[int, int] | None:
     guards = [g for g in access.guards if own & {id(loop) for loop in loops_of([g[0]])}]
     if guards:
         loops = loops_of([access.offset, *(g[0] for g in guards)])
-        if budget.take(points(loops)):
-            exact = _guarded_range(access, guards, loops)
-            if exact is not None:
-                return exact
+        offsets = _offsets(access, guards, loops) if budget.take(points(loops)) else None
+        if offsets is not None:
+            chosen = offsets[0]
+            return (int(chosen.min()), int(chosen.max()) + access.size) if chosen.size else (0, 0)
     return None if bounds is None else (bounds[0], bounds[1] + access.size)
 
 
-def _guarded_range(access: Access, guards: list[Guard], loops: list[Loop]) -> tuple[int, int] | None:
+def _offsets(access: Access, guards: Sequence[Guard], loops: list[Loop]) -> tuple[Any, bool] | None:
+    """Return the offsets where all guards can hold, and whether the guards are exact; None for an unknown offset."""
     grid = Grid(loops)
-    values = grid.values(access.offset)
-    if values is None or not all(grid.shape):
-        return None if values is None else (0, 0)
-    mask = grid.np.bool_(True)
+    np, values = grid.np, grid.values(access.offset)
+    if values is None:
+        return None
+    mask, exact = np.bool_(True), True
     for condition, true in guards:
-        mask = mask & grid.condition(condition, true)[0]
-    values, mask = grid.np.broadcast_to(values, grid.shape), grid.np.broadcast_to(mask, grid.shape)
-    chosen = values[mask]
-    return (int(chosen.min()), int(chosen.max()) + access.size) if chosen.size else (0, 0)
+        holds, is_known = grid.condition(condition, true)
+        mask, exact = mask & holds, exact and is_known
+    return np.broadcast_to(values, grid.shape)[np.broadcast_to(mask, grid.shape)], exact
 
 
 def surely_written(base: Base, budget: Budget) -> int:
@@ -148,15 +149,10 @@ def surely_written(base: Base, budget: Budget) -> int:
         loops = loops_of([access.offset, *(g[0] for g in access.guards)])
         if not all(loop.exact for loop in loops) or not budget.take(points(loops)):
             continue
-        grid = Grid(loops)
-        values, mask = grid.values(access.offset), np.bool_(True)
-        exact = values is not None
-        for condition, true in access.guards:
-            one, also = grid.condition(condition, true)
-            mask, exact = mask & one, exact and also
-        if not exact or not all(grid.shape):
+        offsets = _offsets(access, access.guards, loops)
+        if offsets is None or not offsets[1]:
             continue
-        chosen = np.broadcast_to(values, grid.shape)[np.broadcast_to(mask, grid.shape)]
+        chosen = offsets[0]
         if not chosen.size or chosen.min() < 0 or chosen.max() > _POINTS * 16:
             continue
         end = int(chosen.max()) + access.size
@@ -166,3 +162,50 @@ def surely_written(base: Base, budget: Budget) -> int:
             whole[chosen + byte] = True
     missing = np.flatnonzero(~whole)
     return int(missing[0]) if missing.size else int(whole.size)
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """An address: a base, a byte offset, and the size of an element, 0 for void."""
+
+    base: Base
+    offset: Expression
+    size: int
+
+
+@dataclass(frozen=True)
+class Lent:
+    """A structure that passes memory with its size to a library."""
+
+    base: Base
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A structure that passes the number of elements of the next argument to a library."""
+
+    elements: int
+
+
+Value = Any
+"""Pointer | Expression"""
+
+
+@dataclass(frozen=True)
+class Offset:
+    """A literal offset in a pool: its position in the text of the function, bytes."""
+
+    parameter: int
+    start: int
+    end: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What an operator does with its parameters, in order."""
+
+    tree: Tree
+    roles: Sequence[Role]
+    bases: tuple[Base, ...]
+    literals: tuple[Offset, ...]

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from math import gcd
+from collections.abc import Mapping, Sequence
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.frontends.mlf.inner import ALIGN
-from opwest.frontends.mlf.unpack.accesses import Operator, Role
 from opwest.frontends.mlf.unpack.functions import NotUnpackedError
-from opwest.frontends.mlf.unpack.memory import Base, Budget, Extent, extent_of, surely_written
+from opwest.frontends.mlf.unpack.memory import Base, Budget, Extent, Operator, extent_of, surely_written
 from opwest.frontends.mlf.unpack.tensors import Calls, Tensor, apart
 from opwest.frontends.mlf.wrapper import Pool
 from opwest.model.types.conventions import UNPACKED, WorkspaceNeed
@@ -20,19 +18,6 @@ from opwest.plan.problem import Block, Share
 from opwest.plan.verify import verify
 
 _PLANNERS: tuple[Planner, ...] = ("greedy", "search")
-
-
-@dataclass(frozen=True)
-class Planned:
-    """The size of opwest's plan, bytes, and the planner that found it."""
-
-    size: int
-    planner: Planner
-
-
-def common_alignment(offsets: Iterable[int]) -> int:
-    """Return the alignment that TVM's plan gives to all memory, at most that of its pools."""
-    return gcd(ALIGN, *offsets)
 
 
 def alignment_of(tensor: Tensor, align: int) -> int:
@@ -48,7 +33,7 @@ def limited(align: int, size: int) -> int:
 
 def shared_by_tvm(tensors: Sequence[Tensor]) -> list[Share]:
     """Return the results that TVM's plan places over an argument: the code of their operators is correct in place."""
-    found: list[Share] = []
+    shares: list[Share] = []
     for taken in tensors:
         for taker in tensors:
             if (
@@ -59,18 +44,19 @@ def shared_by_tvm(tensors: Sequence[Tensor]) -> list[Share]:
                 and taken.directions[taken.uses[-1]] == "in"
                 and taker.directions[taker.uses[0]] == "out"
                 and (taker.size or 0) <= (taken.size or 0)
-                and not any(taken.name == s.taken or taker.name == s.taker for s in found)
+                and not any(taken.name == s.taken or taker.name == s.taker for s in shares)
             ):
-                found.append(Share(taken.name, taker.name, taker.first))
-    return sorted(found, key=lambda share: share.step)
+                shares.append(Share(taken.name, taker.name, taker.first))
+    return sorted(shares, key=lambda share: share.step)
 
 
 def plan(
     tensors: Sequence[Tensor], own: Sequence[tuple[int, int]], align: int, before: int, shares: Sequence[Share]
-) -> Planned:
-    """Return the plan. Raises NotUnpackedError if it is larger than TVM's plan of `before` bytes.
+) -> tuple[int, Planner]:
+    """Return the size of opwest's plan, bytes, and the planner that found it.
 
     `own` has, for each step, the bytes of its operator in the workspace and from TVMBackendAllocWorkspace.
+    Raises NotUnpackedError if the plan is larger than TVM's plan of `before` bytes.
     """
     blocks = []
     for tensor in tensors:
@@ -84,11 +70,11 @@ def plan(
             blocks.append(_block(f"workspace of step {step}", need.planned, need.align, step, step))
     smallest = None
     for planner in _PLANNERS:
-        found = plan_blocks(blocks, shares, planner)
-        verify(blocks, found.offsets, found.size, shares)
-        if found.size <= before:
-            return Planned(found.size, planner)
-        smallest = min(found.size, smallest or found.size)
+        placed = plan_blocks(blocks, shares, planner)
+        verify(blocks, placed.offsets, placed.size, shares)
+        if placed.size <= before:
+            return placed.size, planner
+        smallest = min(placed.size, smallest or placed.size)
     raise NotUnpackedError(f"its steps need {smallest} bytes of memory, TVM's plan {before}")
 
 
@@ -104,20 +90,20 @@ class Moved:
     offsets: Mapping[int, int]
 
 
-def parts_of(operator: Operator, roles: Sequence[Role], budget: Budget) -> list[tuple[int, int | None, Base]]:
+def parts_of(operator: Operator, budget: Budget) -> list[tuple[int, int | None, Base]]:
     """Return the offsets, sizes (None: unknown) and bases of an operator's memory in the workspace.
 
     Raises NotUnpackedError if the memory contains values of another operator.
     """
-    found = []
-    for base, role in zip(operator.bases, roles, strict=True):
+    parts = []
+    for base, role in zip(operator.bases, operator.roles, strict=True):
         if role == "workspace":
             for offset, part in sorted(base.parts.items()):
                 extent = extent_of(part, budget)
                 if not extent.escapes and not part.declared:
                     _check_writes(operator.tree.function.name, part, extent, budget)
-                found.append((offset, extent.size, part))
-    return found
+                parts.append((offset, extent.size, part))
+    return parts
 
 
 def _check_writes(function: str, part: Base, extent: Extent, budget: Budget) -> None:
@@ -200,24 +186,17 @@ def constant_groups(used: Mapping[str, set[int]], pool: Pool, align: int) -> dic
     groups: dict[str, Group] = {}
     for name in used:
         if root(name) not in groups:
-            whole = sorted({o for n, offsets in used.items() if root(n) == root(name) for o in offsets})
-            groups[root(name)] = _group(whole, members, pool, align)
+            content, moved = bytearray(), {}
+            for offset in sorted({o for n, offsets in used.items() if root(n) == root(name) for o in offsets}):
+                content += bytes(-len(content) % align)
+                moved[offset] = len(content)
+                content += member_content(pool, offset)[2]
+            groups[root(name)] = Group(tuple(members[offset] for offset in moved), bytes(content), moved)
     return {name: groups[root(name)] for name, offsets in used.items() if offsets}
-
-
-def _group(offsets: Sequence[int], members: Mapping[int, str], pool: Pool, align: int) -> Group:
-    content, moved = bytearray(), {}
-    for offset in offsets:
-        content += bytes(-len(content) % align)
-        moved[offset] = len(content)
-        content += member_content(pool, offset)[2]
-    return Group(tuple(members[o] for o in offsets), bytes(content), moved)
 
 
 def member_content(pool: Pool, offset: int) -> tuple[str, str, bytes]:
     """Return the name, the dtype and the bytes of the constant at an offset. Raises NotUnpackedError."""
-    from opwest.model.types.dtypes import DTYPES
-
     assert pool.content is not None
     for name, dtype, count, start in pool.members:
         if start == offset:

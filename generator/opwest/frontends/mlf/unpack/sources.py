@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.frontends.mlf.c_text import Function
-from opwest.frontends.mlf.unpack.accesses import Operator, Role
-from opwest.frontends.mlf.unpack.functions import KNOWN_TYPES, NotUnpackedError, field, stars_of, tree_of
+from opwest.frontends.mlf.unpack.functions import KNOWN_TYPES, NotUnpackedError, field, nodes_of, stars_of, tree_of
+from opwest.frontends.mlf.unpack.memory import Operator
 from opwest.frontends.mlf.unpack.scratch import Group, Moved
 from opwest.model.types.dtypes import dtype_of_c
 from opwest.objects.c_masking import mask
@@ -102,7 +102,8 @@ class Source:
             if node.type in ("preproc_def", "preproc_function_def"):
                 self.macros.add(self.word(field(node, "name")))
             if node.type == "type_definition":
-                self._types(node)
+                names = (self.word(stars_of(named)[0]) for named in node.children_by_field_name("declarator"))
+                self.types.update(name for name in names if name in KNOWN_TYPES or dtype_of_c(name) is not None)
             if node.type == "declaration" and outside:
                 self._declaration(node)
             if node.type == "function_definition":
@@ -110,24 +111,18 @@ class Source:
             outside = outside and node.type not in ("function_definition", "compound_statement")
             pending += [(n, outside) for n in node.named_children if n.type != "number_literal"]
 
-    def _types(self, node: Node) -> None:
-        for one in node.children_by_field_name("declarator"):
-            name = self.word(stars_of(one)[0])
-            if name in KNOWN_TYPES or dtype_of_c(name) is not None:
-                self.types.add(name)
-
     def _declaration(self, node: Node) -> None:
         declarators = node.children_by_field_name("declarator")
         constant = any(n.type == "type_qualifier" and self.word(n) == "const" for n in node.children)
-        for one in declarators:
-            name, stars, _ = stars_of(one)
-            if (not constant or stars) and not _is_function(one):
+        for declarator in declarators:
+            name, stars, _ = stars_of(declarator)
+            if (not constant or stars) and not _is_function(declarator):
                 self.variables.add(self.word(name))
         if len(declarators) != 1:
             return
-        one = declarators[0]
-        name, _, other = stars_of(field(one, "declarator") if one.type == "init_declarator" else one)
-        if other and one.type == "init_declarator":
+        has_values = declarators[0].type == "init_declarator"
+        name, _, other = stars_of(field(declarators[0], "declarator") if has_values else declarators[0])
+        if other and has_values:
             self.arrays[self.word(name)] = node
         elif other:
             self.prototypes.setdefault(self.word(name), []).append(node)
@@ -135,24 +130,22 @@ class Source:
     def _definition(self, node: Node) -> None:
         name = self.word(stars_of(field(node, "declarator"))[0])
         names, declared, assigned, kept = set(), set(), set(), None
-        pending = [node]
-        while pending:
-            one = pending.pop()
-            pending += one.named_children
-            match one.type:
+        for inner in nodes_of(node):
+            match inner.type:
                 case "identifier":
-                    names.add(self.word(one))
+                    names.add(self.word(inner))
                 case "declaration" | "parameter_declaration":
-                    listed = one.children_by_field_name("declarator")
+                    listed = inner.children_by_field_name("declarator")
                     declared |= {self.word(stars_of(declarator)[0]) for declarator in listed}
-                    if one.type == "declaration" and self._keeps(one):
-                        kept = f"contains the variable `{' '.join(self.word(one).split())}`"
+                    if inner.type == "declaration" and self._keeps(inner):
+                        kept = f"contains the variable `{' '.join(self.word(inner).split())}`"
                 case "assignment_expression" | "update_expression":
-                    assigned |= {self.word(target) for target in _assigned(one)}
+                    target = _assigned(inner)
+                    assigned |= set() if target is None else {self.word(target)}
         if kept is None and assigned - declared:
             kept = f"assigns '{min(assigned - declared)}', which it does not declare"
-        found = Definition(node.start_byte, node.end_byte, _is_conditional(node), frozenset(names), kept)
-        self.definitions.setdefault(name, []).append(found)
+        definition = Definition(node.start_byte, node.end_byte, _is_conditional(node), frozenset(names), kept)
+        self.definitions.setdefault(name, []).append(definition)
 
     def _keeps(self, node: Node) -> bool:
         """Return whether a declaration in a function is of a variable that keeps its value between calls."""
@@ -187,40 +180,38 @@ class Source:
 
 def _is_function(declarator: Node) -> bool:
     """Return whether a declarator declares a function, or a pointer to one."""
-    found: Node | None = declarator
-    while found is not None and found.type != "function_declarator":
-        found = found.child_by_field_name("declarator")
-    return found is not None
+    inner: Node | None = declarator
+    while inner is not None and inner.type != "function_declarator":
+        inner = inner.child_by_field_name("declarator")
+    return inner is not None
 
 
 def _is_conditional(node: Node) -> bool:
     """Return whether a directive such as `#ifdef` decides if a node is compiled."""
-    found = node.parent
-    while found is not None and not found.type.startswith(("preproc_if", "preproc_el")):
-        found = found.parent
-    return found is not None
+    outer = node.parent
+    while outer is not None and not outer.type.startswith(("preproc_if", "preproc_el")):
+        outer = outer.parent
+    return outer is not None
 
 
-def _assigned(node: Node) -> Iterator[Node]:
-    """Yield the variable that an expression changes, or that contains the changed object or its address."""
-    found = field(node, "left" if node.type == "assignment_expression" else "argument")
-    while found.type != "identifier":
-        inner = found.child_by_field_name("argument") or found.child_by_field_name("value")
-        if inner is None and found.type == "parenthesized_expression" and found.named_children:
-            inner = found.named_children[0]
-        if inner is None:
-            return
-        found = inner
-    yield found
+def _assigned(node: Node) -> Node | None:
+    """Return the variable that an expression changes, or that contains the changed object or its address."""
+    target: Node | None = field(node, "left" if node.type == "assignment_expression" else "argument")
+    while target is not None and target.type != "identifier":
+        inner = target.child_by_field_name("argument") or target.child_by_field_name("value")
+        if inner is None and target.type == "parenthesized_expression" and target.named_children:
+            inner = target.named_children[0]
+        target = inner
+    return target
 
 
 def meanings(sources: Iterable[Source]) -> dict[str, str]:
     """Return the words whose meaning a source changes, each with the words of a reason."""
-    found: dict[str, str] = {}
+    words: dict[str, str] = {}
     for source in sources:
-        found |= {name: f"the type '{name}', which {source.place} defines" for name in source.types}
-        found |= {name: f"the macro '{name}'" for name in source.macros - {_EXPORTED}}
-    return found
+        words |= {name: f"the type '{name}', which {source.place} defines" for name in source.types}
+        words |= {name: f"the macro '{name}'" for name in source.macros - {_EXPORTED}}
+    return words
 
 
 def reasons(
@@ -230,15 +221,15 @@ def reasons(
 
     `names` has the name of each function's source.
     """
-    found = dict(_states(sources.values()))
+    texts = dict(_states(sources.values()))
     for name, function in functions.items():
         source = sources[names[name]]
         start = len(source.text[: function.start].encode())
         end = len(source.text[: function.end].encode())
         listed = source.definitions.get(name, [])
         if len(listed) != 1 or listed[0].conditional or not start <= listed[0].start < listed[0].end == end:
-            found[name] = f"'{name}' has more than one definition, or one in a comment or a conditional directive"
-    return found
+            texts[name] = f"'{name}' has more than one definition, or one in a comment or a conditional directive"
+    return texts
 
 
 def _states(sources: Iterable[Source]) -> Iterator[tuple[str, str]]:
@@ -267,7 +258,6 @@ def _states(sources: Iterable[Source]) -> Iterator[tuple[str, str]]:
 
 def changed_sources(
     operators: Mapping[str, Operator],
-    roles: Mapping[str, Sequence[Role]],
     request: Request,
     sources: Mapping[str, Source],
     moved: Mapping[str, Moved],
@@ -281,83 +271,57 @@ def changed_sources(
     Parameters for pools that an operator does not use are removed; constant arrays (`passed`) that only main mentions
     are constants of the manifest and leave the sources.
     """
-    inside = main_mentions(request)
+    code, main = request.code, request.main
+    main_source = code.sources[main.name]
+    tree = tree_of(main, code.texts[main_source])
+    inside = Counter(tree.word(node) for node in nodes_of(tree.body) if node.type == "identifier")
     edits: dict[str, list[Edit]] = {name: [] for name in sources}
     dropped: dict[str, list[int]] = {}
     for name, operator in operators.items():
-        source = request.sources[name]
+        source = code.sources[name]
         new: dict[int, Mapping[int, int]] = {}
         unused = []
-        for number, (base, role) in enumerate(zip(operator.bases, roles[name], strict=True)):
+        for number, (memory, role) in enumerate(zip(operator.bases, operator.roles, strict=True)):
             if role == "workspace":
                 new[number] = moved[name].offsets
             elif role == "constants" and name in groups:
                 new[number] = groups[name].offsets
-            if role in ("workspace", "constants") and not base.parts:
+            if role in ("workspace", "constants") and not memory.parts:
                 unused.append(number)
-        edits[source] += offset_edits(operator, sources[source], new)
+        base = len(sources[source].text[: operator.tree.function.start].encode())
+        for literal in operator.literals:
+            offset = new[literal.parameter][literal.offset]
+            if offset != literal.offset:
+                edits[source].append(Edit(base + literal.start, base + literal.end, str(offset)))
         if unused:
-            edits[source] += parameter_edits(operator, sources[source], unused)
+            edits[source].append(_without_parameters(operator, sources[source], base, unused))
             dropped[name] = unused
-            for file, one in sources.items():
-                uses = one.mentions.get(name, 0) - len(one.prototypes.get(name, ()))
-                if uses - (file == source) - (inside[name] if file == request.sources[request.main.name] else 0) > 0:
+            for file, parsed in sources.items():
+                uses = parsed.mentions.get(name, 0) - len(parsed.prototypes.get(name, ()))
+                if uses - (file == source) - (inside[name] if file == main_source else 0) > 0:
                     raise NotUnpackedError(f"'{name}' is used in {file} by other code than main")
-                edits[file] += [one.removed(n) for n in one.prototypes.get(name, ())]
-    file = request.sources[request.main.name]
-    start = len(sources[file].text[: request.main.start].encode())
-    length = len(sources[file].text[request.main.start : request.main.end].encode())
-    edits[file].append(Edit(start, start + length))
-    for name in (request.main.name, *hooks):
-        for file, one in sources.items():
-            edits[file] += [one.removed(n) for n in one.prototypes.get(name, ())]
+                edits[file] += [parsed.removed(n) for n in parsed.prototypes.get(name, ())]
+    start = len(sources[main_source].text[: main.start].encode())
+    length = len(sources[main_source].text[main.start : main.end].encode())
+    edits[main_source].append(Edit(start, start + length))
+    for name in (main.name, *hooks):
+        for file, parsed in sources.items():
+            edits[file] += [parsed.removed(n) for n in parsed.prototypes.get(name, ())]
     for name in passed:
-        for file, one in sources.items():
-            if name in one.arrays and one.mentions[name] == 1 + inside[name]:
-                edits[file].append(one.removed(one.arrays[name]))
-    return {name: one.changed(edits[name]) for name, one in sources.items() if edits[name]}, dropped
+        for file, parsed in sources.items():
+            if name in parsed.arrays and parsed.mentions[name] == 1 + inside[name]:
+                edits[file].append(parsed.removed(parsed.arrays[name]))
+    return {name: parsed.changed(edits[name]) for name, parsed in sources.items() if edits[name]}, dropped
 
 
-def main_mentions(request: Request) -> Counter[str]:
-    """Return how often main contains each name."""
-    tree = tree_of(request.main, request.texts[request.sources[request.main.name]])
-    pending, found = [tree.body], Counter[str]()
-    while pending:
-        node = pending.pop()
-        pending += node.named_children
-        if node.type == "identifier":
-            found[tree.word(node)] += 1
-    return found
-
-
-def start_of(operator: Operator, source: Source) -> int:
-    """Return the start of an operator in its source in UTF-8, bytes."""
-    return len(source.text[: operator.tree.function.start].encode())
-
-
-def offset_edits(operator: Operator, source: Source, moved: Mapping[int, Mapping[int, int]]) -> list[Edit]:
-    """Return the edits of offsets in pools; `moved` has new offsets by parameter and old offset."""
-    base = start_of(operator, source)
-    return [
-        Edit(base + literal.start, base + literal.end, str(moved[literal.parameter][literal.offset]))
-        for literal in operator.literals
-        if moved[literal.parameter][literal.offset] != literal.offset
-    ]
-
-
-def parameter_edits(operator: Operator, source: Source, dropped: Sequence[int]) -> list[Edit]:
-    """Return the edit that removes parameters of a definition."""
-    if not dropped:
-        return []
+def _without_parameters(operator: Operator, source: Source, base: int, dropped: Sequence[int]) -> Edit:
+    """Return the edit that removes parameters of a definition, which is at `base` in its source."""
     declarator = field(operator.tree.node, "declarator")
     listed = declarator.child_by_field_name("parameters")
     while listed is None:
         declarator = field(declarator, "declarator")
         listed = declarator.child_by_field_name("parameters")
-    base = start_of(operator, source)
-    content = source.content
+    content = source.content[base:]
     nodes = [n for n in listed.named_children if n.type == "parameter_declaration"]
-    kept = [
-        content[base + n.start_byte : base + n.end_byte].decode() for at, n in enumerate(nodes) if at not in dropped
-    ]
-    return [Edit(base + listed.start_byte, base + listed.end_byte, f"({', '.join(kept) or 'void'})")]
+    kept = [content[n.start_byte : n.end_byte].decode() for at, n in enumerate(nodes) if at not in dropped]
+    return Edit(base + listed.start_byte, base + listed.end_byte, f"({', '.join(kept) or 'void'})")

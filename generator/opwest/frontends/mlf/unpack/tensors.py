@@ -12,10 +12,9 @@ from dataclasses import field
 from typing import Literal
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.frontends.mlf.unpack.accesses import Operator, Role
 from opwest.frontends.mlf.unpack.functions import NotUnpackedError
 from opwest.frontends.mlf.unpack.main_body import Call, Location
-from opwest.frontends.mlf.unpack.memory import Base, Budget, Extent, extent_of, surely_written
+from opwest.frontends.mlf.unpack.memory import Base, Budget, Extent, Operator, extent_of, surely_written
 from opwest.model.types.dtypes import DTYPES, resolve_dtype
 
 
@@ -97,27 +96,26 @@ class Calls:
 
     def together(self, one: Tensor, other: Tensor, step: int) -> bool:
         """Return whether one call inside the operator of a step receives both tensors: they are then separate."""
-        numbers: list[set[int]] = [set(), set()]
-        for place, tensor in enumerate((one, other)):
-            for use in tensor.uses:
-                if use.step == step:
-                    numbers[place] |= self.extent(use).escapes
-        return bool(numbers[0] & numbers[1])
+        return bool(self.escapes(one, step) & self.escapes(other, step))
 
-    def last_tensor(self, use: TensorUse, roles: Mapping[str, Sequence[Role]]) -> bool:
+    def escapes(self, tensor: Tensor, step: int) -> set[int]:
+        """Return the numbers of the calls inside the operator of a step that receive a tensor."""
+        return {number for use in tensor.uses if use.step == step for number in self.extent(use).escapes}
+
+    def last_tensor(self, use: TensorUse) -> bool:
         """Return whether a parameter is the last tensor of its operator."""
-        listed = roles[self.calls[use.step].function]
+        listed = self.operators[self.calls[use.step].function].roles
         return use.parameter == max(n for n, role in enumerate(listed) if role == "tensor")
 
 
 def memory_of(calls: Sequence[Call]) -> dict[Location, list[TensorUse]]:
     """Return what main passes as tensors, with the uses in order."""
-    found: dict[Location, list[TensorUse]] = {}
+    uses: dict[Location, list[TensorUse]] = {}
     for step, call in enumerate(calls):
         for parameter, place in enumerate(call.args):
             if place.kind not in ("pool", "device"):
-                found.setdefault(place, []).append(TensorUse(step, parameter))
-    return found
+                uses.setdefault(place, []).append(TensorUse(step, parameter))
+    return uses
 
 
 def split(place: Location, uses: Sequence[TensorUse], calls: Calls, limit: int) -> list[Tensor]:
@@ -141,14 +139,14 @@ def split(place: Location, uses: Sequence[TensorUse], calls: Calls, limit: int) 
     return [Tensor(n, "own", part, limit, offset) for n, part in zip(names, parts, strict=True)]
 
 
-def give_directions(tensors: Iterable[Tensor], calls: Calls, roles: Mapping[str, Sequence[Role]]) -> None:
+def give_directions(tensors: Iterable[Tensor], calls: Calls) -> None:
     """Set the directions of all uses. Raises NotUnpackedError if a step reads a tensor before one writes it."""
     for tensor in tensors:
         written = tensor.kind in ("input", "constant")
         sizes = [calls.extent(use).size for use in tensor.uses]
-        size = max(tensor.limit if one is None else one for one in sizes)
+        size = max(tensor.limit if known is None else known for known in sizes)
         for use in tensor.uses:
-            direction = _direction(use, calls, roles, size, fresh=not written)
+            direction = _direction(use, calls, size, fresh=not written)
             if direction is None:
                 raise NotUnpackedError(f"step {use.step} reads '{tensor.name}' before a step writes it")
             if direction != "in" and tensor.kind in ("input", "constant"):
@@ -162,13 +160,11 @@ def give_directions(tensors: Iterable[Tensor], calls: Calls, roles: Mapping[str,
             raise NotUnpackedError(f"no step reads '{tensor.name}': another variable can refer to its memory")
 
 
-def _direction(
-    use: TensorUse, calls: Calls, roles: Mapping[str, Sequence[Role]], size: int, *, fresh: bool
-) -> str | None:
+def _direction(use: TensorUse, calls: Calls, size: int, *, fresh: bool) -> str | None:
     """Return the direction of a use; None if it cannot be the first one of its tensor of at most `size` bytes."""
     extent = calls.extent(use)
     if extent.escapes:  # unknown code: by TVM's convention, the last tensor is the result
-        if calls.last_tensor(use, roles):
+        if calls.last_tensor(use):
             return "inout" if extent.reads and not fresh else "out"
         if fresh:
             return "out" if extent.writes else None
@@ -224,9 +220,8 @@ def check_first_writes(tensors: Iterable[Tensor], calls: Calls) -> None:
         read = max(calls.extent(u).read or 0 for u in tensor.uses)
         written = calls.written(use)
         if read > written:
-            raise NotUnpackedError(
-                f"step {use.step} writes {written} bytes of '{tensor.name}', but steps read {read} bytes"
-            )
+            text = f"step {use.step} writes {written} bytes of '{tensor.name}', but steps read {read} bytes"
+            raise NotUnpackedError(text)
 
 
 Parts = Sequence[tuple[int, "int | None", Base]]
@@ -276,10 +271,4 @@ def _separate(one: Tensor, other: Tensor, calls: Calls) -> bool:
 
 def apart(tensor: Tensor, part: Base, step: int, calls: Calls) -> bool:
     """Return whether a tensor and an operator's own memory are in use at the same time."""
-    if tensor.spans(step):
-        return True
-    escapes: set[int] = set()
-    for use in tensor.uses:
-        if use.step == step:
-            escapes |= calls.extent(use).escapes
-    return bool(escapes & (part.escapes | part.lent))
+    return tensor.spans(step) or bool(calls.escapes(tensor, step) & (part.escapes | part.lent))
