@@ -130,7 +130,7 @@ def test_devices_and_placed_tensors_of_two_accelerators(tmp_path):
     manifest.write_text(f"{manifest.read_text()}\ntests: {{vectors: v.npz}}\n")
     made = bundle(manifest, "cortex-m3", HOST_SLOT)
     abi = made.content.abi
-    assert (abi.device_count, abi.slot_size, abi.input_count, abi.output_count) == (2, 48, 1, 1)
+    assert (abi.devices, abi.slot_size, abi.inputs, abi.outputs) == (2, 48, 1, 1)
     assert abi.pools_size == 320
     sources = [line.split()[2] for line in made.content.sbom.splitlines()]
     assert sources[:2] == ["operators/stretch.c", "operators/npu_conv.c"]

@@ -10,8 +10,8 @@ import pytest
 from campaign import sized
 from golden_support import PROJECTS, generate_project
 from opwest.model.types.dtypes import DTYPES, numbers_from
-from opwest.runs import processes
-from opwest.runs.processes import Status, run_program
+from opwest.runs import harness
+from opwest.runs.harness import Status, run_program
 from requirements_support import need_compiler
 from small_models import generated, given, one_operator
 
@@ -131,7 +131,7 @@ def test_output_is_bounded(fail, app, tmp_path, monkeypatch):
     ending = run_program([sys.executable, "-c", program], tmp_path / "absent", None)
     assert ending.code == 0 and 0 < len(ending.errors) <= 1 << 16
     monkeypatch.setattr("opwest.runs.host.MAX_OUTPUT", 1 << 20)
-    monkeypatch.setattr(processes, "MAX_OUTPUT", 1 << 20)
+    monkeypatch.setattr(harness, "MAX_OUTPUT", 1 << 20)
     (app / "src" / "main.c").write_text('#include <stdio.h>\nint main(void)\n{\n\tfor (;;) {\n\t\tputs("x");\n\t}\n}\n')
     assert "the application printed more than 1 MiB" in fail("run", app, "--host", "--json").out
 

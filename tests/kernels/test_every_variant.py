@@ -3,6 +3,8 @@
 blocks in stripes, loads from constants.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 from campaign import sized
@@ -12,6 +14,7 @@ from kernels.padded_layers import DTYPES, KINDS, padded_layer
 from kernels.variants import candidate, candidates_of, check, variant_of
 from opwest.compiler.emission.function import VARIANTS
 from opwest.compiler.execution.run import run_program
+from opwest.compiler.ir.movement import Axis, Move, Region
 from opwest.compiler.ir.stripes import Striped
 from opwest.compiler.output.emit import emit_program
 from opwest.compiler.semantics.fixed_point import Rounding
@@ -68,6 +71,24 @@ def test_windows_in_the_padding(tmp_path, kind, variant):
     assert len(found) > 2, len(found)
 
 
+FILL = 85
+"""The value of channels that a layer must not change."""
+
+
+def placed_between_channels(random, made):
+    """Return the program of a layer whose result is a part of the channels of a tensor that is filled before."""
+    [layer] = made.operations
+    [result] = layer.results
+    pitch = result.shape[-1] + int(random.choice([1, 2, 3, 4, 8, 16, 31, 4100]))
+    first = int(random.integers(0, pitch - result.shape[-1] + 1))
+    whole = random_layers.value("output", result.dtype, (*result.shape[:-1], pitch))
+    part = dataclasses.replace(result, role="intermediate", root=whole, offset=first, pitch=pitch)
+    filled = Region(None, (Axis(whole.size, 0, 1),), fill=FILL)
+    found = dataclasses.replace(made, outputs=[whole])
+    found.operations = [Move("fill", (), (whole,), (filled,)), dataclasses.replace(layer, results=(part,))]
+    return found
+
+
 def between_channels(make, variant, number):
     """Return a random layer between channels; its variant, and its result by the reference."""
     random = np.random.default_rng((7, number))
@@ -76,9 +97,9 @@ def between_channels(make, variant, number):
     made = make(random, **keys)
     inputs = random_layers.inputs_of(random, made, number)
     expected = reference.results_of(made.operations[0], *inputs)
-    placed = random_layers.between_channels(random, made)
+    placed = placed_between_channels(random, made)
     part, [whole] = placed.operations[1].results[0], placed.outputs
-    outputs = np.full(whole.shape, random_layers.FILL, whole.dtype)
+    outputs = np.full(whole.shape, FILL, whole.dtype)
     outputs[..., part.offset : part.offset + part.shape[-1]] = expected
     names = {placed.operations[0]: "portable", placed.operations[1]: variant}
     prefix = f"{variant}_{make.__name__}_{number}_".replace("-", "_")

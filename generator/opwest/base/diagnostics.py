@@ -11,9 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from opwest.base.frozen_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Severity = Literal["error", "warning", "note"]
 
@@ -92,6 +95,14 @@ class OpwestError(Exception):
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
         super().__init__("\n".join(str(d) for d in self.diagnostics))
+
+
+def fail(
+    message: str, where: Path | Location | None = None, *, expected: str | None = None, hint: str | None = None
+) -> OpwestError:
+    """Return an OpwestError with one error."""
+    location = where if isinstance(where, Location) or where is None else Location(str(where))
+    return OpwestError([Diagnostic("error", message, location, expected, hint)])
 
 
 def internal_error(error: BaseException, location: Location | None = None, *, hint: str) -> Diagnostic:

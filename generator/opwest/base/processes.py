@@ -7,8 +7,11 @@ import math
 import os
 import signal
 import subprocess
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from opwest.base import timing
 from opwest.base.commands import module
 
 _killpg: Any = getattr(os, "killpg", None)
@@ -17,6 +20,20 @@ _ENDINGS = (signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM))
 _SECONDS = 3.0
 _STATUS_OF_WINDOWS = 0xC0000000
 """Exit codes of Windows from here on are NTSTATUS values of exceptions ([MS-ERREF] 2.3)."""
+
+
+def run_tool(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a program of a toolchain in a directory; return its exit code and its output as text."""
+    with timing.command(command):
+        return subprocess.run(
+            command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False, cwd=folder
+        )
+
+
+def first_lines(text: str, count: int = 20) -> str:
+    """Return the first lines of the output of a program."""
+    lines = text.strip().splitlines()
+    return "\n".join(lines[:count] + (["..."] if len(lines) > count else []))
 
 
 def group() -> dict[str, Any]:

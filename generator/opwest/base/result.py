@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
@@ -18,3 +19,15 @@ class Result:
     """The exit code of a successful command."""
     is_content: bool = False
     """Whether the text is a file that was requested on standard output."""
+
+
+def table_lines(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
+    """Return the rows of a table as lines of aligned cells, two spaces apart; `right` are the right-aligned columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

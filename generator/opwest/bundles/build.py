@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from opwest import pipeline
-from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError, nearest
+from opwest.base.diagnostics import Diagnostics, fail, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.timing import stage
 from opwest.bundles.capabilities import capabilities
@@ -40,7 +40,7 @@ from opwest.objects.targets import named_targets
 from opwest.plan.memory import MemoryPlan
 from opwest.project.request import Examination, Request, of_variant
 from opwest.project.templates import read_own_templates
-from opwest.render.bundle import StepResult, bundle_files, interface_hash, render_bundle_header, render_script
+from opwest.render.bundle import bundle_files, interface_hash, render_bundle_header, render_script
 from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.variants import variant_folder
@@ -49,13 +49,13 @@ from opwest.render.variants import variant_folder
 class Selected(NamedTuple):
     """The model to bundle, its objects and its toolchain."""
 
-    found: Examination
+    examination: Examination
     build: TargetBuild
     chain: Toolchain
 
 
 def select(
-    found: Sequence[Examination],
+    examinations: Sequence[Examination],
     folder: Path | None,
     target: str | None,
     cc: str | None,
@@ -68,19 +68,19 @@ def select(
         from opwest.bundles.zephyr_build import build_toolchain, choose, configuration
 
         values = configuration(folder)
-        one, build = choose(found, values, target, variant, faults)
+        examination, build = choose(examinations, values, target, variant, faults)
         is_host = values.get("CONFIG_ARCH_POSIX") == "y"
-        return Selected(one, build, build_toolchain(folder, cc, work, is_host=is_host))
-    one = of_variant(found, variant, faults)[0]
-    build, chosen = _build_for(one, target, faults)
+        return Selected(examination, build, build_toolchain(folder, cc, work, is_host=is_host))
+    examination = of_variant(examinations, variant, faults)[0]
+    build, chosen = _build_for(examination, target, faults)
     faults.raise_if_errors()
-    return Selected(one, build, toolchain_of(chosen, cc, work))
+    return Selected(examination, build, toolchain_of(chosen, cc, work))
 
 
-def _build_for(one: Examination, name: str | None, faults: Diagnostics) -> tuple[TargetBuild, Target]:
+def _build_for(examination: Examination, name: str | None, faults: Diagnostics) -> tuple[TargetBuild, Target]:
     """Return the objects for a target, the only one of the model by default."""
-    model = one.model
-    own = {build.target.name: build for build in model.builds if build.target is not None}
+    model = examination.model
+    own = {build.target.name: (build, build.target) for build in model.builds if build.target is not None}
     if own:
         if name is None and len(own) > 1:
             faults.error(
@@ -91,10 +91,7 @@ def _build_for(one: Examination, name: str | None, faults: Diagnostics) -> tuple
         elif name is not None and name not in own:
             faults.error(f"--target: model {model.label} has no objects for {name!r}", hint=nearest(name, own))
         faults.raise_if_errors()
-        build = own[name] if name is not None else next(iter(own.values()))
-        if build.target is None:
-            raise ValueError("a build of this table has a target")
-        return build, build.target
+        return own[name] if name is not None else next(iter(own.values()))
     declared: Mapping[str, Target] = {target.name: target for target in model.declared_targets}
     if name is None:
         faults.error(
@@ -181,7 +178,7 @@ def make_bundle(request: BundleRequest, faults: Diagnostics) -> Made:
         work = Path(temporary)
         chosen = select(project.found, request.build, request.target, request.cc, request.variant, work, faults)
         faults.raise_if_errors()
-        model, plan = chosen.found.model, chosen.found.plan
+        model, plan = chosen.examination.model, chosen.examination.plan
         check_model(model, chosen.build, faults)
         if len(model.name.encode()) >= NAME_SIZE:
             faults.error(
@@ -190,7 +187,11 @@ def make_bundle(request: BundleRequest, faults: Diagnostics) -> Made:
                 expected=f"at most {NAME_SIZE - 1} characters",
             )
         faults.raise_if_errors()
-        steps = _step_results(request, chosen, faults)
+        steps = []
+        if request.steps:
+            from opwest.bundles.steps import step_results
+
+            steps = step_results(request.manifest, model, faults)
         render = Renderer(read_own_templates(), faults)
         folder = work / "models" / model.name / variant_folder(model)
         below = f"models/{model.name}/{variant_folder(model)}".rstrip("/")
@@ -200,10 +201,10 @@ def make_bundle(request: BundleRequest, faults: Diagnostics) -> Made:
         for path, source in bundle_files(render, model, plan, request.cases, steps).items():
             _write(folder / path, source)
         try:
-            content = _link(request, chosen, folder, work, render, steps, faults)
+            content = _link(request, chosen, folder, work, render, faults)
         except ObjectError as error:
             message = f"cannot use an object of the image: {error.message}"
-            raise OpwestError([Diagnostic("error", message, model.location, error.expected, error.hint)]) from error
+            raise fail(message, model.location, expected=error.expected, hint=error.hint) from error
         headers = {
             f"{model.name}_bundle.h": render_bundle_header(render, model),
             f"{model.name}.h": (folder / "include" / f"{model.name}.h").read_bytes(),
@@ -215,10 +216,10 @@ def make_bundle(request: BundleRequest, faults: Diagnostics) -> Made:
 def check_choice(request: BundleRequest) -> None:
     """Report a manifest with errors, or an unknown variant, target or compiler. Raises OpwestError."""
     faults = Diagnostics()
-    found = pipeline.run(Request((request.manifest,), None, vendored=False, layout="model"), faults, "plan").found
+    planned = pipeline.run(Request((request.manifest,), None, vendored=False, layout="model"), faults, "plan")
     faults.raise_if_errors()
     with tempfile.TemporaryDirectory(prefix="opwest-") as temporary:
-        select(found, request.build, request.target, request.cc, request.variant, Path(temporary), faults)
+        select(planned.found, request.build, request.target, request.cc, request.variant, Path(temporary), faults)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -226,26 +227,11 @@ def _write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def _step_results(request: BundleRequest, chosen: Selected, faults: Diagnostics) -> list[StepResult]:
-    """Return the expected results of steps; empty unless requested."""
-    if not request.steps:
-        return []
-    from opwest.bundles.steps import step_results
-
-    return step_results(request.manifest, chosen.found.model, faults)
-
-
 def _link(
-    request: BundleRequest,
-    chosen: Selected,
-    folder: Path,
-    work: Path,
-    render: Renderer,
-    steps: list[StepResult],
-    faults: Diagnostics,
+    request: BundleRequest, chosen: Selected, folder: Path, work: Path, render: Renderer, faults: Diagnostics
 ) -> Content:
     """Compile and link the image, check it, and return the content of the bundle."""
-    model, plan = chosen.found.model, chosen.found.plan
+    model, plan = chosen.examination.model, chosen.examination.plan
     objects = work / "work"
     objects.mkdir()
     reports = request.steps or request.observable

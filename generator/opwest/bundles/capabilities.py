@@ -13,13 +13,10 @@ NAMES = (
 )  # fmt: skip
 """The name of each bit, from the lowest one."""
 
-
 OTHER = 0x80000000
 """An extension without a bit of its own."""
 
-
 _BITS = {name: 1 << bit for bit, name in enumerate(NAMES) if name}
-
 
 _ARM = {
     "v6-M": "ARMV6M",
@@ -31,9 +28,7 @@ _ARM = {
     "v8.1-M.mainline": "ARMV81M_MAIN",
 }
 
-
 _RISCV = {"m": "RISCV_M", "a": "RISCV_A", "f": "RISCV_F", "d": "RISCV_D", "c": "RISCV_C", "v": "RISCV_V"}
-
 
 # Extensions without instructions that generated code contains, or parts of one that has a bit.
 _RISCV_PARTS = {
@@ -52,34 +47,28 @@ def capabilities(abi: Abi) -> int:
 
 def _arm(abi: Abi) -> int:
     name = _ARM.get(abi.arch or "")
-    found = _BITS[name] if name else OTHER
-    if abi.arch == "v7E-M" or abi.dsp:
-        found |= _BITS["ARM_DSP"]
-    if abi.fpu in ("single", "double"):
-        found |= _BITS["ARM_FP_SINGLE"]
-    if abi.fpu == "double":
-        found |= _BITS["ARM_FP_DOUBLE"]
-    if abi.mve in ("integer", "float"):
-        found |= _BITS["ARM_MVE"]
-    if abi.mve == "float":
-        found |= _BITS["ARM_MVE_FP"]
-    return found
+    extensions = {
+        "ARM_DSP": abi.arch == "v7E-M" or abi.dsp,
+        "ARM_FP_SINGLE": abi.fpu in ("single", "double"),
+        "ARM_FP_DOUBLE": abi.fpu == "double",
+        "ARM_MVE": abi.mve in ("integer", "float"),
+        "ARM_MVE_FP": abi.mve == "float",
+    }
+    return (_BITS[name] if name else OTHER) | sum(_BITS[bit] for bit, is_used in extensions.items() if is_used)
 
 
 def _riscv(abi: Abi) -> int:
-    found = _BITS["RISCV_E"] if abi.rve else 0
-    found |= _BITS["RISCV_C"] if abi.rvc else 0
+    bits = _BITS["RISCV_E"] if abi.rve else 0
+    bits |= _BITS["RISCV_C"] if abi.rvc else 0
     for extension in isa_extensions(abi.arch or ""):
-        name = _RISCV.get(extension, _RISCV_PARTS.get(extension))
-        if name is None:
-            # zve*, zvl*: parts of V.
-            name = "RISCV_V" if extension.startswith(("zve", "zvl")) else None
-        found |= OTHER if name is None else _BITS[name] if name else 0
-    return found
+        of_v = "RISCV_V" if extension.startswith(("zve", "zvl")) else None  # zve*, zvl*: parts of V
+        name = _RISCV.get(extension, _RISCV_PARTS.get(extension, of_v))
+        bits |= OTHER if name is None else _BITS[name] if name else 0
+    return bits
 
 
 def names(cpu: int) -> list[str]:
     """Return the names of the bits that are set; of an unknown bit, its value."""
-    found = [name or f"0x{1 << bit:x}" for bit, name in enumerate(NAMES) if cpu >> bit & 1]
+    known = [name or f"0x{1 << bit:x}" for bit, name in enumerate(NAMES) if cpu >> bit & 1]
     rest = cpu & ~((1 << len(NAMES)) - 1)
-    return found + [f"0x{1 << bit:x}" if 1 << bit != OTHER else "OTHER" for bit in range(32) if rest >> bit & 1]
+    return known + [f"0x{1 << bit:x}" if 1 << bit != OTHER else "OTHER" for bit in range(32) if rest >> bit & 1]

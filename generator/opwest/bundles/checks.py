@@ -128,12 +128,12 @@ def _needed(elf: Elf) -> list[str]:
     """Return the undefined symbols that a relocation of the image refers to, without weak ones, sorted."""
     names = named_symbols(elf)
     by_number = {raw.number: (name, raw) for name, raw in names}
-    found = set()
+    needed = set()
     for number in _referenced(elf):
         name, raw = by_number.get(number, ("", None))
         if raw is not None and raw.section == UNDEFINED and raw.info >> 4 != _WEAK and name:
-            found.add(name)
-    return sorted(found)
+            needed.add(name)
+    return sorted(needed)
 
 
 def _referenced(elf: Elf) -> Iterator[int]:
@@ -144,14 +144,11 @@ def _referenced(elf: Elf) -> Iterator[int]:
             continue
         if not elf.sections[section.info].flags & SHF_ALLOC:
             continue
-        row = struct.Struct(elf.layout.order + ("QQ" if wide else "II") + _addend(section, wide=wide))
+        addend = "" if section.kind == SHT_REL else "q" if wide else "i"
+        row = struct.Struct(elf.layout.order + ("QQ" if wide else "II") + addend)
         data = elf.data(section)
         for fields in row.iter_unpack(data[: len(data) // row.size * row.size]):
             yield fields[1] >> 32 if wide else fields[1] >> 8
-
-
-def _addend(section: Section, *, wide: bool) -> str:
-    return "" if section.kind == SHT_REL else "q" if wide else "i"
 
 
 def _writable(elf: Elf) -> Iterator[tuple[Section, list[tuple[str, int]]]]:
@@ -162,8 +159,8 @@ def _writable(elf: Elf) -> Iterator[tuple[Section, list[tuple[str, int]]]]:
             continue
         if section.name.startswith((*_READ_ONLY, *_START)):
             continue
-        found = {name: raw.size for name, raw in symbols if name and raw.section == index and raw.size}
-        yield section, sorted(found.items(), key=lambda row: (-row[1], row[0]))
+        objects = {name: raw.size for name, raw in symbols if name and raw.section == index and raw.size}
+        yield section, sorted(objects.items(), key=lambda row: (-row[1], row[0]))
 
 
 class _Blame:
@@ -184,19 +181,19 @@ class _Blame:
     def add(self, symbol: str, what: str) -> None:
         """Add a symbol for each object of the manifest that needs or contains it."""
         owners = [unit for unit in self.units if unit.origin is not None]
-        found = False
+        is_known = False
         for unit in owners:
-            if any(one.name == symbol for one in unit.member.symbols):
+            if any(entry.name == symbol for entry in unit.member.symbols):
                 self.own.append((unit, what))
-                found = True
+                is_known = True
                 continue
             chain = self.libraries.path_to(symbol, unit.member.undefined_strong, self.defined)
             if chain is not None and (unit.origin, chain[0]) in self.known:
-                found = True
+                is_known = True
             elif chain is not None:
                 self.called.setdefault((unit, chain[0]), []).append(what)
-                found = True
-        if not found:
+                is_known = True
+        if not is_known:
             self.unknown.append(what)
 
     def report(self, faults: Diagnostics) -> None:
@@ -224,9 +221,9 @@ class _Blame:
     def is_constant(self, section: Section, objects: Sequence[tuple[str, int]]) -> bool:
         """Whether a section has only constants of the C library."""
         own = {name for unit in self.units for name in unit.member.stateful_symbols}
-        found = {name for name, _ in objects} - own
+        foreign = {name for name, _ in objects} - own
         complete = sum(size for _, size in objects) == section.size
-        return bool(objects) and complete and found == {name for name, _ in objects} and found <= _VOLATILE
+        return bool(objects) and complete and foreign == {name for name, _ in objects} and foreign <= _VOLATILE
 
     def shown(self, symbol: str) -> str:
         """Return the name of a symbol in the source."""

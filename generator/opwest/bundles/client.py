@@ -8,7 +8,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.bundles.link import DONE, NO_SLOT, REFUSED, RUNNING, BundleLink, Fields, Info, Job, Request, checksum
@@ -88,36 +88,25 @@ class BundleClient:
         """The largest part of a tensor in a job, bytes."""
         return max(1, min(self.info.part, self._link.space - _AROUND_PART))
 
-    def do(
-        self,
-        job: Job,
-        awaited: str,
-        *,
-        slot: int | None = None,
-        size: int = 0,
-        digest: bytes = b"",
-        point: int = 0,
-        buffer: int = 0,
-        offset: int = 0,
-        data: bytes = b"",
-    ) -> Outcome:
-        """Do a job and wait for its end. Raises LinkError: ForgottenError if its result is unknown."""
+    def do(self, job: Job, awaited: str, **arguments: Any) -> Outcome:
+        """Do a job and wait for its end; `arguments` are fields of a Request.
+
+        Raises LinkError: ForgottenError if its result is unknown.
+        """
         self._number += 1
         self._usable()
         begin = time.monotonic()
         polls = False
         while True:
-            request = Request(
-                *(job, self._session, self._number, polls, slot, size, digest, point, buffer, offset, data)
-            )
-            found = self._once(partial(self._send_job, request), awaited)
-            if found is None or (found.number("session"), found.number("number")) != (self._session, self._number):
+            request = Request(job, self._session, self._number, polls, **arguments)
+            fields = self._once(partial(self._send_job, request), awaited)
+            if fields is None or (fields.number("session"), fields.number("number")) != (self._session, self._number):
                 self._late(awaited)
                 continue
-            state, result, error = found.number("state"), found.number("result"), found.text("error")
+            state, result, error = fields.number("state"), fields.number("result"), fields.text("error")
             if state == DONE:
                 self._usable()
-                return Outcome(result, error, found)
+                return Outcome(result, error, fields)
             if state == RUNNING:
                 self._usable()
                 polls = True
@@ -174,10 +163,10 @@ class BundleClient:
                 shown = offset
             part = data[offset : offset + self._link.space]
             check = checksum(digest, offset, part)
-            found = self._once(partial(self._send_part, offset, part, check), f"the receipt of the part at {offset}")
-            error = None if found is None else found.text("error")
-            if found is not None and found.number("result") == 0 and found.number("at") == offset:
-                following = found.number("off")
+            fields = self._once(partial(self._send_part, offset, part, check), f"the receipt of the part at {offset}")
+            error = None if fields is None else fields.text("error")
+            if fields is not None and fields.number("result") == 0 and fields.number("at") == offset:
+                following = fields.number("off")
                 if not 0 <= following <= len(data):
                     raise LinkError(f"{self.device}: the board expects the bundle at {following} of {len(data)} bytes")
                 if following > offset:
@@ -186,9 +175,9 @@ class BundleClient:
             elif error in ("EPERM", "EBUSY"):
                 begins, restarts = True, restarts + 1
                 continue
-            elif found is not None and error not in ("", "EILSEQ") and found.number("at") == offset:
+            elif fields is not None and error not in ("", "EILSEQ") and fields.number("at") == offset:
                 raise LinkError(
-                    f"{self.device}: cannot write the bundle at {offset}: {error or found.number('result')}",
+                    f"{self.device}: cannot write the bundle at {offset}: {error or fields.number('result')}",
                     "the flash of the slot may be worn out, or its driver failed",
                 )
             self._late(f"the receipt of the part at {offset}")
@@ -209,9 +198,9 @@ class BundleClient:
         awaited = "a description of the slots"
         self._heard = time.monotonic()
         while True:
-            found = self._once(lambda: self._link.info(self._patience()), awaited)
-            if found is not None:
-                return found
+            info = self._once(lambda: self._link.info(self._patience()), awaited)
+            if info is not None:
+                return info
             self._late(awaited)
 
     # The connection may be another one after it was lost.
@@ -228,18 +217,18 @@ class BundleClient:
         """Send a request and follow the time of responses; connect again after the device disappeared."""
         begin = time.monotonic()
         try:
-            found = send()
+            response = send()
         except LostError as error:
             if not self._reconnects:
                 raise
             self._connect_again(error, awaited)
             return None
-        if found is None:
+        if response is None:
             self._wait = min(_MAX_LENGTH, 2 * self._wait)
         else:
             lasted = time.monotonic() - begin
             self._wait = min(_MAX_LENGTH, max(_SHORTEST, 0.5 * self._wait, 4 * lasted))
-        return found
+        return response
 
     def _connect_again(self, lost: LostError, awaited: str) -> None:
         self._progress.show(f"lost {self.device}; waiting for it")

@@ -76,13 +76,13 @@ class Node:
 def partition(text: str, name: str) -> tuple[int, int]:
     """Return the address and the size of a partition, by node label or by the property `label`. Raises TreeError."""
     partitions = [node for node in _nodes(text) if _is_partition(node)]
-    found = [node for node in partitions if name in node.labels] or [
+    matching = [node for node in partitions if name in node.labels] or [
         node for node in partitions if name in node.texts("label")
     ]
-    if not found:
+    if not matching:
         known = [label for node in partitions for label in (*node.labels, *node.texts("label"))]
         raise TreeError(f"no partition {name!r} in the devicetree", 0, nearest(name, known) or "it has no partitions")
-    node = found[0]
+    node = matching[0]
     address, size = _region(node)
     if address is None or size is None:
         raise TreeError(f"partition {name!r} has no address and size", node.line)
@@ -164,7 +164,7 @@ def _translated(node: Node, address: int, name: str) -> int:
 def _nodes(text: str) -> list[Node]:
     """Return all nodes of a devicetree in source form. Raises TreeError."""
     root = Node("/", None, 1)
-    found = [root]
+    nodes = [root]
     node: Node | None = None
     words: list[tuple[str, str, int]] = []
     for kind, token, line in _tokens(text):
@@ -173,8 +173,8 @@ def _nodes(text: str) -> list[Node]:
         elif token == "{":
             node = _opened(words, node, root, line)
             if node is not root:
-                found.append(node)
-            if len(found) > _MAX_NODES:
+                nodes.append(node)
+            if len(nodes) > _MAX_NODES:
                 raise TreeError("the devicetree has too many nodes", line)
             words = []
         elif token == "}":
@@ -185,20 +185,20 @@ def _nodes(text: str) -> list[Node]:
             if node is not None and words:
                 _assign(node, words)
             words = []
-    return found
+    return nodes
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
     at, line = 0, 1
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or found.end() == at:
+        match = _TOKEN.match(text, at)
+        if match is None or match.end() == at:
             raise TreeError(f"unknown text {text[at : at + 20]!r} in the devicetree", line)
-        kind = found.lastgroup or "skip"
+        kind = match.lastgroup or "skip"
         if kind != "skip":
-            yield kind, found.group(), line
-        line += found.group().count("\n")
-        at = found.end()
+            yield kind, match.group(), line
+        line += match.group().count("\n")
+        at = match.end()
 
 
 def _opened(words: list[tuple[str, str, int]], node: Node | None, root: Node, line: int) -> Node:

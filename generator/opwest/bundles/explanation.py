@@ -25,6 +25,14 @@ _LAYOUTS = {LAYOUT_STEPS: "steps", LAYOUT_SHORT_ENUMS: "short enums"}
 def as_json(path: str, bundle: Bundle) -> dict[str, Any]:
     """Return all fields."""
     content, abi = bundle.content, bundle.content.abi
+    fields = {
+        **abi._asdict(),
+        "machine": machine_name(abi.machine),
+        "float_abi": FLOAT_ABI_NAMES[abi.float_abi] if abi.float_abi < len(FLOAT_ABI_NAMES) else abi.float_abi,
+        "big_endian": bool(abi.big_endian),
+        "layout": _layout(abi.layout),
+        "cpu": names(abi.cpu),
+    }
     return {
         "path": path,
         "format": VERSION,
@@ -39,26 +47,7 @@ def as_json(path: str, bundle: Bundle) -> dict[str, Any]:
         "version": content.version_text,
         "model_hash": content.model_hash.hex(),
         "interface_hash": f"0x{content.interface_hash:016x}",
-        "abi": {
-            "machine": machine_name(abi.machine),
-            "pointer_size": abi.pointer_size,
-            "float_abi": FLOAT_ABI_NAMES[abi.float_abi] if abi.float_abi < len(FLOAT_ABI_NAMES) else abi.float_abi,
-            "big_endian": bool(abi.big_endian),
-            "metadata_version": abi.metadata_version,
-            "host_version": abi.host_version,
-            "layout": _layout(abi.layout),
-            "cpu": names(abi.cpu),
-            "slot_size": abi.slot_size,
-            "devices": abi.device_count,
-            "inputs": abi.input_count,
-            "outputs": abi.output_count,
-            "workspace_size": abi.workspace_size,
-            "workspace_align": abi.workspace_align,
-            "pools_size": abi.pools_size,
-            "pools_align": abi.pools_align,
-            "inputs_size": abi.inputs_size,
-            "outputs_size": abi.outputs_size,
-        },
+        "abi": {key: value for key, value in fields.items() if key != "reserved"},
         "sbom_offset": bundle.sbom_offset,
         "sbom": content.sbom.splitlines(),
         "signatures": [
@@ -73,6 +62,7 @@ def as_text(path: str, bundle: Bundle) -> str:
     values = as_json(path, bundle)
     abi = values["abi"]
     image = values["image"]
+    order = "big-endian" if abi["big_endian"] else "little-endian"
     place = f"slot 0x{values['slot_address']:x}" if values["slot_address"] is not None else "no slot"
     descriptor = f", descriptor at {values['descriptor']}" if values["descriptor"] is not None else ""
     rows = [
@@ -85,7 +75,7 @@ def as_text(path: str, bundle: Bundle) -> str:
         ("interface hash", values["interface_hash"]),
         (
             "machine",
-            f"{abi['machine']}, pointers of {abi['pointer_size']} bytes, {_order(abi)}, float ABI: {abi['float_abi']}",
+            f"{abi['machine']}, pointers of {abi['pointer_size']} bytes, {order}, float ABI: {abi['float_abi']}",
         ),
         ("processor", ", ".join(abi["cpu"]) or "no requirements"),
         ("layout", ", ".join(abi["layout"]) or "no options"),
@@ -101,15 +91,11 @@ def as_text(path: str, bundle: Bundle) -> str:
         f"  bill of materials, at {values['sbom_offset']}:",
         *(f"    {readable(line)}" for line in values["sbom"]),
     ]
-    signatures = [f"    Ed25519, key {one['key']}" for one in values["signatures"]]
+    signatures = [f"    Ed25519, key {signature['key']}" for signature in values["signatures"]]
     return "\n".join([*lines, "  signatures:", *(signatures or ["    none: firmware refuses the bundle"])])
 
 
-def _order(abi: dict[str, Any]) -> str:
-    return "big-endian" if abi["big_endian"] else "little-endian"
-
-
 def _layout(layout: int) -> list[str]:
-    found = [name for bit, name in _LAYOUTS.items() if layout & bit]
+    options = [name for bit, name in _LAYOUTS.items() if layout & bit]
     rest = layout & ~(LAYOUT_STEPS | LAYOUT_SHORT_ENUMS)
-    return found + ([f"0x{rest:x}"] if rest else [])
+    return options + ([f"0x{rest:x}"] if rest else [])

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.bundles.capabilities import names
@@ -110,60 +109,56 @@ def _memory(verdict: Verdict) -> str:
     return f"it needs {verdict.found} bytes of memory, {who} has {verdict.expected}"
 
 
-_REASONS: Mapping[int, str | Callable[[Verdict], str]] = MappingProxyType(
-    {
-        GOOD: "it is accepted",
-        NO_BUNDLE: "the slot contains no bundle",
-        FORMAT: _format,
-        HEADER: "its header is damaged",
-        SIZE: lambda v: f"its parts need {v.found} bytes, there are {v.expected}",
-        READ_BACK: "the content of the slot differs from the file that was sent",
-        SIGNATURE: "no signature is valid for a key of the firmware",
-        SLOT: lambda v: f"it is linked for the slot at 0x{v.found:x}, not for this one at 0x{v.expected:x}",
-        MACHINE: _machine,
-        FLOAT_ABI: _float_abi,
-        CPU: _cpu,
-        LAYOUT: _field,
-        DESCRIPTOR: lambda v: f"its description contradicts its header at {v.detail}",
-        MEMORY: _memory,
-        DEVICES: lambda v: f"the firmware has no device for device {v.detail} of the model",
-        DOWNGRADE: lambda v: (
-            f"its version {version_text(v.found)} is older than {version_text(v.expected)}, "
-            "which was confirmed for this model"
-        ),
-        RUN: lambda v: f"the model failed on its golden vectors with error {v.detail}",
-        VECTOR: lambda v: f"the outputs of golden vector {v.detail} differ from the expected ones",
-        UNCONFIRMED: "the board restarted, or the model was rolled back, before the model was confirmed",
-        KIND: "the firmware cannot load this kind of image",
-        STORAGE: lambda v: f"the flash or the records of the board failed with error {v.detail}",
-        NO_VECTOR: "it contains no golden vector",
-        CRASHES: "the board restarted too often without a report that the application works",
-    }
-)
+_REASONS: Mapping[int, str | Callable[[Verdict], str]] = {
+    GOOD: "it is accepted",
+    NO_BUNDLE: "the slot contains no bundle",
+    FORMAT: _format,
+    HEADER: "its header is damaged",
+    SIZE: lambda v: f"its parts need {v.found} bytes, there are {v.expected}",
+    READ_BACK: "the content of the slot differs from the file that was sent",
+    SIGNATURE: "no signature is valid for a key of the firmware",
+    SLOT: lambda v: f"it is linked for the slot at 0x{v.found:x}, not for this one at 0x{v.expected:x}",
+    MACHINE: _machine,
+    FLOAT_ABI: _float_abi,
+    CPU: _cpu,
+    LAYOUT: _field,
+    DESCRIPTOR: lambda v: f"its description contradicts its header at {v.detail}",
+    MEMORY: _memory,
+    DEVICES: lambda v: f"the firmware has no device for device {v.detail} of the model",
+    DOWNGRADE: lambda v: (
+        f"its version {version_text(v.found)} is older than {version_text(v.expected)}, "
+        "which was confirmed for this model"
+    ),
+    RUN: lambda v: f"the model failed on its golden vectors with error {v.detail}",
+    VECTOR: lambda v: f"the outputs of golden vector {v.detail} differ from the expected ones",
+    UNCONFIRMED: "the board restarted, or the model was rolled back, before the model was confirmed",
+    KIND: "the firmware cannot load this kind of image",
+    STORAGE: lambda v: f"the flash or the records of the board failed with error {v.detail}",
+    NO_VECTOR: "it contains no golden vector",
+    CRASHES: "the board restarted too often without a report that the application works",
+}
 _REBUILD = "build the bundle for the configuration of the firmware"
-_HINTS: Mapping[int, str] = MappingProxyType(
-    {
-        NO_BUNDLE: "send a file of 'opwest bundle'",
-        FORMAT: "build the bundle with the opwest of the firmware, or update the firmware",
-        HEADER: "build the bundle again",
-        SIZE: "use a larger slot, or a smaller model",
-        READ_BACK: "send the file again; if it happens again, the flash of the slot is worn out",
-        SIGNATURE: "sign the bundle with a key of the firmware; 'opwest bundle --verify' finds changes",
-        SLOT: "build a file for this slot: opwest bundle MANIFEST --slot ADDRESS",
-        MACHINE: _REBUILD,
-        FLOAT_ABI: _REBUILD,
-        CPU: "compile the model for the processor of the board",
-        LAYOUT: "build the bundle with the opwest of the firmware, or update the firmware",
-        DESCRIPTOR: "build the bundle again; the file is signed, so its build was wrong",
-        MEMORY: "provide more memory in the firmware (opwest_bundles_needs()), or use a model with a smaller workspace",
-        DEVICES: "list the device in struct opwest_bundles_config, or build the model for other devices",
-        DOWNGRADE: "give the bundle a higher version; allows_downgrade of the firmware permits older ones",
-        RUN: "run the model with 'opwest run --board' on a board of the same kind",
-        VECTOR: "compare the compilers and options of both builds; 'opwest run --board --check-steps' finds the step",
-        UNCONFIRMED: "the application confirms with opwest_bundles_confirm(), a host with 'opwest bundle --confirm'",
-        KIND: "build the file with --slot, or set CONFIG_OPWEST_BUNDLE_LLEXT in the firmware",
-        STORAGE: "restart the board and try again; if it happens again, the flash is worn out",
-        NO_VECTOR: "add golden vectors to the manifest (tests: vectors:)",
-        CRASHES: "find the fault with a debugger; the application reports with opwest_bundles_healthy()",
-    }
-)
+_HINTS: Mapping[int, str] = {
+    NO_BUNDLE: "send a file of 'opwest bundle'",
+    FORMAT: "build the bundle with the opwest of the firmware, or update the firmware",
+    HEADER: "build the bundle again",
+    SIZE: "use a larger slot, or a smaller model",
+    READ_BACK: "send the file again; if it happens again, the flash of the slot is worn out",
+    SIGNATURE: "sign the bundle with a key of the firmware; 'opwest bundle --verify' finds changes",
+    SLOT: "build a file for this slot: opwest bundle MANIFEST --slot ADDRESS",
+    MACHINE: _REBUILD,
+    FLOAT_ABI: _REBUILD,
+    CPU: "compile the model for the processor of the board",
+    LAYOUT: "build the bundle with the opwest of the firmware, or update the firmware",
+    DESCRIPTOR: "build the bundle again; the file is signed, so its build was wrong",
+    MEMORY: "provide more memory in the firmware (opwest_bundles_needs()), or use a model with a smaller workspace",
+    DEVICES: "list the device in struct opwest_bundles_config, or build the model for other devices",
+    DOWNGRADE: "give the bundle a higher version; allows_downgrade of the firmware permits older ones",
+    RUN: "run the model with 'opwest run --board' on a board of the same kind",
+    VECTOR: "compare the compilers and options of both builds; 'opwest run --board --check-steps' finds the step",
+    UNCONFIRMED: "the application confirms with opwest_bundles_confirm(), a host with 'opwest bundle --confirm'",
+    KIND: "build the file with --slot, or set CONFIG_OPWEST_BUNDLE_LLEXT in the firmware",
+    STORAGE: "restart the board and try again; if it happens again, the flash is worn out",
+    NO_VECTOR: "add golden vectors to the manifest (tests: vectors:)",
+    CRASHES: "find the fault with a debugger; the application reports with opwest_bundles_healthy()",
+}

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from opwest.base.diagnostics import Diagnostic, Location, OpwestError
-from opwest.base.files import retried
+from opwest.base.diagnostics import fail
 from opwest.base.frozen_dataclass import dataclass
+from opwest.project.disk import write_whole
 
 MAGIC, SIGNATURES_MAGIC = b"OPWB", b"OPWS"
 VERSION = 1
@@ -64,9 +64,9 @@ class AbiRecord(NamedTuple):
     cpu: int
     """Bits of `capabilities`."""
     slot_size: int
-    device_count: int
-    input_count: int
-    output_count: int
+    devices: int
+    inputs: int
+    outputs: int
     workspace_size: int
     workspace_align: int
     pools_size: int
@@ -75,8 +75,7 @@ class AbiRecord(NamedTuple):
     outputs_size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """A signature over the signed part."""
 
     key: bytes
@@ -138,18 +137,15 @@ def pack(content: Content) -> bytes:
         *(sbom_offset, len(sbom), major << 24 | minor << 16 | patch, content.interface_hash, content.model_hash),
         content.name.encode(),
     )
-    return (header + _ABI.pack(*content.abi)).ljust(image_offset, b"\0") + (content.image + sbom).ljust(
-        length - image_offset, b"\0"
-    )
+    head = (header + _ABI.pack(*content.abi)).ljust(image_offset, b"\0")
+    return (head + content.image + sbom).ljust(length, b"\0")
 
 
 def with_signatures(signed: bytes, signatures: Sequence[Signature]) -> bytes:
     """Return a whole bundle; without signatures, only the signed part."""
     if not signatures:
         return signed
-    rows = [
-        _SIGNATURE.pack(signature.key, ED25519, len(signature.value), 0, signature.value) for signature in signatures
-    ]
+    rows = [_SIGNATURE.pack(key, ED25519, len(value), 0, value) for key, value in signatures]
     return signed + _BLOCK.pack(SIGNATURES_MAGIC, len(rows), 0) + b"".join(rows)
 
 
@@ -230,24 +226,20 @@ def _signatures(data: bytes, length: int) -> tuple[Signature, ...]:
         raise BundleError(
             f"{len(block)} bytes follow the signed part", f"{_BLOCK.size + count * _SIGNATURE.size}, {count} signatures"
         )
-    found = []
+    signatures = []
     for key, algorithm, size, zero, value in _SIGNATURE.iter_unpack(block[_BLOCK.size :]):
         if algorithm != ED25519 or size != len(value) or zero:
             raise BundleError("a signature is damaged, or its algorithm is unknown", "Ed25519")
-        found.append(Signature(key, value))
-    return tuple(found)
+        signatures.append(Signature(key, value))
+    return tuple(signatures)
 
 
 def write_file(path: Path, content: bytes) -> None:
     """Write a file whole: after an error or an interruption it is unchanged. Raises OpwestError."""
-    draft = path.with_name(f".{path.name}.opwest-draft")
     try:
-        draft.write_bytes(content)
-        retried(lambda: draft.replace(path))
+        write_whole(path, content)
     except OSError as error:
-        draft.unlink(missing_ok=True)
-        message = f"cannot write the file: {error.strerror}"
-        raise OpwestError([Diagnostic("error", message, Location(str(path)))]) from error
+        raise fail(f"cannot write the file: {error.strerror}", path) from error
 
 
 def write_headers(folder: Path, headers: dict[str, bytes]) -> None:
@@ -255,8 +247,7 @@ def write_headers(folder: Path, headers: dict[str, bytes]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        message = f"cannot create the directory: {error.strerror}"
-        raise OpwestError([Diagnostic("error", message, Location(str(folder)))]) from error
+        raise fail(f"cannot create the directory: {error.strerror}", folder) from error
     for name, content in headers.items():
         path = folder / name
         if not path.is_file() or path.read_bytes() != content:
@@ -269,15 +260,13 @@ def read_bundle(path: Path) -> Bundle:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        message = f"cannot read the file: {error.strerror}"
-        raise OpwestError([Diagnostic("error", message, Location(str(path)))]) from error
+        raise fail(f"cannot read the file: {error.strerror}", path) from error
     if len(data) > MAX_BYTES:
-        message = f"the file has more than {MAX_BYTES} bytes"
-        raise OpwestError([Diagnostic("error", message, Location(str(path)), "a bundle")])
+        raise fail(f"the file has more than {MAX_BYTES} bytes", path, expected="a bundle")
     try:
         return unpack(data)
     except BundleError as fault:
-        raise OpwestError([Diagnostic("error", fault.message, Location(str(path)), fault.expected)]) from fault
+        raise fail(fault.message, path, expected=fault.expected) from fault
 
 
 def is_bundle(path: Path) -> bool:

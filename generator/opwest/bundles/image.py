@@ -163,18 +163,14 @@ class ImageBuilder:
         self._add_operators()
 
     def _add_runtime(self, first: Sequence[str]) -> None:
-        own = ["status.c", *(["state.c"] if self.model.states else [])]
-        for source in own:
+        for source in ("status.c", *(["state.c"] if self.model.states else [])):
             self._add(self.runtime / "src" / source, ["-DOPWEST_BUNDLE_RUNTIME", *first])
         image = self.runtime / "bundle" / "image"
-        for source in (_ERRORS, *(["memory.c"] if self._libraries_missing() else [])):
+        for source in (_ERRORS, *([] if self.chain.has_c_library else ["memory.c"])):
             self._add(image / source, [])
         if self.model.devices:
             for path in sorted((image / "drivers").glob("*.c")):
                 self._add(path, [])
-
-    def _libraries_missing(self) -> bool:
-        return not self.chain.has_c_library
 
     def _add_operators(self) -> None:
         for source in self.build.sources:

@@ -6,11 +6,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.diagnostics import Diagnostics, Location, OpwestError, fail
 from opwest.base.result import Result
 from opwest.bundles.client import BundleClient, ForgottenError
 from opwest.bundles.faults import Verdict, read_verdict, version_text
@@ -46,13 +46,13 @@ def on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
             if options.check_steps:
                 from opwest.bundles.steps import check_own, check_sent
 
-                found = check_own(client) if expected is None else check_sent(client, expected, progress)
-                status = int(found.step is not None)
-                return Result(found.as_text(), {"device": client.device, "check": found.as_json()}, status=status)
+                result = check_own(client) if expected is None else check_sent(client, expected, progress)
+                status = int(result.step is not None)
+                return Result(result.as_text(), {"device": client.device, "check": result.as_json()}, status=status)
             return list_slots(client)
     except LinkError as error:
         progress.end()
-        raise OpwestError([Diagnostic("error", error.message, hint=error.hint)]) from error
+        raise fail(error.message, hint=error.hint) from error
 
 
 def _read_files(paths: Sequence[Path], faults: Diagnostics) -> list[File]:
@@ -102,8 +102,19 @@ def _connected(options: argparse.Namespace, progress: StageProgress, faults: Dia
             check_device(options.serial)
             image = Running({}, options.serial, native=False, started=False)
         progress.show(f"waiting for the image on {image.device}")
+
+        def connect() -> BundleLink:
+            if is_shell:
+                from opwest.bundles.transports import ShellBundleLink
+
+                return ShellBundleLink(image.device, options.timeout, None if image.native else options.baud)
+            from opwest.bundles.transports import DEFAULT_GROUP, SmpBundleLink
+
+            group = options.group or int(image.configuration.get("CONFIG_OPWEST_BUNDLE_SMP_GROUP", DEFAULT_GROUP))
+            return SmpBundleLink(image.device, options.baud, options.timeout, group)
+
         client = BundleClient(
-            _opener(options, image, is_shell=is_shell),
+            connect,
             session=secrets.randbits(32),
             timeout=options.timeout,
             progress=progress,
@@ -113,26 +124,12 @@ def _connected(options: argparse.Namespace, progress: StageProgress, faults: Dia
         yield client
 
 
-def _opener(options: argparse.Namespace, image: Running, *, is_shell: bool) -> Callable[[], BundleLink]:
-    def connect() -> BundleLink:
-        if is_shell:
-            from opwest.bundles.transports import ShellBundleLink
-
-            return ShellBundleLink(image.device, options.timeout, None if image.native else options.baud)
-        from opwest.bundles.transports import DEFAULT_GROUP, SmpBundleLink
-
-        group = options.group or int(image.configuration.get("CONFIG_OPWEST_BUNDLE_SMP_GROUP", DEFAULT_GROUP))
-        return SmpBundleLink(image.device, options.baud, options.timeout, group)
-
-    return connect
-
-
 def install(client: BundleClient, files: Sequence[File], progress: StageProgress) -> Result:
     """Send the file for the next slot, and make it the current model. Raises ModelError if it is refused."""
     slots = read_slots(client)
     file, target = choose(files, slots, client.info.format, client.device)
     content = file.bundle.content
-    what = f"{content.name} {'.'.join(map(str, content.version))}"
+    what = f"{content.name} {content.version_text}"
     for _ in range(_UPLOADS):
         progress.show(f"sending {file.path} to slot {target.index}")
         client.upload(file.bundle.data, target.index)
@@ -193,15 +190,15 @@ def confirm(client: BundleClient) -> Result:
         state, slots = read_state(client), read_slots(client)
         if before.trying == NO_SLOT or state.active != before.trying:
             raise _forgotten(error, "the model is not confirmed", state, slots) from error
-        return _confirmed(client, state, slots)
+        return _state_result("confirmed", client, state, slots)
     if done.error == "EPERM":
         raise ModelError(f"{client.device}: no model waits for its confirmation")
     check(done, "cannot confirm the model", client.device)
-    return _confirmed(client, read_state(client), read_slots(client))
+    return _state_result("confirmed", client, read_state(client), read_slots(client))
 
 
-def _confirmed(client: BundleClient, state: State, slots: Sequence[BoardSlot]) -> Result:
-    return Result(f"confirmed: {_model_text(slots, state.active)}", _state_json(client, state, slots))
+def _state_result(what: str, client: BundleClient, state: State, slots: Sequence[BoardSlot]) -> Result:
+    return Result(f"{what}: {_model_text(slots, state.active)}", _state_json(client, state, slots))
 
 
 def roll_back(client: BundleClient, progress: StageProgress) -> Result:
@@ -219,17 +216,13 @@ def roll_back(client: BundleClient, progress: StageProgress) -> Result:
         expected = before.active if is_trial else before.previous
         if expected == NO_SLOT or (state.active, state.trying) != (expected, NO_SLOT):
             raise _forgotten(error, "the previous model does not run", state, slots) from error
-        return _rolled_back(client, state, slots)
+        return _state_result("current", client, state, slots)
     if done.error == "ENOENT":
         raise ModelError(f"{client.device}: the board has no previous model")
     if done.error == "EBADMSG":
         raise _refused("the board refuses the previous model", read_verdict(done.fields), client.device)
     check(done, "cannot return to the previous model", client.device)
-    return _rolled_back(client, read_state(client), read_slots(client))
-
-
-def _rolled_back(client: BundleClient, state: State, slots: Sequence[BoardSlot]) -> Result:
-    return Result(f"current: {_model_text(slots, state.active)}", _state_json(client, state, slots))
+    return _state_result("current", client, read_state(client), read_slots(client))
 
 
 def _trial(state: State) -> str:
@@ -251,8 +244,7 @@ def list_slots(client: BundleClient) -> Result:
     if state.crashes:
         lines.append(f"starts since the application was healthy: {state.crashes}")
     if state.fault:
-        verdict = Verdict(state.fault, state.fault_name, 0, 0, 0)
-        lines.append(f"the latest trial ended with: {verdict.name}")
+        lines.append(f"the latest trial ended with: {state.fault_name}")
     return Result("\n".join(lines), _state_json(client, state, slots))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from opwest.base.diagnostics import Diagnostic, OpwestError
+from opwest.base.diagnostics import fail
 from opwest.bundles.image import DESCRIPTOR, named_symbols
 from opwest.bundles.toolchain import Toolchain
 from opwest.objects.elf import (
@@ -69,10 +69,6 @@ class _Symbols:
         self.section_count = section_count
         self._others: dict[tuple[int, int, int], int] = {}
 
-    def of_section(self, section: int) -> int:
-        """Return the number of the symbol of a section of the new file, from 1 on."""
-        return section
-
     def of(self, section: int, raw: RawSymbol) -> int:
         """Return the number of a local symbol."""
         key = section, raw.value, raw.info & 15
@@ -88,12 +84,9 @@ class _Symbols:
         return b"".join(_SYMBOL.pack(*row) for row in rows), len(rows) - 1
 
 
-def compact(elf: Elf, exported: RawSymbol, name: str, *, writable: str) -> bytes:
-    """Return a relocatable file with the loaded sections of another one, for Arm.
-
-    `name` is that of the exported symbol, `writable` that of the section to mark as writable.
-    """
-    loaded = [index for index, one in enumerate(elf.sections) if one.flags & SHF_ALLOC and one.size]
+def compact(elf: Elf, exported: RawSymbol) -> bytes:
+    """Return a relocatable file with the loaded sections of another one, for Arm, and the exported symbol."""
+    loaded = [index for index, part in enumerate(elf.sections) if part.flags & SHF_ALLOC and part.size]
     places = {old: new for new, old in enumerate(loaded, start=1)}
     table = elf.symbol_table()
     raw = {symbol.number: symbol for symbol in elf.raw_symbols(table)} if table is not None else {}
@@ -106,7 +99,7 @@ def compact(elf: Elf, exported: RawSymbol, name: str, *, writable: str) -> bytes
                 row = _relocation(entry, raw, places, symbols, contents[section.info])
                 if row is not None:
                     relocations[section.info].append(row)
-    parts = [_loaded(elf, old, bytes(contents[old]), writable) for old in loaded]
+    parts = [_loaded(elf, old, bytes(contents[old])) for old in loaded]
     changed = [old for old in loaded if relocations[old]]
     symbol_index = 1 + len(loaded) + len(changed)
     for old in changed:
@@ -115,7 +108,7 @@ def compact(elf: Elf, exported: RawSymbol, name: str, *, writable: str) -> bytes
         parts.append(_Part(title, SHT_REL, _INFO_LINK, rows, 4, symbol_index, places[old], _RELOCATION.size))
     content, first_global = symbols.table((places[exported.section], exported))
     parts.append(_Part(".symtab", SHT_SYMTAB, 0, content, 4, symbol_index + 1, first_global, _SYMBOL.size))
-    parts.append(_Part(".strtab", SHT_STRTAB, 0, b"\0" + name.encode() + b"\0", 1))
+    parts.append(_Part(".strtab", SHT_STRTAB, 0, b"\0" + DESCRIPTOR.encode() + b"\0", 1))
     return _file(elf, parts)
 
 
@@ -132,7 +125,8 @@ def _relocation(
         raise damaged("a relocation of a section that is not loaded")
     if entry.type in _ADDRESSES:
         _add(data, entry.offset, symbol.value)
-        return entry.offset, symbols.of_section(section), entry.type
+        # The symbols of sections have the numbers of their sections.
+        return entry.offset, section, entry.type
     return entry.offset, symbols.of(section, symbol), entry.type
 
 
@@ -151,10 +145,10 @@ def _add(data: bytearray, offset: int, value: int) -> None:
     _WORD.pack_into(data, offset, (word + value) & 0xFFFFFFFF)
 
 
-def _loaded(elf: Elf, index: int, content: bytes, writable: str) -> _Part:
+def _loaded(elf: Elf, index: int, content: bytes) -> _Part:
     section = elf.sections[index]
     align = elf.layout.section.unpack_from(elf.content, elf.table_offset + index * elf.layout.section.size)[8]
-    flags = section.flags | (SHF_WRITE if section.name == writable else 0)
+    flags = section.flags | (SHF_WRITE if section.name == TABLES else 0)
     return _Part(section.name, section.kind, flags, content, max(1, align))
 
 
@@ -166,12 +160,11 @@ def _file(elf: Elf, parts: Sequence[_Part]) -> bytes:
     for part in (*parts, None):
         offset = len(names)
         names += (part.name if part else ".shstrtab").encode() + b"\0"
-        one = part or _Part(".shstrtab", SHT_STRTAB, 0, names, 1)
-        body += bytes(-len(body) % one.align)
-        rows.append(
-            (offset, one.kind, one.flags, 0, len(body), len(one.content), one.link, one.info, one.align, one.entry_size)
-        )
-        body += one.content
+        entry = part or _Part(".shstrtab", SHT_STRTAB, 0, names, 1)
+        body += bytes(-len(body) % entry.align)
+        place = (len(body), len(entry.content))
+        rows.append((offset, entry.kind, entry.flags, 0, *place, entry.link, entry.info, entry.align, entry.entry_size))
+        body += entry.content
     body += bytes(-len(body) % 4)
     start = len(body)
     body += b"".join(_SECTION.pack(*row) for row in rows)
@@ -203,14 +196,15 @@ def relocatable_image(chain: Toolchain, whole: Path, work: Path) -> bytes:
     """
     elf = parse_elf(whole.read_bytes())
     if elf.machine_name not in _RELOCATIONS:
-        message = f"no bundles for LLEXT on machine {elf.machine_name}"
-        raise OpwestError([Diagnostic("error", message, expected="a Cortex-M processor")])
+        raise fail(f"no bundles for LLEXT on machine {elf.machine_name}", expected="a Cortex-M processor")
     source, export, joined = (work / f"llext{end}" for end in (".c", "_name.o", "_joined.o"))
     source.write_text(_SOURCE, encoding="utf-8")
     chain.run([*chain.machine, "-Os", "-fno-lto", "-fno-pic", "-c", str(source), "-o", str(export)])
     script = work / "llext.ld"
     script.write_text(_script(elf), encoding="utf-8")
-    absent = [f"-Wl,--defsym={name}=0" for name in _weak_references(elf)]
+    # The undefined symbols are weak: the caller has reported the others.
+    weak = sorted({name for name, raw in named_symbols(elf) if name and raw.section == UNDEFINED})
+    absent = [f"-Wl,--defsym={name}=0" for name in weak]
     link = ["-nostdlib", "-r", "-fno-lto", "-Wl,--build-id=none", "-Wl,-S", f"-Wl,-T,{script}", *absent]
     chain.run([*chain.machine, *link, str(whole), str(export), "-o", str(joined)])
     made = parse_elf(joined.read_bytes())
@@ -218,7 +212,7 @@ def relocatable_image(chain: Toolchain, whole: Path, work: Path) -> bytes:
     exported = next((raw for name, raw in named_symbols(made) if name == DESCRIPTOR), None)
     if exported is None:
         raise damaged(f"the image has no symbol {DESCRIPTOR!r}")
-    return compact(made, exported, DESCRIPTOR, writable=TABLES)
+    return compact(made, exported)
 
 
 def _script(elf: Elf) -> str:
@@ -238,11 +232,6 @@ def _script(elf: Elf) -> str:
     return "\n".join(["SECTIONS", "{", *lines, export, rest, "}", ""])
 
 
-def _weak_references(elf: Elf) -> list[str]:
-    """Return undefined symbols: only weak ones, which the caller permits. Their value is 0."""
-    return sorted({name for name, raw in named_symbols(elf) if name and raw.section == UNDEFINED})
-
-
 def _check(elf: Elf) -> None:
     """Refuse an image that LLEXT would refuse, or copy into RAM as a whole."""
     for section in elf.sections:
@@ -255,7 +244,7 @@ def _check(elf: Elf) -> None:
     for kind, symbol in _foreign_relocations(elf):
         message = f"relocation {kind} of symbol {names.get(symbol) or '?'!r} is not implemented by Zephyr's LLEXT"
         hint = "link the bundle for a slot, or compile the operator for a newer core or without this relocation"
-        raise OpwestError([Diagnostic("error", message, hint=hint)])
+        raise fail(message, hint=hint)
 
 
 def _foreign_relocations(elf: Elf) -> Iterator[tuple[int, int]]:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opwest.base import commands
-from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.diagnostics import Diagnostics, Location, fail
 from opwest.bundles.format import MAX_SIGNATURES, Bundle, Signature
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def require_cryptography() -> None:
         import cryptography.hazmat.primitives.asymmetric.ed25519  # noqa: F401
     except ImportError as error:
         message = "signatures require the package 'cryptography', which is not installed"
-        raise OpwestError([Diagnostic("error", message, hint=commands.pip_install(PACKAGE))]) from error
+        raise fail(message, hint=commands.pip_install(PACKAGE)) from error
 
 
 def read_private_keys(paths: Sequence[Path], faults: Diagnostics) -> list[Ed25519PrivateKey]:
@@ -41,32 +42,22 @@ def read_private_keys(paths: Sequence[Path], faults: Diagnostics) -> list[Ed2551
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    found: list[Ed25519PrivateKey] = []
-    for path in paths:
-        data = _read(path, faults)
-        if data is None:
-            continue
+    keys: list[Ed25519PrivateKey] = []
+    for path, data in _contents(paths, faults):
+        message, expected = "not a private key in PEM", "a private key of Ed25519 (PKCS #8, PEM), not encrypted"
+        hint = f"create one: {_NEW_KEY}"
         try:
             key = load_pem_private_key(data, None)
-        except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-            encrypted = isinstance(error, TypeError)
-            faults.error(
-                "the private key is encrypted" if encrypted else "not a private key in PEM",
-                Location(str(path)),
-                expected="a private key of Ed25519 (PKCS #8, PEM), not encrypted",
-                hint="decrypt it for the run: openssl pkey -in FILE" if encrypted else f"create one: {_NEW_KEY}",
-            )
-            continue
-        if not isinstance(key, Ed25519PrivateKey):
-            faults.error(
-                "a private key of another algorithm",
-                Location(str(path)),
-                expected="a private key of Ed25519 (PKCS #8, PEM)",
-                hint=f"create one: {_NEW_KEY}",
-            )
-            continue
-        found.append(key)
-    return found
+            message, expected = "a private key of another algorithm", "a private key of Ed25519 (PKCS #8, PEM)"
+        except TypeError:
+            key, message, hint = None, "the private key is encrypted", "decrypt it for the run: openssl pkey -in FILE"
+        except (ValueError, UnsupportedAlgorithm):
+            key = None
+        if isinstance(key, Ed25519PrivateKey):
+            keys.append(key)
+        else:
+            faults.error(message, Location(str(path)), expected=expected, hint=hint)
+    return keys
 
 
 def read_public_keys(paths: Sequence[Path], faults: Diagnostics) -> list[Ed25519PublicKey]:
@@ -76,47 +67,39 @@ def read_public_keys(paths: Sequence[Path], faults: Diagnostics) -> list[Ed25519
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
 
-    found: list[Ed25519PublicKey] = []
-    for path in paths:
-        data = _read(path, faults)
-        if data is None:
-            continue
+    keys: list[Ed25519PublicKey] = []
+    for path, data in _contents(paths, faults):
         key: object = None
-        try:
+        with contextlib.suppress(ValueError, TypeError, UnsupportedAlgorithm):
             is_private = b"PRIVATE KEY" in data
             key = load_pem_private_key(data, None) if is_private else load_pem_public_key(data)
-        except (ValueError, TypeError, UnsupportedAlgorithm):
-            key = None
         if isinstance(key, Ed25519PrivateKey):
             key = key.public_key()
-        if not isinstance(key, Ed25519PublicKey):
+        if isinstance(key, Ed25519PublicKey):
+            keys.append(key)
+        else:
             faults.error(
                 "not a key of Ed25519 in PEM",
                 Location(str(path)),
                 expected="a public key of Ed25519 (PEM)",
                 hint=f"write one: {_PUBLIC}",
             )
+    return keys
+
+
+def _contents(paths: Sequence[Path], faults: Diagnostics) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files of keys with their contents; report those that cannot be read or are too large."""
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                data = file.read(_MAX_BYTES + 1)
+        except OSError as error:
+            faults.error(f"cannot read the key: {error.strerror}", Location(str(path)))
             continue
-        found.append(key)
-    return found
-
-
-def _read(path: Path, faults: Diagnostics) -> bytes | None:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        faults.error(f"cannot read the key: {error.strerror}", Location(str(path)))
-        return None
-    if len(data) > _MAX_BYTES:
-        faults.error(f"the file of a key has more than {_MAX_BYTES} bytes", Location(str(path)))
-        return None
-    return data
-
-
-def raw_key(key: Ed25519PublicKey) -> bytes:
-    """Return the 32 bytes of a public key."""
-    return key.public_bytes_raw()
+        if len(data) > _MAX_BYTES:
+            faults.error(f"the file of a key has more than {_MAX_BYTES} bytes", Location(str(path)))
+        else:
+            yield path, data
 
 
 def key_id(key: bytes) -> bytes:
@@ -129,12 +112,11 @@ def sign(signed: bytes, keys: Sequence[Ed25519PrivateKey], earlier: Sequence[Sig
 
     Raises OpwestError for too many.
     """
-    own = {key_id(raw_key(key.public_key())): key for key in keys}
-    kept = [one for one in earlier if one.key not in own]
+    own = {key_id(key.public_key().public_bytes_raw()): key for key in keys}
+    kept = [signature for signature in earlier if signature.key not in own]
     made = [Signature(name, key.sign(signed)) for name, key in own.items()]
     if len(kept) + len(made) > MAX_SIGNATURES:
-        message = f"the bundle would have {len(kept) + len(made)} signatures"
-        raise OpwestError([Diagnostic("error", message, expected=f"at most {MAX_SIGNATURES}")])
+        raise fail(f"the bundle would have {len(kept) + len(made)} signatures", expected=f"at most {MAX_SIGNATURES}")
     return [*kept, *made]
 
 
@@ -142,19 +124,16 @@ def valid_keys(bundle: Bundle, keys: Sequence[Ed25519PublicKey]) -> list[int]:
     """Return the indices of the keys with a valid signature of the bundle."""
     from cryptography.exceptions import InvalidSignature
 
-    found = []
+    indices = []
     for index, key in enumerate(keys):
-        name = key_id(raw_key(key))
+        name = key_id(key.public_bytes_raw())
         for signature in bundle.signatures:
-            if signature.key != name:
-                continue
-            try:
-                key.verify(signature.value, bundle.signed)
-            except InvalidSignature:
-                continue
-            found.append(index)
-            break
-    return found
+            if signature.key == name:
+                with contextlib.suppress(InvalidSignature):
+                    key.verify(signature.value, bundle.signed)
+                    indices.append(index)
+                    break
+    return indices
 
 
 def c_initialiser(key: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from opwest.base.diagnostics import Diagnostics, Location
@@ -32,21 +33,20 @@ class Slot:
 
 def read_slot(text: str, build: Path | None, faults: Diagnostics) -> Slot | None:
     """Return a slot: `ADDRESS[:SIZE]`, or a partition by node label or label; None after an error."""
-    found = _ADDRESS.fullmatch(text)
-    if found is not None:
-        size = int(found[2], 0) * _UNITS[found[3].lower()] if found[2] else None
-        slot = Slot(int(found[1], 0), size)
+    match = _ADDRESS.fullmatch(text)
+    if match is not None:
+        size = int(match[2], 0) * _UNITS[match[3].lower()] if match[2] else None
+        slot = Slot(int(match[1], 0), size)
     elif re.match(r"[0-9]", text):
         faults.error(f"invalid slot {text!r}", expected="ADDRESS, ADDRESS:SIZE such as 0x80000:64K, or a partition")
         return None
     elif build is None:
         faults.error(f"--slot: partition {text!r} requires the build that defines it", expected="--build DIR")
         return None
+    elif (partition_slot := _of_partition(text, build, faults)) is not None:
+        slot = partition_slot
     else:
-        made = _of_partition(text, build, faults)
-        if made is None:
-            return None
-        slot = made
+        return None
     is_aligned = slot.address % IMAGE_ALIGN == 0
     if not is_aligned:
         faults.error(f"--slot: address 0x{slot.address:x} is misaligned", expected=f"a multiple of {IMAGE_ALIGN}")
@@ -114,10 +114,8 @@ class BoardSlot:
     def as_json(self) -> dict[str, object]:
         """Return the value for JSON output."""
         model = self.model and {
-            "name": self.model.name,
+            **asdict(self.model),
             "version": version_text(self.model.version),
-            "length": self.model.length,
-            "kind": self.model.kind,
             "interface_hash": f"{self.model.interface_hash:016x}",
             "model_hash": self.model.model_hash.hex(),
         }
@@ -166,7 +164,7 @@ def check(done: Outcome, what: str, device: str) -> Outcome:
 
 def read_slots(client: BundleClient) -> list[BoardSlot]:
     """Return the slots of a board."""
-    found = []
+    slots = []
     for index in range(client.info.slots):
         done = check(client.ask(Job.LIST, f"the description of slot {index}", slot=index), "cannot list", client.device)
         fields = done.fields
@@ -176,14 +174,14 @@ def read_slots(client: BundleClient) -> list[BoardSlot]:
         if "name" in fields:
             version, length, kind, interface = map(fields.number, ("version", "length", "kind", "interface"))
             model = Model(fields.text("name"), version, length, kind, interface, fields.bytes("model"))
-        found.append(
+        slots.append(
             BoardSlot(
                 *(index, fields.number("address"), fields.number("size")),
                 tuple(name for bit, name in named if roles & bit),
                 *(read_verdict(fields), model),
             )
         )
-    return found
+    return slots
 
 
 def read_state(client: BundleClient) -> State:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opwest import pipeline
-from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError
+from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError, fail
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.timing import stage
 from opwest.bundles.checks import check_vectors
@@ -19,13 +19,12 @@ from opwest.bundles.slots import read_slots
 from opwest.model.readers.fingerprint import model_hash
 from opwest.model.types.dtypes import elements_of
 from opwest.model.types.model import Model
-from opwest.pipeline import run
 from opwest.project.request import Request, of_variant
 from opwest.render.bundle import StepResult
 from opwest.runs.check_steps import host_results
 from opwest.runs.link import LinkError, ModelError
 from opwest.runs.progress import StageProgress
-from opwest.runs.project_data import project_record
+from opwest.runs.project_data import required_record
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,19 +41,17 @@ def step_results(manifest: Path, model: Model, faults: Diagnostics) -> list[Step
     with stage("run the steps on this machine"), tempfile.TemporaryDirectory(prefix="opwest-") as temporary:
         project = Path(temporary) / "project"
         pipeline.run(Request((manifest,), project, vendored=False), Diagnostics())
-        record = project_record(project)
-        if record is None:
-            raise ValueError("the project has a record")
+        record = required_record(project)
         row = record["models"][0]
         if model.variant is not None:
-            row = next(one for one in row["variants"] if one["variant"] == model.variant.name)
+            row = next(variant for variant in row["variants"] if variant["variant"] == model.variant.name)
         try:
-            found = host_results(project, record, row, _first_case(model))
+            results = host_results(project, record, row, _first_case(model))
         except OpwestError as error:
             note = "--steps requires a model that runs on this machine: sources, or objects for it"
             kept = [diagnostic for diagnostic in error.diagnostics if diagnostic.severity == "error"]
             raise OpwestError([*kept, Diagnostic("note", note)]) from error
-    return _rows(model, row, found, faults)
+    return _rows(model, row, results, faults)
 
 
 def _first_case(model: Model) -> dict[str, NDArray[np.generic]]:
@@ -62,16 +59,16 @@ def _first_case(model: Model) -> dict[str, NDArray[np.generic]]:
     import numpy as np
 
     content = dict(model.suite.vectors[0].content)
-    found = {}
+    inputs = {}
     for tensor in model.inputs:
         own = np.dtype(tensor.type.dtype.numpy)
         array = np.frombuffer(content[tensor.name][: tensor.type.size], own.newbyteorder("<"))
-        found[tensor.name] = array.astype(own).reshape(tensor.type.shape)
-    return found
+        inputs[tensor.name] = array.astype(own).reshape(tensor.type.shape)
+    return inputs
 
 
 def _rows(
-    model: Model, record: dict[str, Any], found: dict[tuple[int, str], NDArray[np.generic]], faults: Diagnostics
+    model: Model, record: dict[str, Any], results: dict[tuple[int, str], NDArray[np.generic]], faults: Diagnostics
 ) -> list[StepResult]:
     buffers = {buffer.name: index for index, buffer in enumerate(model.buffers)}
     rows = []
@@ -83,7 +80,7 @@ def _rows(
                 left += 1
                 continue
             dtype = model.buffers[buffers[name]].type.dtype
-            held = elements_of(found[stop["point"], name], dtype)
+            held = elements_of(results[stop["point"], name], dtype)
             if held is None:
                 raise ValueError("the results have the dtype of their tensor")
             content = held[0].astype(held[0].dtype.newbyteorder("<")).tobytes()
@@ -94,8 +91,7 @@ def _rows(
             model.location,
         )
     if not rows:
-        message = f"--steps: no step of model {model.name!r} writes a whole tensor of the workspace"
-        raise OpwestError([Diagnostic("error", message, model.location)])
+        raise fail(f"--steps: no step of model {model.name!r} writes a whole tensor of the workspace", model.location)
     return rows
 
 
@@ -141,9 +137,9 @@ class StepCheck:
 
 def expected_steps(manifest: Path, variant: str | None, faults: Diagnostics) -> Expected:
     """Return the results of steps of a manifest, from a run on this machine. Raises OpwestError."""
-    project = run(Request((manifest,), None, vendored=False, layout="model"), faults, "render")
+    project = pipeline.run(Request((manifest,), None, vendored=False, layout="model"), faults, "render")
     model = of_variant(project.found, variant, faults)[0].model
-    results = tuple(sorted(step_results(manifest, model, faults), key=lambda one: one.point))
+    results = tuple(sorted(step_results(manifest, model, faults), key=lambda result: result.point))
     faults.raise_if_errors()
     steps = [step.operator.name for step in model.steps]
     return Expected(model_hash(model), results, steps, [buffer.name for buffer in model.buffers])
@@ -171,11 +167,11 @@ def check_sent(client: BundleClient, expected: Expected, progress: StageProgress
     active = next((slot for slot in read_slots(client) if "active" in slot.roles), None)
     if active is None or active.model is None:
         raise ModelError(f"{client.device}: the board has no model")
-    found = active.model.model_hash.hex()
-    if found != expected.model_hash:
+    active_hash = active.model.model_hash.hex()
+    if active_hash != expected.model_hash:
         raise ModelError(
             f"{client.device}: the board runs another model or version of it: '{active.model.name}', hash "
-            f"{found[:16]}, expected {expected.model_hash[:16]}",
+            f"{active_hash[:16]}, expected {expected.model_hash[:16]}",
             "give the manifest of the installed bundle",
         )
     total, sent = sum(len(result.content) for result in expected.results), 0
@@ -197,12 +193,7 @@ def check_sent(client: BundleClient, expected: Expected, progress: StageProgress
 def _compare(client: BundleClient, result: StepResult, offset: int, part: bytes) -> Fields | None:
     """Return the difference of a part, None without one."""
     done = client.do(
-        Job.PART,
-        "the end of the golden vector",
-        point=result.point,
-        buffer=result.buffer,
-        offset=offset,
-        data=part,
+        Job.PART, "the end of the golden vector", point=result.point, buffer=result.buffer, offset=offset, data=part
     )
     if done.error == "EILSEQ":
         return done.fields

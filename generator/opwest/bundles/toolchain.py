@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from opwest.base import commands, timing
-from opwest.base.diagnostics import Diagnostic, OpwestError
+from opwest.base import commands
+from opwest.base.diagnostics import fail
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.processes import first_lines, run_tool
 from opwest.model.types.builds import Target
 from opwest.objects.compat import MARCH
 from opwest.objects.facts import Member, ObjectError
@@ -47,12 +48,10 @@ class Library:
         header = self._data[place : place + _HEADER]
         try:
             size = int(header[48:58])
-            return read_member(header[:16].decode("ascii", "replace").rstrip(" /"), self._content(place, size))
+            content = self._data[place + _HEADER : place + _HEADER + size]
+            return read_member(header[:16].decode("ascii", "replace").rstrip(" /"), content)
         except (ValueError, ObjectError):
             return None
-
-    def _content(self, place: int, size: int) -> bytes:
-        return self._data[place + _HEADER : place + _HEADER + size]
 
 
 def _symbol_table(data: bytes) -> Iterator[tuple[str, int]]:
@@ -68,11 +67,6 @@ def _symbol_table(data: bytes) -> Iterator[tuple[str, int]]:
         yield name.decode("ascii", "replace"), place
 
 
-def _has(member: Member, symbol: str) -> bool:
-    """Whether a member contains a symbol, also a local one."""
-    return any(one.name == symbol and one.section != "undefined" for one in member.symbols)
-
-
 class Libraries:
     """The libraries of a link, in order."""
 
@@ -81,14 +75,14 @@ class Libraries:
 
     def find(self, symbol: str) -> Member | None:
         """Return the member that the linker takes for a symbol."""
-        return next((found for library in self._libraries if (found := library.member(symbol)) is not None), None)
+        return next((member for library in self._libraries if (member := library.member(symbol)) is not None), None)
 
     def without_errno(self, needed: Iterable[str], own: Iterable[str]) -> dict[str, str]:
         """Return replacements of functions that write errno: the function that they call, by name.
 
         `needed` are undefined symbols, `own` those that the image defines.
         """
-        found: dict[str, str] = {}
+        replacements: dict[str, str] = {}
         seen = set(own)
         pending = list(needed)
         while pending:
@@ -101,11 +95,11 @@ class Libraries:
                 continue
             plain = f"__ieee754_{symbol}"
             if any(name in _ERRNO for name in member.undefined) and self.find(plain) is not None:
-                found[symbol] = plain
+                replacements[symbol] = plain
                 pending.append(plain)
             else:
                 pending += member.undefined_strong
-        return dict(sorted(found.items()))
+        return dict(sorted(replacements.items()))
 
     def path_to(self, wanted: str, roots: Iterable[str], defined: Mapping[str, object]) -> list[str] | None:
         """Return the shortest chain of symbols from one of `roots` to `wanted`, through members of libraries.
@@ -116,10 +110,12 @@ class Libraries:
         seen = {chain[0] for chain in queue}
         for chain in queue:  # grows during the loop
             member = self.find(chain[-1]) if chain[-1] not in defined else None
-            if chain[-1] == wanted or (member is not None and _has(member, wanted)):
-                return chain if chain[-1] == wanted else [*chain, wanted]
+            if chain[-1] == wanted:
+                return chain
             if member is None:
                 continue
+            if any(symbol.name == wanted and symbol.section != "undefined" for symbol in member.symbols):
+                return [*chain, wanted]  # also a local symbol
             for name in member.undefined_strong:
                 if name not in seen:
                     seen.add(name)
@@ -153,16 +149,12 @@ class Toolchain:
         done = self.attempt(words, folder)
         if done.returncode != 0:
             command = commands.joined([*self.command, *words])
-            raise OpwestError([Diagnostic("error", f"the compiler failed: {command}\n{first_lines(done.stderr)}")])
+            raise fail(f"the compiler failed: {command}\n{first_lines(done.stderr)}")
         return done.stdout
 
     def attempt(self, words: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
         """Run the compiler and return its result."""
-        command = [*self.command, *words]
-        with timing.command(command):
-            return subprocess.run(
-                command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False, cwd=folder
-            )
+        return run_tool([*self.command, *words], folder)
 
     @property
     def link_libraries(self) -> tuple[str, ...]:
@@ -189,19 +181,11 @@ def linked_archives(chain: Toolchain, libraries: Sequence[str], work: Path) -> l
     return [Path(path) for path in opened if path.endswith(".a")]
 
 
-def first_lines(text: str, count: int = 20) -> str:
-    """Return the first lines of the output of a program."""
-    lines = text.strip().splitlines()
-    return "\n".join(lines[:count] + (["..."] if len(lines) > count else []))
-
-
 def compiler(words: Sequence[str], what: str) -> tuple[str, ...]:
     """Return the command of a compiler. Raises OpwestError if it is not installed."""
     if not words or shutil.which(words[0]) is None:
         hint = "install it, or name another one: --cc COMMAND"
-        raise OpwestError(
-            [Diagnostic("error", f"C compiler {words[0] if words else ''!r} of {what} not found", hint=hint)]
-        )
+        raise fail(f"C compiler {words[0] if words else ''!r} of {what} not found", hint=hint)
     return tuple(words)
 
 
@@ -210,7 +194,7 @@ def command_of(cc: str) -> list[str]:
     try:
         return commands.split(cc)
     except ValueError as error:
-        raise OpwestError([Diagnostic("error", f"cannot parse --cc: {error}", expected="a command")]) from error
+        raise fail(f"cannot parse --cc: {error}", expected="a command") from error
 
 
 def toolchain_of(target: Target, given: str | None, work: Path) -> Toolchain:
@@ -221,7 +205,7 @@ def toolchain_of(target: Target, given: str | None, work: Path) -> Toolchain:
     default = _COMPILERS.get(target.machine)
     if given is None and default is None:
         message = f"no default compiler for machine {target.machine} of target {target.name!r}"
-        raise OpwestError([Diagnostic("error", message, expected="--cc COMMAND")])
+        raise fail(message, expected="--cc COMMAND")
     words = command_of(given) if given is not None else [default or ""]
     command = compiler(words, f"target {target.name!r}")
     return with_c_library(Toolchain(command, machine_options(target), has_c_library=not target.host), work)
@@ -244,10 +228,9 @@ def machine_options(target: Target) -> tuple[str, ...]:
         return _arm(target)
     if target.machine == "riscv":
         abi = f"{'lp64' if target.bits == 64 else 'ilp32'}{_RISCV_ABI.get(target.float_abi or 'soft', '')}"
-        model = ["-mcmodel=medany"]
         # GCC 12 finds its libraries only by the name without these extensions, which compiled code does not use.
         arch = (target.arch or f"rv{target.bits}i").replace("_zicsr", "").replace("_zifencei", "")
-        return (f"-march={arch}", f"-mabi={abi}", *model)
+        return (f"-march={arch}", f"-mabi={abi}", "-mcmodel=medany")
     if target.machine in ("x86-64", "i386"):
         return ("-m32", "-msse2", "-mfpmath=sse") if target.bits == 32 else ("-m64",)
     return ()

@@ -20,16 +20,6 @@ from opwest.runs.shell import ShellConnection
 from opwest.runs.smp import PARAMETERS, SmpConnection, error_name
 
 _LINE = re.compile(r"(bundle(?: [^ ]+)*) \*([0-9a-f]{8})")
-_WORDS = {
-    Job.STATE: "state",
-    Job.LIST: "list",
-    Job.BEGIN: "begin",
-    Job.INSTALL: "install",
-    Job.CONFIRM: "confirm",
-    Job.ROLL_BACK: "rollback",
-    Job.STEPS: "steps",
-    Job.PART: "part",
-}
 
 
 class ShellBundleLink:
@@ -49,16 +39,16 @@ class ShellBundleLink:
 
     def info(self, seconds: float) -> Info | None:
         """Return what the firmware supports; None also before the application serves bundles."""
-        found = self._ask("info", seconds, "service")
-        if found is None:
+        fields = self._ask("info", seconds, "service")
+        if fields is None:
             return None
-        info = read_info(found, self.device)
-        self._chunk = max(1, found.number("chunk"))
+        info = read_info(fields, self.device)
+        self._chunk = max(1, fields.number("chunk"))
         return info
 
     def job(self, request: Request, seconds: float) -> Fields | None:
         """Request a job."""
-        words = [_WORDS[request.job]]
+        words = [request.job.name.lower().replace("_", "")]
         if request.job == Job.BEGIN:
             words += [str(request.size), request.digest.hex()]
         if request.slot is not None:
@@ -102,24 +92,24 @@ class ShellBundleLink:
             self._unknown = error
             time.sleep(max(0.0, min(seconds, 0.05) - (time.monotonic() - start)))
             return None
-        found = next(filter(None, map(_checked, filter(expected.fullmatch, reversed(lines or ())))), None)
-        if found is None:
+        fields = next(filter(None, map(_checked, filter(expected.fullmatch, reversed(lines or ())))), None)
+        if fields is None:
             return None
         self._unknown = None
-        self._is_refused = found.get("error") == "EACCES" and "refused" in found
-        if "refused" in found:
+        self._is_refused = fields.get("error") == "EACCES" and "refused" in fields
+        if "refused" in fields:
             if self._is_refused:
                 time.sleep(min(seconds, 0.1))  # the application may serve bundles later
             return None
-        return Fields(found, self.device)
+        return Fields(fields, self.device)
 
 
 def _checked(line: str) -> dict[str, str] | None:
     """Return the fields of a line with a correct checksum."""
-    found = _LINE.fullmatch(line)
-    if found is None or zlib.crc32(f"@opwest {found[1]}".encode()) != int(found[2], 16):
+    match = _LINE.fullmatch(line)
+    if match is None or zlib.crc32(f"@opwest {match[1]}".encode()) != int(match[2], 16):
         return None
-    return {key: unquote(value) for key, _, value in (word.partition("=") for word in found[1].split()[1:])}
+    return {key: unquote(value) for key, _, value in (word.partition("=") for word in match[1].split()[1:])}
 
 
 def _encoded(data: bytes) -> str:
@@ -160,8 +150,8 @@ class SmpBundleLink:
             if code != 0:
                 raise self._response_error(code, PARAMETERS)
             self._has_size = True
-        found = self._ask(OP.READ, _INFO, {}, "the description of the slots", seconds)
-        return None if found is None else read_info(found, self.device)
+        fields = self._ask(OP.READ, _INFO, {}, "the description of the slots", seconds)
+        return None if fields is None else read_info(fields, self.device)
 
     def job(self, request: Request, seconds: float) -> Fields | None:
         """Request a job."""

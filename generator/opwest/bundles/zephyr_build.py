@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from opwest.base import commands
-from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, nearest
+from opwest.base.diagnostics import Diagnostics, fail, nearest
 from opwest.bundles.toolchain import Toolchain, command_of, compiler, linked_archives
 from opwest.model.types.builds import Target, TargetBuild
 from opwest.objects.targets import processors
@@ -45,12 +46,11 @@ def configuration(folder: Path) -> dict[str, str]:
 def _read(path: Path) -> str:
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise OpwestError([Diagnostic("error", "the file is too large", Location(str(path)))])
+            raise fail("the file is too large", path)
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         hint = "--build is a build directory of west; with sysbuild, its directory of the application"
-        message = f"cannot read the file of the build: {error.strerror}"
-        raise OpwestError([Diagnostic("error", message, Location(str(path)), hint=hint)]) from error
+        raise fail(f"cannot read the file of the build: {error.strerror}", path, hint=hint) from error
 
 
 def build_toolchain(folder: Path, cc: str | None, work: Path, *, is_host: bool) -> Toolchain:
@@ -59,26 +59,24 @@ def build_toolchain(folder: Path, cc: str | None, work: Path, *, is_host: bool) 
     try:
         rows = json.loads(_read(path))
     except (ValueError, RecursionError) as error:
-        message = f"cannot read the commands of the build: {error}"
-        raise OpwestError([Diagnostic("error", message, Location(str(path)))]) from error
+        raise fail(f"cannot read the commands of the build: {error}", path) from error
     words = _command(rows)
     if words is None:
         message = "no compilation of a C source of Zephyr in the commands of the build"
-        hint = "build the application first: west build"
-        raise OpwestError([Diagnostic("error", message, Location(str(path)), hint=hint)])
+        raise fail(message, path, hint="build the application first: west build")
     while words and Path(words[0]).name in _LAUNCHERS:
         words = words[1:]
     command = compiler(command_of(cc) if cc is not None else words[:1], f"the build {str(folder)!r}")
     machine, options = _options(words[1:])
     chain = Toolchain(command, tuple(machine), tuple(options), has_c_library=not is_host)
     if chain.has_c_library and linked_archives(chain, ("-lm", "-lc"), work) is None:
-        return Toolchain(command, chain.machine, chain.options, has_c_library=False)
+        return replace(chain, has_c_library=False)
     return chain
 
 
 def _command(rows: Any) -> list[str] | None:
     """Return the command that compiles a source of the application; that of another C source if there is none."""
-    found: list[str] | None = None
+    command: list[str] | None = None
     for row in rows if isinstance(rows, list) else []:
         if not isinstance(row, dict) or not str(row.get("file", "")).endswith(".c"):
             continue
@@ -91,8 +89,8 @@ def _command(rows: Any) -> list[str] | None:
             continue
         if any("app.dir" in word for word in parts):
             return parts
-        found = found or parts
-    return found
+        command = command or parts
+    return command
 
 
 def _options(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -118,13 +116,13 @@ def _options(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _without_unused(word: str, machine: Sequence[str]) -> str:
     """Name the extensions of a processor with MVE that code without an FPU does not use: GCC's attributes list all."""
-    soft = not any(one in machine for one in ("-mfloat-abi=hard", "-mfloat-abi=softfp"))
+    soft = not any(option in machine for option in ("-mfloat-abi=hard", "-mfloat-abi=softfp"))
     known = processors().get(word.removeprefix("-mcpu="))
     return f"{word}+nomve+nofp" if soft and known is not None and known.mve else word
 
 
 def choose(
-    found: Sequence[Examination],
+    examinations: Sequence[Examination],
     values: Mapping[str, str],
     target: str | None,
     variant: str | None,
@@ -132,28 +130,25 @@ def choose(
 ) -> tuple[Examination, TargetBuild]:
     """Return the variant and the objects that a build with a configuration uses. Raises OpwestError."""
     if variant is None:
-        matching = [
-            one.model.variant.name
-            for one in found
-            if one.model.variant is not None and any(matches(t, values) for t in one.model.variant.targets)
-        ]
+        variants = [item.model.variant for item in examinations if item.model.variant is not None]
+        matching = [choice.name for choice in variants if any(matches(t, values) for t in choice.targets)]
         if len(matching) > 1:
             faults.error(f"the build matches several variants: {', '.join(matching)}", expected="--variant NAME")
             faults.raise_if_errors()
         variant = matching[0] if matching else None
-    one = of_variant(found, variant, faults)[0]
-    model = one.model
+    examination = of_variant(examinations, variant, faults)[0]
+    model = examination.model
     own = {build.target.name: build for build in model.builds if build.target is not None}
     if not own:
         if target is not None:
             faults.error("--target has no effect with --build: the operators are sources", model.location)
             faults.raise_if_errors()
-        return one, model.builds[0]
+        return examination, model.builds[0]
     if target is not None:
         if target not in own:
             faults.error(f"--target: model {model.label} has no objects for {target!r}", hint=nearest(target, own))
             faults.raise_if_errors()
-        return one, own[target]
+        return examination, own[target]
     fitting = [build for build in own.values() if build.target is not None and matches(build.target, values)]
     if len(fitting) != 1:
         named = ", ".join(build.target.name for build in fitting if build.target is not None)
@@ -165,7 +160,7 @@ def choose(
             hint=f"its targets: {', '.join(own)}",
         )
         faults.raise_if_errors()
-    return one, fitting[0]
+    return examination, fitting[0]
 
 
 def matches(target: Target, values: Mapping[str, str]) -> bool:

@@ -24,7 +24,6 @@ from opwest.bundles.format import (
 from opwest.bundles.signing import (
     c_initialiser,
     key_id,
-    raw_key,
     read_private_keys,
     read_public_keys,
     sign,
@@ -53,7 +52,7 @@ def _export(options: argparse.Namespace, faults: Diagnostics) -> Result:
         faults.error(f"'{options.file}' has no effect with --export-key")
     keys = read_public_keys([options.export_key], faults)
     faults.raise_if_errors()
-    raw = raw_key(keys[0])
+    raw = keys[0].public_bytes_raw()
     text = (
         f"/* {options.export_key.name}: key {key_id(raw).hex()}, for struct opwest_bundle_key */\n{c_initialiser(raw)}"
     )
@@ -96,7 +95,7 @@ def _verify(options: argparse.Namespace, faults: Diagnostics) -> Result:
         faults.error(
             "no valid signature by one of the keys",
             at,
-            expected=f"a signature by {' or '.join(key_id(raw_key(key)).hex() for key in keys)}",
+            expected=f"a signature by {' or '.join(key_id(key.public_bytes_raw()).hex() for key in keys)}",
             hint=f"the bundle has signatures by {', '.join(signature.key.hex() for signature in found.signatures)}",
         )
     faults.raise_if_errors()

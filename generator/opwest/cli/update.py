@@ -20,7 +20,7 @@ from opwest.base.paths import spelled
 from opwest.base.result import Result
 from opwest.project import migrations
 from opwest.project.disk import replace_file
-from opwest.project.merge import MERGING, of_file, unified
+from opwest.project.merge import of_file, unified
 from opwest.project.origin import Origin, missing_manifests, read_origin
 from opwest.project.request import Request
 from opwest.project.store import recorded_twister, report
@@ -91,10 +91,10 @@ def update_project(project: Path, request: UpdateRequest, faults: Diagnostics) -
     files = [*rendered.files, origin.file(project)]
     changes = None
     if request.preview:
-        preview = preview_project(project, files, rendered.record, merging=MERGING)
+        preview = preview_project(project, files, rendered.record, merging=True)
         result, changes = preview.result, preview.changes
     else:
-        result = write_project(project, files, rendered.record, merging=MERGING)
+        result = write_project(project, files, rendered.record, merging=True)
     report(project, result.remarks, faults, preview=request.preview)
     return Outcome(result, changes, migrated)
 

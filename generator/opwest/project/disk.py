@@ -18,7 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
-from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.base.diagnostics import fail
 from opwest.base.files import retried, with_lf
 
 OWN: Final = ".opwest"
@@ -74,8 +74,8 @@ def _mode(place: Path) -> int | None:
 
 def look(directory: Path, path: str) -> str | None:
     """Return the checksum of the regular file at `path`, None if it does not exist, else its kind."""
-    if found := obstacle(directory, path):
-        return found[1]
+    if blocker := obstacle(directory, path):
+        return blocker[1]
     place = directory / path
     mode = _mode(place)
     if mode is None:
@@ -182,12 +182,7 @@ def system_faults(directory: Path, what: str, hint: str | None = None) -> Iterat
         reason = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             hint = f"{hint or ''}; free some space".removeprefix("; ")
-        raise fault(Path(where), f"{what}: {reason}", hint) from error
-
-
-def fault(place: Path, message: str, hint: str | None) -> OpwestError:
-    """Return an error with one location."""
-    return OpwestError([Diagnostic("error", message, Location(str(place)), hint=hint)])
+        raise fail(f"{what}: {reason}", Path(where), hint=hint) from error
 
 
 def write_new(path: Path, text: str, hint: str) -> None:
@@ -197,25 +192,21 @@ def write_new(path: Path, text: str, hint: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("x", encoding="utf-8", newline="\n")
     except FileExistsError:  # created meanwhile, or a file in place of a directory
-        raise _fault(path, "a file with this name exists", "the name of a new file", hint) from None
+        raise fail("a file with this name exists", path, expected="the name of a new file", hint=hint) from None
     except OSError as error:
-        raise _fault(path, f"cannot write the file: {error.strerror}") from None
+        raise fail(f"cannot write the file: {error.strerror}", path) from None
     try:
         with file:
             file.write(text)
     except OSError as error:
         path.unlink(missing_ok=True)
-        raise _fault(path, f"cannot write the file: {error.strerror}") from None
+        raise fail(f"cannot write the file: {error.strerror}", path) from None
 
 
 def refuse_existing(path: Path, hint: str) -> None:
     """Raise OpwestError if `path` exists."""
     if path.exists() or path.is_symlink():
-        raise _fault(path, "the file exists and is not overwritten", "the name of a new file", hint)
-
-
-def _fault(path: Path, message: str, expected: str | None = None, hint: str | None = None) -> OpwestError:
-    return OpwestError([Diagnostic("error", message, Location(str(path)), expected, hint)])
+        raise fail("the file exists and is not overwritten", path, expected="the name of a new file", hint=hint)
 
 
 def replace_file(place: Path, content: bytes, suffix: str) -> Path:
@@ -240,3 +231,14 @@ def _put(place: Path, content: bytes, mode_of: Path) -> None:
     write(draft, content, mode_of=mode_of)
     replace(draft, place)
     sync_directories([place.parent])
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace or create a file, completely or not at all. Raises OSError."""
+    draft = path.with_name(f".{path.name}.opwest-draft")
+    try:
+        draft.write_bytes(content)
+        retried(lambda: draft.replace(path))
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise

@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
 from opwest.base.commands import module
-from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.base.diagnostics import OpwestError, fail
 from opwest.base.files import is_inside
 from opwest.base.frozen_dataclass import dataclass
 from opwest.project import disk
@@ -93,7 +93,7 @@ def execute(directory: Path, journal: Journal) -> None:
     steps = [(c.path, c.old, c.new) if forward else (c.path, c.new, c.old) for c in journal.changes]
     sources = directory / disk.STAGE / ("new" if forward else "old")
     removed, created = (journal.emptied, journal.created) if forward else (journal.created, journal.emptied)
-    _check_sources(directory, journal, steps, sources)
+    _check_sources(directory, steps, sources)
 
     for path, before, after in steps:
         if after is None and before is not None and disk.look(directory, path) == before:
@@ -122,17 +122,15 @@ def _depth(path: str) -> tuple[int, str]:
     return len(PurePosixPath(path).parts), path
 
 
-def _check_sources(
-    directory: Path, journal: Journal, steps: Sequence[tuple[str, str | None, str | None]], sources: Path
-) -> None:
+def _check_sources(directory: Path, steps: Sequence[tuple[str, str | None, str | None]], sources: Path) -> None:
     """Raise, before any change, if a staged content is missing or damaged.
 
     If neither the content nor the file exists, the user deleted the file after it was written.
     """
     for number, (path, before, after) in enumerate(steps):
-        found, source = disk.look(directory, path), disk.look(sources, str(number))
-        pending = after is not None and found != after and found in (before, None)
-        deleted = found is None and source is None and path != disk.LOCK
+        current, source = disk.look(directory, path), disk.look(sources, str(number))
+        pending = after is not None and current != after and current in (before, None)
+        deleted = current is None and source is None and path != disk.LOCK
         if pending and source != after and not deleted:
             raise _damaged(directory, f"the content for {path} is missing or damaged in {disk.STAGE}")
 
@@ -170,11 +168,11 @@ def resume(directory: Path) -> Literal["nothing", "rolled forward", "rolled back
 
 
 def _read(directory: Path) -> Journal | None:
-    found = disk.look(directory, disk.JOURNAL)
-    if found is None:
+    digest = disk.look(directory, disk.JOURNAL)
+    if digest is None:
         return None
-    if not is_digest(found):
-        raise _damaged(directory, f"the file is {found}")
+    if not is_digest(digest):
+        raise _damaged(directory, f"the file is {digest}")
     try:
         value = json.loads((directory / disk.JOURNAL).read_bytes())
     except (ValueError, RecursionError) as fault:
@@ -200,16 +198,11 @@ def _parse(value: object) -> Journal:
 
 
 def _damaged(directory: Path, reason: str) -> OpwestError:
-    return OpwestError(
-        [
-            Diagnostic(
-                "error",
-                f"damaged journal of an interrupted run: {reason}",
-                Location(str(directory / disk.JOURNAL)),
-                hint="the directory may contain new and old files: restore it from version control, or delete "
-                f"{disk.JOURNAL} and {disk.STAGE}, and generate again",
-            )
-        ]
+    return fail(
+        f"damaged journal of an interrupted run: {reason}",
+        directory / disk.JOURNAL,
+        hint="the directory may contain new and old files: restore it from version control, or delete "
+        f"{disk.JOURNAL} and {disk.STAGE}, and generate again",
     )
 
 
@@ -224,8 +217,7 @@ def held(directory: Path) -> Iterator[None]:
     deadline = time.monotonic() + WAIT_SECONDS
     while (handle := _take(place)) is None:
         if time.monotonic() >= deadline:
-            message = f"another opwest process is writing {directory}"
-            raise OpwestError([Diagnostic("error", message, hint="wait for it to finish")])
+            raise fail(f"another opwest process is writing {directory}", hint="wait for it to finish")
         time.sleep(_PAUSE_SECONDS)
     try:
         yield
@@ -254,9 +246,7 @@ def _take(place: Path) -> int | None:
 
 _fcntl = module("fcntl")
 
-
 _msvcrt = module("msvcrt")
-
 
 _HELD = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from opwest import __version__
-from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.base.diagnostics import OpwestError, fail
 from opwest.base.files import is_inside
 from opwest.base.frozen_dataclass import dataclass
 from opwest.project import disk
@@ -36,8 +36,8 @@ def to_bytes(texts: Mapping[str, str]) -> bytes:
 
 def read_bases(directory: Path, sums: Mapping[str, str]) -> dict[str, str]:
     """Return the text of every base with the checksum in the lock, without damaged ones."""
-    found = _read(directory / BASES)
-    texts = {path: text for path, text in found.items() if disk.digest(text.encode(errors="replace")) == sums.get(path)}
+    bases = _read(directory / BASES)
+    texts = {path: text for path, text in bases.items() if disk.digest(text.encode(errors="replace")) == sums.get(path)}
     for path in sums.keys() - texts.keys():
         if disk.look(directory, old_place(path)) == sums[path]:
             text = decoded((directory / old_place(path)).read_bytes())
@@ -128,17 +128,11 @@ def read_lock(directory: Path) -> Lock | None:
         raise _broken(place, "not a JSON object")
     version = value.get("format")
     if isinstance(version, int) and version > FORMAT:
-        raise OpwestError(
-            [
-                Diagnostic(
-                    "error",
-                    f"the project was written by a newer version of opwest ({value.get('opwest')}, lock format "
-                    f"{version})",
-                    Location(str(place)),
-                    f"lock format {FORMAT} (opwest {__version__})",
-                    "update opwest, or generate into a new directory",
-                )
-            ]
+        raise fail(
+            f"the project was written by a newer version of opwest ({value.get('opwest')}, lock format {version})",
+            place,
+            expected=f"lock format {FORMAT} (opwest {__version__})",
+            hint="update opwest, or generate into a new directory",
         )
     if version != FORMAT or isinstance(version, bool):
         raise _broken(place, f"'format' is {version!r}, not {FORMAT}")
@@ -159,4 +153,4 @@ def read_lock(directory: Path) -> Lock | None:
 
 def _broken(place: Path, reason: str) -> OpwestError:
     hint = "restore it from version control, or generate into a new directory and move your own files there"
-    return OpwestError([Diagnostic("error", f"the lock is damaged: {reason}", Location(str(place)), hint=hint)])
+    return fail(f"the lock is damaged: {reason}", place, hint=hint)

@@ -5,16 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opwest.base import timing
-from opwest.base.diagnostics import Diagnostic, OpwestError
-from opwest.project.changes import Merged, Merging
+from opwest.base.diagnostics import OpwestError, fail
+from opwest.base.frozen_dataclass import dataclass
 from opwest.project.lock import decoded
-from opwest.project.writer import FileChange
+
+if TYPE_CHECKING:
+    from opwest.project.writer import FileChange
 
 YOURS = "<<<<<<< yours"
-BETWEEN = "======="
 OPWESTS = ">>>>>>> opwest"
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The text of a merge, and the first lines (from 1) of conflict markers."""
+
+    content: bytes
+    conflicts: tuple[int, ...] = ()
 
 
 def merge_text(base: bytes, yours: bytes, new: bytes) -> Merged | None:
@@ -46,9 +56,6 @@ def marker_lines(content: bytes) -> tuple[int, ...]:
     return tuple(n for n, line in enumerate(lines, 1) if line.rstrip(b"\r") == YOURS.encode())
 
 
-MERGING = Merging(merge_text, marker_lines)
-
-
 def _merge_lines(base: list[str], yours: list[str], new: list[str]) -> tuple[list[str], list[int]]:
     """Return the merged lines, and the first line numbers of conflicts."""
     import subprocess  # only `update` merges
@@ -77,8 +84,7 @@ def _merge_lines(base: list[str], yours: list[str], new: list[str]) -> tuple[lis
 
 
 def _no_git(message: str) -> OpwestError:
-    hint = "install git: it merges files changed by both you and opwest"
-    return OpwestError([Diagnostic("error", message, hint=hint)])
+    return fail(message, hint="install git: it merges files changed by both you and opwest")
 
 
 def _is_windows(text: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.model.inputs.targets import make_target
 from opwest.model.readers.tvmgen import system_library
-from opwest.model.types.builds import Target, TargetBuild
+from opwest.model.types.builds import Target
 from opwest.model.types.model import Model, bases, variants_of
 from opwest.objects.targets import named_targets
 from opwest.project.request import Request
@@ -65,31 +65,27 @@ def with_metadata_targets(models: Sequence[Model], request: Request, faults: Dia
     boards: all that differ only in options of the firmware, such as the FPU. Its build selects one. A variant has all
     targets that it names, and its base has the others.
     """
-    found = []
+    prepared = []
     for model in models:
         if any(build.target for build in model.builds) or not model.builds:
-            found.append(model)
+            prepared.append(model)
             continue
         targets = model.variant.targets if model.variant else _of_base(model, models, request, faults)
         (sources,) = model.builds
-        builds = tuple(_build(sources, target) for target in targets)
-        found.append(replace(model, builds=builds or model.builds))
-    if request.targets and all(before is after for before, after in zip(bases(models), bases(found), strict=True)):
+        builds = tuple(replace(sources, target=t, libc="host" if t.host else sources.libc) for t in targets)
+        prepared.append(replace(model, builds=builds or model.builds))
+    if request.targets and all(before is after for before, after in zip(bases(models), bases(prepared), strict=True)):
         faults.error(
             "--target has no effect: the objects of every model name their targets",
             hint="use it for models that have only C sources",
         )
-    return found
-
-
-def _build(sources: TargetBuild, target: Target) -> TargetBuild:
-    return replace(sources, target=target, libc="host" if target.host else sources.libc)
+    return prepared
 
 
 def _of_base(model: Model, models: Sequence[Model], request: Request, faults: Diagnostics) -> list[Target]:
     """Return the targets of a model without those of its variants; report a base without any."""
     named = _requested(model, request, faults) if request.targets else _of_boards(model, request, faults)
-    variants = [one.variant for one in variants_of(model, models) if one.variant]
+    variants = [other.variant for other in variants_of(model, models) if other.variant]
     taken = {target.name for variant in variants for target in variant.targets}
     targets = [target for target in named if target.name not in taken]
     if named and not targets:

@@ -97,17 +97,6 @@ def _step(step: Migration, text: str, manifest: Mapping) -> tuple[str, Mapping] 
     return None if migrated is None or _version(migrated) != step.version + 1 else (text, migrated)
 
 
-def replace_value(text: str, place: tuple[int, int], old: str, new: str) -> str:
-    """Replace `old` at a line and column of `text` (both from 1)."""
-    lines = text.split("\n")
-    line, column = place
-    rest = lines[line - 1][column - 1 :]
-    if not rest.startswith(old):
-        raise ValueError(f"line {line}, column {column} does not begin with {old!r}")
-    lines[line - 1] = lines[line - 1][: column - 1] + new + rest[len(old) :]
-    return "\n".join(lines)
-
-
 def _version(manifest: Mapping) -> int | None:
     version = manifest.get("version")
     return version if isinstance(version, int) and not isinstance(version, bool) else None

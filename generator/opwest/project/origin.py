@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from opwest.base.commands import quoted
-from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, fail
 from opwest.base.files import ProjectFile
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import relative
@@ -151,4 +151,4 @@ def warn_of_dropped_template(origin: Origin, project: Path, faults: Diagnostics)
 
 def _broken(place: Path, reason: str) -> OpwestError:
     hint = "delete it and specify the manifests: opwest update DIR --manifest FILE"
-    return OpwestError([Diagnostic("error", f"the file is damaged: {reason}", Location(str(place)), hint=hint)])
+    return fail(f"the file is damaged: {reason}", place, hint=hint)

@@ -74,16 +74,16 @@ class Examination(NamedTuple):
     """The files read, except for the manifest."""
 
 
-def of_variant(found: Sequence[Examination], name: str | None, faults: Diagnostics) -> list[Examination]:
+def of_variant(examinations: Sequence[Examination], name: str | None, faults: Diagnostics) -> list[Examination]:
     """Return the base of each manifest, or its variant with a name.
 
     Raises OpwestError if no manifest has the variant.
     """
-    bases = [one for one in found if one.model.variant is None]
+    bases = [examination for examination in examinations if examination.model.variant is None]
     if name is None:
         return bases
-    variants = [(one.model.variant.name, one) for one in found if one.model.variant is not None]
-    named = {one.model.name: one for variant, one in variants if variant == name}
+    variants = [(item.model.variant.name, item) for item in examinations if item.model.variant is not None]
+    named = {item.model.name: item for variant, item in variants if variant == name}
     if not named:
         faults.error(
             f"--variant: unknown variant {name!r}",

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from opwest.base.commands import quoted
-from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from opwest.base.files import ProjectFile
 from opwest.base.paths import collisions, refused_by_windows
-from opwest.project.changes import Remark
 from opwest.project.merge import OPWESTS, YOURS
 from opwest.project.origin import Origin, warn_of_dropped_template
 from opwest.project.request import Examination, Request
+from opwest.project.user_files import Remark
 from opwest.project.writer import WriteResult, read_record, refuse_nested, write_dependencies, write_list, write_project
 from opwest.render.templates.files import Templates
 from opwest.zephyr.version import SEPARATE, UNIFIED, TwisterFiles, twister_files
@@ -45,11 +45,8 @@ def _report_preview(project: Path, remark: Remark, faults: Diagnostics) -> None:
     """Report a conflict that an update would cause."""
     place = Location(str(project / remark.path))
     if remark.kind == "beside":
-        faults.error(
-            "conflict: this file was changed by both you and opwest, and cannot be merged",
-            place,
-            hint=f"an update would keep your file and write the new one to {project / str(remark.other)}",
-        )
+        hint = f"an update would keep your file and write the new one to {project / str(remark.other)}"
+        faults.error(_CONFLICT, place, hint=hint)
         return
     count = len(remark.lines)
     faults.error(
@@ -59,47 +56,51 @@ def _report_preview(project: Path, remark: Remark, faults: Diagnostics) -> None:
     )
 
 
+_CONFLICT = "conflict: this file was changed by both you and opwest, and cannot be merged"
+_TEXTS: Mapping[str, tuple[Severity, str, str | None]] = {
+    "conflict": (
+        "error",
+        "conflict: these lines were changed by both you and opwest",
+        "edit the lines and delete the three markers",
+    ),
+    "unresolved": (
+        "error",
+        "the file contains markers of an earlier conflict and is not merged",
+        "edit the lines, delete the three markers, and update again",
+    ),
+    "beside": ("error", _CONFLICT, "keep your file or replace it with {other}, and delete the other"),
+    "unknown": (
+        "warning",
+        "not merged: the generated content that this file is based on is unknown",
+        "compare it with the file generated into an empty directory; later updates merge it",
+    ),
+    "foreign": ("note", "kept: opwest generates a file of this name, but did not write this one", None),
+    "linked": (
+        "note",
+        "kept: opwest does not merge into the target of a symbolic link; newly generated content differs",
+        None,
+    ),
+    "deleted": (
+        "note",
+        "not restored: you deleted this file",
+        "to restore it, copy it from a project generated into an empty directory",
+    ),
+    "released": ("note", "kept: no longer generated, but edited by you", None),
+}
+"""By kind of remark: the severity, the message and the hint. Files of the kind `stale` are reported together."""
+
+
 def _report(project: Path, remark: Remark, faults: Diagnostics) -> None:
-    place = Location(str(project / remark.path))
-    other = None if remark.other is None else str(project / remark.other)
-    if remark.kind == "conflict":
-        for line in remark.lines:
-            faults.error(
-                "conflict: these lines were changed by both you and opwest",
-                Location(place.file, line, 1),
-                expected=f"one of the two versions between {YOURS!r} and {OPWESTS!r}",
-                hint="edit the lines and delete the three markers",
-            )
-    elif remark.kind == "unresolved":
-        for line in remark.lines:
-            faults.error(
-                "the file contains markers of an earlier conflict and is not merged",
-                Location(place.file, line, 1),
-                hint="edit the lines, delete the three markers, and update again",
-            )
-    elif remark.kind == "beside":
-        faults.error(
-            "conflict: this file was changed by both you and opwest, and cannot be merged",
-            place,
-            hint=f"keep your file or replace it with {other}, and delete the other",
-        )
-    elif remark.kind == "unknown":
-        faults.warning(
-            "not merged: the generated content that this file is based on is unknown",
-            place,
-            hint="compare it with the file generated into an empty directory; later updates merge it",
-        )
-    elif remark.kind == "foreign":
-        faults.note("kept: opwest generates a file of this name, but did not write this one", place)
-    elif remark.kind == "linked":
-        faults.note(
-            "kept: opwest does not merge into the target of a symbolic link; newly generated content differs", place
-        )
-    elif remark.kind == "deleted":
-        hint = "to restore it, copy it from a project generated into an empty directory"
-        faults.note("not restored: you deleted this file", place, hint=hint)
-    elif remark.kind == "released":
-        faults.note("kept: no longer generated, but edited by you", place)
+    if remark.kind not in _TEXTS:
+        return
+    severity, message, hint = _TEXTS[remark.kind]
+    is_conflict = remark.kind == "conflict"
+    expected = f"one of the two versions between {YOURS!r} and {OPWESTS!r}" if is_conflict else None
+    if remark.other is not None and hint is not None:
+        hint = hint.format(other=project / remark.other)
+    file = str(project / remark.path)
+    for place in [Location(file, line, 1) for line in remark.lines] or [Location(file)]:
+        faults.add(Diagnostic(severity, message, place, expected, hint))
 
 
 def check_portable(files: Sequence[ProjectFile], faults: Diagnostics) -> None:
@@ -138,10 +139,10 @@ def recorded_twister(record: Mapping[str, Any]) -> TwisterFiles:
     return UNIFIED if record.get("twister") == list(UNIFIED) else SEPARATE
 
 
-def store_inputs(request: Request, found: Sequence[Examination], templates: Templates | None) -> None:
+def store_inputs(request: Request, examinations: Sequence[Examination], templates: Templates | None) -> None:
     """Write the list of input files, and the dependencies on them, if requested."""
     own = [] if templates is None else templates.files
-    read = [*request.manifests, *(path for one in found for path in one.files), *own]
+    read = [*request.manifests, *(path for examination in examinations for path in examination.files), *own]
     if request.inputs is not None:
         write_list(request.inputs, read)
     if request.depfile is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules for the user's files.
+"""The planned changes of a run: the rules for opwest's files and for the user's.
 
-The base of a user's file (see bases.py) is the generated content when the file was written or last merged.
+The base of a user's file (see lock.py) is the generated content when the file was written or last merged.
 `generate` never changes a user's file again, nor its base; `update` merges and replaces the base.
 Only text that opwest rendered is merged. Other files (not text, or copies of the user's files) are replaced until
 the user edits them; afterwards new content is written to a second file.
@@ -10,14 +10,161 @@ the user edits them; afterwards new content is written to a second file.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
+from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.files import Owner, ProjectFile, is_inside
-from opwest.base.paths import folded
+from opwest.base.frozen_dataclass import dataclass
+from opwest.base.paths import folded, spelled
 from opwest.project import disk, lock
-from opwest.project.changes import Merging, Plan, Rules
+from opwest.project.journal import Change, Journal
 from opwest.project.lock import BASES, Lock, is_digest
+from opwest.project.merge import marker_lines, merge_text
+
+RemarkKind = Literal[
+    "conflict",  # both sides changed the same lines; `lines` are the first lines of the markers
+    "beside",  # both sides changed a file that is not merged; the new content is in `other`
+    "unresolved",  # the file contains markers of an earlier conflict, at `lines`
+    "stale",  # kept, although the generated content differs from its base
+    "unknown",  # kept: its base is unknown and recorded from now on
+    "foreign",  # kept: created by the user under the name of a generated file
+    "linked",  # kept: a symbolic link, whose target is not merged
+    "deleted",  # deleted by the user and not restored
+    "released",  # kept: no longer generated, but edited
+]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A remark about one of the user's files."""
+
+    kind: RemarkKind
+    path: str
+    lines: tuple[int, ...] = ()
+    other: str | None = None
+
+
+@dataclass
+class Plan:
+    """The changes with their contents, and the remarks."""
+
+    changes: list[Change] = field(default_factory=list)
+    contents: list[bytes | None] = field(default_factory=list)
+    written: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    unchanged: int = 0
+
+    def add(self, path: str, old: str | None, content: bytes | None) -> None:
+        """Add one change of a file."""
+        self.changes.append(Change(path, old, None if content is None else disk.digest(content)))
+        self.contents.append(content)
+
+    def remark(self, kind: RemarkKind, path: str, *, lines: tuple[int, ...] = (), other: str | None = None) -> None:
+        """Add a remark about a user's file."""
+        self.remarks.append(Remark(kind, path, lines, other))
+
+    def journal(self, directory: Path) -> Journal:
+        """Return the changes as a journal, with created and removed directories."""
+        written = [change.path for change in self.changes if change.new is not None]
+        removed = [change.path for change in self.changes if change.new is None]
+        needed = {parent for path in written for parent in disk.parents(path)}
+        created = {parent for parent in needed if not disk.is_folder(directory / parent)}
+        emptied = {parent for path in removed for parent in disk.parents(path)} - needed
+        return Journal(tuple(self.changes), tuple(sorted(created)), tuple(sorted(emptied)))
+
+
+class Rules:
+    """An incomplete plan: the state of the lock and the disk, the changes and the errors so far."""
+
+    def __init__(self, directory: Path, old: Lock) -> None:
+        self.directory = directory
+        self.old = old
+        self.plan = Plan()
+        self.faults = Diagnostics()
+        self._removed: dict[str, str] = {}
+
+    def is_same(self, path: str, current: str | None, *digests: str | None) -> bool:
+        """Whether the file at `path`, with the checksum `current`, has one of the contents, with any line ends."""
+        if not is_digest(current):
+            return False
+        return current in digests or disk.digest_with_lf(self.directory / path) in digests
+
+    def write(self, path: str, current: str | None, content: bytes) -> None:
+        """Plan to write a file, and count it in the summary."""
+        self.plan.add(path, current, content)
+        self.plan.written.append(path)
+
+    def remove(self, path: str, current: str) -> None:
+        """Plan to remove a file that is no longer generated."""
+        self.plan.add(path, current, None)
+        self.plan.removed.append(path)
+        self._removed[folded(path)] = path
+
+    def write_own(self, path: str, content: bytes) -> None:
+        """Plan to write an internal file of opwest, replacing any existing file."""
+        current = disk.look(self.directory, path)
+        if self.is_same(path, current, disk.digest(content)):
+            return
+        if current is None or is_digest(current):
+            self.plan.add(path, current, content)
+        else:
+            self.fault(path, f"{current} in place of an internal file of opwest", "delete it and run opwest again")
+
+    def remove_own(self, path: str) -> None:
+        """Plan to remove an internal file of opwest."""
+        current = disk.look(self.directory, path)
+        if is_digest(current):
+            self.plan.add(path, current, None)
+
+    def is_renamed_in_case(self, path: str) -> bool:
+        """Report a file to be written whose name differs only in case from a file to be removed."""
+        old = self._removed.get(folded(path))
+        place = self.directory / path
+        if old is None or not place.exists() or not place.samefile(self.directory / old):
+            return False
+        message = f"the new name {path} differs only in case, which this file system does not distinguish"
+        self.fault(old, message, "delete the file and generate again")
+        return True
+
+    def write_over(self, path: str, current: str, content: bytes) -> None:
+        """Plan a write over an entry other than a file: an error, unless this generation removes the entry."""
+        blocker = disk.obstacle(self.directory, path)
+        removed = set(self.plan.removed)
+        if current == disk.FOLDER and self._is_emptied(path, removed):
+            self.write(path, None, content)
+        elif current == disk.FOLDER:
+            self.fault(path, "a directory in place of a generated file", "move or rename the directory")
+        elif current == disk.BELOW_FILE and blocker and blocker[0] in removed:
+            self.write(path, None, content)
+        elif current == disk.BELOW_FILE and blocker:
+            self.fault(blocker[0], f"a file in place of a directory (for {path})", "move or rename the file")
+        elif current == disk.BEHIND_LINK and blocker:
+            self.fault(
+                blocker[0],
+                f"opwest does not write through a symbolic link (for {path})",
+                "replace the link with a directory",
+            )
+        elif current == disk.LINK:
+            hint = "delete the link and generate again"
+            self.fault(path, "opwest does not write through a symbolic link", hint)
+        else:
+            self.fault(path, "a special file in place of a generated file", "move or rename it")
+
+    def _is_emptied(self, folder: str, removed: set[str]) -> bool:
+        """Whether `folder` is not empty, and empty without the files `removed`."""
+        expected = removed | {parent for path in removed for parent in disk.parents(path)}
+        inside = {spelled(entry.relative_to(self.directory)) for entry in (self.directory / folder).rglob("*")}
+        return bool(inside) and inside <= expected
+
+    def fault(self, path: str, message: str, hint: str) -> None:
+        """Report the reason why a file cannot be written."""
+        self.faults.error(message, Location(str(self.directory / path)), hint=hint)
+
 
 BESIDE: Final = ".opwest-new"
 
@@ -27,7 +174,8 @@ _NOTHING: Final = (None, disk.BELOW_FILE)
 class UserFiles:
     """Plans the user's files one at a time, and collects their entries for the new lock."""
 
-    def __init__(self, rules: Rules, merging: Merging | None) -> None:
+    def __init__(self, rules: Rules, *, merging: bool) -> None:
+        """With `merging`, files are merged with the new content; without, they are not changed."""
         self._rules = rules
         self._plan = rules.plan
         self._old = rules.old
@@ -43,32 +191,31 @@ class UserFiles:
         """Plan a user's file of this generation, or a `copy` of a file outside the project."""
         if copy:
             self._copies.add(path)
-        found = disk.look(self._rules.directory, path)
+        current = disk.look(self._rules.directory, path)
         known, handed_over = path in self._old.user, path in self._old.files
-        if known and found in _NOTHING:
+        if known and current in _NOTHING:
             self._keep_deleted(path)
         elif not known and not handed_over:
-            self._new(path, found, content)
-        elif self._rules.is_same(path, found, disk.digest(content)):
+            self._new(path, current, content)
+        elif self._rules.is_same(path, current, disk.digest(content)):
             self._record_base(path, content)
             self._plan.kept.append(path)
-        elif found is None or (handed_over and self._rules.is_same(path, found, self._old.files[path])):
-            self._rules.write(path, found, content)
-            self._record_base(path, content)
-        elif not is_digest(found):
-            self._keep_link(path, found, content, known=known)
-        elif self._merging is None:
-            self._keep(path, content)
+        elif current is None or (handed_over and self._rules.is_same(path, current, self._old.files[path])):
+            self._write(path, current, content)
+        elif not is_digest(current):
+            self._keep_link(path, current, content, known=known)
+        elif self._merging:
+            self._update(path, content)
         else:
-            self._update(path, content, self._merging)
+            self._keep(path, content)
 
     def no_longer_generated(self, path: str) -> None:
         """Plan a user's file of an earlier generation that is no longer generated."""
-        found = disk.look(self._rules.directory, path)
-        if self._merging is None or found in _NOTHING:
+        current = disk.look(self._rules.directory, path)
+        if not self._merging or current in _NOTHING:
             self._keep_base(path)
-        elif found is not None and self._rules.is_same(path, found, self._old.bases.get(path)):
-            self._rules.remove(path, found)
+        elif current is not None and self._rules.is_same(path, current, self._old.bases.get(path)):
+            self._rules.remove(path, current)
             self.user.discard(path)
         else:
             self._plan.remark("released", path)
@@ -83,27 +230,24 @@ class UserFiles:
         for path in sorted(self._old.bases):
             self._rules.remove_own(lock.old_place(path))
 
-    def _new(self, path: str, found: str | None, content: bytes) -> None:
-        if found is None:
-            self._rules.write(path, None, content)
-            self._record_base(path, content)
-        elif is_digest(found) or found == disk.LINK or (self._rules.directory / path).is_file():
+    def _new(self, path: str, current: str | None, content: bytes) -> None:
+        if current is None:
+            self._write(path, None, content)
+        elif is_digest(current) or current == disk.LINK or (self._rules.directory / path).is_file():
             self._plan.kept.append(path)
-            if found != disk.digest(content) and self._merging:
+            if current != disk.digest(content) and self._merging:
                 self._plan.remark("foreign", path)
         else:
-            self._rules.write_over(path, found, content)
+            self._rules.write_over(path, current, content)
             self._record_base(path, content)
 
-    def _keep_link(self, path: str, found: str, content: bytes, *, known: bool) -> None:
-        if known or found == disk.LINK or (self._rules.directory / path).is_file():
-            self._plan.kept.append(path)
-            self.user.add(path)
-            self._keep_base(path)
+    def _keep_link(self, path: str, current: str, content: bytes, *, known: bool) -> None:
+        if known or current == disk.LINK or (self._rules.directory / path).is_file():
+            self._keep_with_base(path)
             if self._merging and self._old.bases.get(path) != disk.digest(content):
                 self._plan.remark("linked", path)
         else:
-            self._rules.write_over(path, found, content)
+            self._rules.write_over(path, current, content)
             self._record_base(path, content)
 
     def _keep_deleted(self, path: str) -> None:
@@ -114,29 +258,22 @@ class UserFiles:
 
     def _keep(self, path: str, content: bytes) -> None:
         """Keep a file, with a remark if the new content differs from its base."""
-        self._plan.kept.append(path)
-        self.user.add(path)
-        self._keep_base(path)
+        self._keep_with_base(path)
         if path in self.bases and self.bases[path] != disk.digest(content):
             self._plan.remark("stale", path)
 
-    def _update(self, path: str, content: bytes, merging: Merging) -> None:
+    def _update(self, path: str, content: bytes) -> None:
         yours = (self._rules.directory / path).read_bytes()
-        found, base, new = disk.digest(yours), self._old.bases.get(path), disk.digest(content)
-        self.user.add(path)
-        if lines := merging.markers(yours):
+        current, base, new = disk.digest(yours), self._old.bases.get(path), disk.digest(content)
+        if lines := marker_lines(yours):
             self._plan.remark("unresolved", path, lines=lines)
-            self._plan.kept.append(path)
-            self._keep_base(path)
-        elif found == base:
-            self._rules.write(path, found, content)
-            self._record_base(path, content)
+            self._keep_with_base(path)
+        elif current == base:
+            self._write(path, current, content)
         elif base == new:
-            self._plan.kept.append(path)
-            self._keep_base(path)
-        elif path in self._copies and self._rules.is_same(path, found, base):
-            self._rules.write(path, found, content)
-            self._record_base(path, content)
+            self._keep_with_base(path)
+        elif path in self._copies and self._rules.is_same(path, current, base):
+            self._write(path, current, content)
         elif base is not None and (path in self._copies or lock.decoded(content) is None):
             self._put_beside(path, content)
         elif path not in self._before:
@@ -144,10 +281,10 @@ class UserFiles:
             self._plan.remark("unknown", path)
             self._record_base(path, content)
         else:
-            self._merge(path, self._before[path].encode(), yours, content, merging)
+            self._merge(path, self._before[path].encode(), yours, content)
 
-    def _merge(self, path: str, before: bytes, yours: bytes, content: bytes, merging: Merging) -> None:
-        merged = merging.merge(before, yours, content)
+    def _merge(self, path: str, before: bytes, yours: bytes, content: bytes) -> None:
+        merged = merge_text(before, yours, content)
         if merged is None:
             self._put_beside(path, content)
             return
@@ -171,12 +308,23 @@ class UserFiles:
         number = 1
         while True:
             other = f"{path}{BESIDE}{number if number > 1 else ''}"
-            found = disk.look(self._rules.directory, other)
-            if found is None:
+            current = disk.look(self._rules.directory, other)
+            if current is None:
                 self._rules.write(other, None, content)
-            if found in (None, disk.digest(content)):
+            if current in (None, disk.digest(content)):
                 return other
             number += 1
+
+    def _write(self, path: str, current: str | None, content: bytes) -> None:
+        """Plan to write a file; the new content is its base."""
+        self._rules.write(path, current, content)
+        self._record_base(path, content)
+
+    def _keep_with_base(self, path: str) -> None:
+        """Keep a file and its base."""
+        self._plan.kept.append(path)
+        self.user.add(path)
+        self._keep_base(path)
 
     def _record_base(self, path: str, content: bytes) -> None:
         """Record that the user's file includes the new content."""
@@ -220,80 +368,68 @@ def check_paths(files: Sequence[ProjectFile]) -> None:
 
 
 def decide(
-    directory: Path,
-    files: Sequence[ProjectFile],
-    old: Lock,
-    record: Mapping[str, Any],
-    merging: Merging | None = None,
+    directory: Path, files: Sequence[ProjectFile], old: Lock, record: Mapping[str, Any], *, merging: bool = False
 ) -> Plan:
     """Compare the generated files with the lock and the disk; raise OpwestError with all conflicts.
 
     With `merging`, files of the user are merged with the new content; without, they are not changed.
     """
-    return _Decision(Rules(directory, old), merging).run(sorted(files, key=lambda file: str(file.path)), record)
-
-
-class _Decision:
-    """The rules for opwest's files, one method each; those for user's files are in `users.py`."""
-
-    def __init__(self, rules: Rules, merging: Merging | None) -> None:
-        self.rules = rules
-        self.directory = rules.directory
-        self.old = rules.old
-        self.plan = rules.plan
-        self.users = UserFiles(rules, merging)
-
-    def run(self, files: Sequence[ProjectFile], record: Mapping[str, Any]) -> Plan:
-        paths = {str(file.path) for file in files}
-        for path in sorted(set(self.old.files) - paths):
-            self._no_longer_generated(path)
-        for path in sorted(self.old.user - paths):
-            self.users.no_longer_generated(path)
-        own: dict[str, str] = {}
-        for file in files:
-            path = str(file.path)
-            if self.rules.is_renamed_in_case(path):
-                continue
-            if file.owner == "generator":
-                own[path] = disk.digest(file.content)
-                self.users.user.discard(path)
-                self._generators(path, file.content)
-            elif file.owner == "local":
-                self.rules.write_own(path, file.content)
-            else:
-                self.users.generated(path, file.content, copy=file.owner == "copy")
-        self.users.plan_bases()
-        self.rules.faults.raise_if_errors()
-        self.plan.kept.sort()
-        self.plan.written.sort()
-        lock = Lock(record, own, frozenset(self.users.user), self.users.bases, frozenset(self.users.deleted))
-        found = disk.look(self.directory, disk.LOCK)
-        if not self.rules.is_same(disk.LOCK, found, disk.digest(lock.to_bytes())):
-            self.plan.add(disk.LOCK, found, lock.to_bytes())
-        return self.plan
-
-    def _no_longer_generated(self, path: str) -> None:
-        found = disk.look(self.directory, path)
-        if found is not None and self.rules.is_same(path, found, self.old.files[path]):
-            self.rules.remove(path, found)
-        elif found not in (None, disk.BELOW_FILE):
-            self.plan.kept.append(path)
-
-    def _generators(self, path: str, content: bytes) -> None:
-        found = disk.look(self.directory, path)
-        if self.rules.is_same(path, found, disk.digest(content)):
-            self.plan.unchanged += 1
-        elif found is None or self.rules.is_same(path, found, self.old.files.get(path), self.old.bases.get(path)):
-            self.rules.write(path, found, content)
-        elif not is_digest(found):
-            self.rules.write_over(path, found, content)
-        elif path in self.old.files:
-            self.rules.fault(
-                path,
-                "the file was edited; opwest does not overwrite it",
-                "move your edits to another file and delete this one; the next generation restores it",
-            )
+    rules = Rules(directory, old)
+    users = UserFiles(rules, merging=merging)
+    by_path = {str(file.path): file for file in sorted(files, key=lambda file: str(file.path))}
+    for path in sorted(old.files.keys() - by_path.keys()):
+        _no_longer_generated(path, rules)
+    for path in sorted(old.user - by_path.keys()):
+        users.no_longer_generated(path)
+    own: dict[str, str] = {}
+    for path, file in by_path.items():
+        if rules.is_renamed_in_case(path):
+            continue
+        if file.owner == "generator":
+            own[path] = disk.digest(file.content)
+            users.user.discard(path)
+            _generated(path, file.content, rules)
+        elif file.owner == "local":
+            rules.write_own(path, file.content)
         else:
-            yours = " (an earlier version of opwest generated it for you to edit)" if path in self.old.user else ""
-            hint = "move or rename your file, then generate again"
-            self.rules.fault(path, f"the file was not written by opwest; opwest does not overwrite it{yours}", hint)
+            users.generated(path, file.content, copy=file.owner == "copy")
+    users.plan_bases()
+    rules.faults.raise_if_errors()
+    plan = rules.plan
+    plan.kept.sort()
+    plan.written.sort()
+    content = Lock(record, own, frozenset(users.user), users.bases, frozenset(users.deleted)).to_bytes()
+    current = disk.look(directory, disk.LOCK)
+    if not rules.is_same(disk.LOCK, current, disk.digest(content)):
+        plan.add(disk.LOCK, current, content)
+    return plan
+
+
+def _no_longer_generated(path: str, rules: Rules) -> None:
+    """Plan a file of opwest that is no longer generated."""
+    current = disk.look(rules.directory, path)
+    if current is not None and rules.is_same(path, current, rules.old.files[path]):
+        rules.remove(path, current)
+    elif current not in _NOTHING:
+        rules.plan.kept.append(path)
+
+
+def _generated(path: str, content: bytes, rules: Rules) -> None:
+    """Plan a file of opwest of this generation."""
+    current = disk.look(rules.directory, path)
+    if rules.is_same(path, current, disk.digest(content)):
+        rules.plan.unchanged += 1
+    elif current is None or rules.is_same(path, current, rules.old.files.get(path), rules.old.bases.get(path)):
+        rules.write(path, current, content)
+    elif not is_digest(current):
+        rules.write_over(path, current, content)
+    elif path in rules.old.files:
+        rules.fault(
+            path,
+            "the file was edited; opwest does not overwrite it",
+            "move your edits to another file and delete this one; the next generation restores it",
+        )
+    else:
+        yours = " (an earlier version of opwest generated it for you to edit)" if path in rules.old.user else ""
+        hint = "move or rename your file, then generate again"
+        rules.fault(path, f"the file was not written by opwest; opwest does not overwrite it{yours}", hint)

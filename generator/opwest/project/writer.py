@@ -13,26 +13,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from opwest.base.diagnostics import fail
 from opwest.base.files import ProjectFile
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import in_make, spelled
 from opwest.project import disk, journal
-from opwest.project.changes import Merging, Plan, Remark
-from opwest.project.disk import fault, system_faults
+from opwest.project.disk import system_faults
 from opwest.project.lock import Lock, read_lock
-from opwest.project.user_files import check_paths, decide
-
-__all__ = [
-    "FileChange",
-    "Preview",
-    "WriteResult",
-    "preview_project",
-    "read_record",
-    "recover",
-    "refuse_nested",
-    "write_list",
-    "write_project",
-]
+from opwest.project.user_files import Plan, Remark, check_paths, decide
 
 _AS_BEFORE = "the project is unchanged"
 _UNFINISHED = "the project is incomplete: remove the cause and run opwest again to complete it"
@@ -68,7 +56,7 @@ class Preview:
 
 
 def write_project(
-    directory: Path, files: Sequence[ProjectFile], record: Mapping[str, Any], *, merging: Merging | None = None
+    directory: Path, files: Sequence[ProjectFile], record: Mapping[str, Any], *, merging: bool = False
 ) -> WriteResult:
     """Write `files` to the project `directory` and remove its other generated files; store `record` for `read_record`.
 
@@ -81,14 +69,14 @@ def write_project(
         with journal.held(directory):
             with system_faults(directory, "cannot complete an interrupted run", _UNFINISHED):
                 journal.resume(directory)
-            plan = decide(directory, files, read_lock(directory) or Lock(), record, merging)
+            plan = decide(directory, files, read_lock(directory) or Lock(), record, merging=merging)
             if plan.changes:
                 _apply(directory, plan)
     return _result(plan)
 
 
 def preview_project(
-    directory: Path, files: Sequence[ProjectFile], record: Mapping[str, Any], *, merging: Merging | None = None
+    directory: Path, files: Sequence[ProjectFile], record: Mapping[str, Any], *, merging: bool = False
 ) -> Preview:
     """Return the changes that `write_project` would make."""
     _check(files, record)
@@ -96,14 +84,10 @@ def preview_project(
         _refuse_foreign(directory)
         if journal.is_pending(directory):
             message = "an interrupted run must be completed before a preview"
-            raise fault(directory, message, "repeat the interrupted command, or run `opwest update`")
-        plan = decide(directory, files, read_lock(directory) or Lock(), record, merging)
+            raise fail(message, directory, hint="repeat the interrupted command, or run `opwest update`")
+        plan = decide(directory, files, read_lock(directory) or Lock(), record, merging=merging)
         changes = tuple(
-            FileChange(
-                change.path,
-                None if change.old is None else (directory / change.path).read_bytes(),
-                content,
-            )
+            FileChange(change.path, None if change.old is None else (directory / change.path).read_bytes(), content)
             for change, content in zip(plan.changes, plan.contents, strict=True)
         )
     return Preview(_result(plan), changes)
@@ -116,7 +100,7 @@ def refuse_nested(directory: Path) -> None:
     for parent in Path(os.path.realpath(directory)).parents:
         if os.path.lexists(parent / disk.LOCK):
             message = f"the directory is inside another opwest project, {parent}"
-            raise fault(directory, message, "choose a directory outside that project")
+            raise fail(message, directory, hint="choose a directory outside that project")
 
 
 def _check(files: Sequence[ProjectFile], record: Mapping[str, Any]) -> None:
@@ -125,14 +109,8 @@ def _check(files: Sequence[ProjectFile], record: Mapping[str, Any]) -> None:
 
 
 def _result(plan: Plan) -> WriteResult:
-    return WriteResult(
-        tuple(plan.written),
-        plan.unchanged,
-        tuple(plan.removed),
-        tuple(plan.kept),
-        tuple(plan.merged),
-        tuple(plan.remarks),
-    )
+    written, removed, kept, merged = map(tuple, (plan.written, plan.removed, plan.kept, plan.merged))
+    return WriteResult(written, plan.unchanged, removed, kept, merged, tuple(plan.remarks))
 
 
 def write_list(file: Path, paths: Sequence[Path]) -> None:
@@ -190,7 +168,7 @@ def _refuse_foreign(directory: Path) -> None:
     if not os.path.lexists(directory):
         return
     if not directory.is_dir():
-        raise fault(directory, "not a directory", "choose a new or empty directory")
+        raise fail("not a directory", directory, hint="choose a new or empty directory")
     names = {entry.name for entry in directory.iterdir()}
     if not names:
         return
@@ -201,7 +179,7 @@ def _refuse_foreign(directory: Path) -> None:
         if names == {disk.OWN} and own <= {disk.STAGE}:  # a first run, interrupted before its mutex: no data to lose
             return
     message = "the directory is not empty and was not created by opwest"
-    raise fault(directory, message, "choose a new directory, or empty this one")
+    raise fail(message, directory, hint="choose a new directory, or empty this one")
 
 
 def _make_own_folder(directory: Path) -> None:

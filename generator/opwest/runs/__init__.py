@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a generated application on this machine, without Zephyr."""
+"""Runs of a generated application on this machine, in QEMU and on boards.
+
+Enters: a project and the options of a command. Leaves: outputs, differences, measurements.
+Never: the text of a manifest."""

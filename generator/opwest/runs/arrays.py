@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arrays of `opwest run`: inputs and references from files, outputs to files."""
+"""The arrays of `opwest run`: inputs, references and labels from files, outputs to files."""
 
 from __future__ import annotations
 
@@ -9,18 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opwest.base import path_suggestions
-from opwest.base.diagnostics import Diagnostics, nearest
+from opwest.base.diagnostics import Diagnostics, fail, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.arrays import ArrayError, load_numpy
 from opwest.model.types.dtypes import DTYPES, elements_of, reference_of, rounding_note
-from opwest.runs.compile import fail
-from opwest.runs.labels import label_lines
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.generic]
+    from opwest.model.types.dtypes import Elements as Array
 
 
 @dataclass(frozen=True)
@@ -38,11 +33,7 @@ class Runs:
 
 
 def read_runs(
-    given: Sequence[str],
-    streamed: Sequence[str],
-    repeat: int,
-    inputs: Sequence[Mapping[str, Any]],
-    faults: Diagnostics,
+    given: Sequence[str], streamed: Sequence[str], repeat: int, inputs: Sequence[Mapping[str, Any]], faults: Diagnostics
 ) -> Runs:
     """Return the inputs of all runs; report missing, unknown and duplicate inputs, and arrays of another type.
 
@@ -50,7 +41,7 @@ def read_runs(
     """
     arrays, files = _read(given, "input", inputs, faults)
     frames, streams = _read(streamed, "stream", inputs, faults)
-    found: dict[str, Array] = {}
+    inputs_by_name: dict[str, Array] = {}
     counts: dict[str, int] = {}
     for tensor in inputs:
         name = tensor["name"]
@@ -61,7 +52,7 @@ def read_runs(
             array = frames.get(name) if name in frames else arrays[name]
             fitted = _fitted(tensor, array, option, file, faults) if array is not None else None
             if fitted is not None:
-                found[name] = fitted
+                inputs_by_name[name] = fitted
             if fitted is not None and name in frames:
                 counts[name] = len(fitted)
         else:
@@ -73,7 +64,7 @@ def read_runs(
                 f"{count} frames of {first!r}, {other} of {name!r}",
                 expected="the same number of frames of every stream",
             )
-    return Runs(found, count, frozenset(counts))
+    return Runs(inputs_by_name, count, frozenset(counts))
 
 
 def _fitted(tensor: Mapping[str, Any], array: Array, option: str, file: str, faults: Diagnostics) -> Array | None:
@@ -81,15 +72,15 @@ def _fitted(tensor: Mapping[str, Any], array: Array, option: str, file: str, fau
     name, dtype, shape = tensor["name"], DTYPES[tensor["dtype"]], list(tensor["shape"])
     if option == "stream" and shape[:1] == [1] and array.ndim == len(shape) and list(array.shape[1:]) == shape[1:]:
         array = array[:, None]  # frames without the first dimension, which has one element
-    found = elements_of(array, dtype)
+    converted = elements_of(array, dtype)
     whole = [len(array), *shape] if option == "stream" and array.ndim else shape
-    if found is None or list(array.shape) != whole or 0 in array.shape:
+    if converted is None or list(array.shape) != whole or 0 in array.shape:
         seen = f"{array.dtype.name} {list(array.shape)}"
         wanted = ", ".join(["N", *map(str, shape)])
         words = f"[{wanted}], for N frames" if option == "stream" else str(shape)
         faults.error(f"input {name!r}: '{file}' contains {seen}", expected=f"{tensor['dtype']} {words}")
         return None
-    elements, rounded = found
+    elements, rounded = converted
     if rounded:
         faults.note(f"input {name!r}: {rounding_note(rounded, dtype)}")
     return elements
@@ -131,7 +122,8 @@ def _read(
         elif name in arrays:
             faults.error(f"duplicate {option} {name!r}")
         else:
-            arrays[name], files[name] = _array(f"{option} {name!r}: ", file, key, faults), file
+            expected = "a file written by numpy.save"
+            arrays[name], files[name] = read_file(f"{option} {name!r}: ", file, key, expected, faults), file
     return arrays, files
 
 
@@ -144,37 +136,34 @@ def _named(given: Sequence[str], option: str, faults: Diagnostics) -> Iterator[t
         elif separator or not text.endswith(".npz"):
             faults.error(f"invalid --{option} {text!r}", expected="NAME=FILE.npy, or FILE.npz with arrays by name")
         else:
-            names = _loaded(f"{option}: ", text, None, "a file written by numpy.savez", faults)
+            names = _loaded(f"{option}: ", Path(text), None, "a file written by numpy.savez", faults)
             if isinstance(names, dict):
                 yield from ((key, text, key) for key in names)
             elif names is not None:
                 faults.error(f"{option}: '{text}' is an .npy file", expected=f"--{option} NAME={text}")
 
 
-def _array(where: str, file: str, key: str | None, faults: Diagnostics) -> Array | None:
-    """Return the array of an .npy file, or that of a key in an .npz file; None after an error."""
-    import numpy as np
+def read_file(where: str, file: str, key: str | None, expected: str, faults: Diagnostics) -> Array | None:
+    """Return the array of an .npy file, or that of a key in an .npz file; None after an error.
 
-    expected = "a file written by numpy.save"
-    array = _loaded(where, file, key, expected, faults)
-    if array is None or isinstance(array, np.ndarray):
+    `where` is the beginning of the message of an error.
+    """
+    array = _loaded(where, Path(file), key, expected, faults)
+    if not isinstance(array, dict):
         return array
     faults.error(f"{where}'{file}' is an .npz file", expected=expected)
     return None
 
 
 def _loaded(
-    where: str, file: str, key: str | None, expected: str, faults: Diagnostics
+    where: str, file: Path, key: str | None, expected: str | None, faults: Diagnostics
 ) -> Array | dict[str, None] | None:
     """Return an array, or the names in an .npz file without `key`; None after an error."""
     try:
-        return load_numpy(Path(file), key)
+        return load_numpy(file, key)
     except OSError as error:
-        faults.error(
-            f"{where}cannot read '{file}': {error.strerror}",
-            expected=expected,
-            hint=path_suggestions.hint_for(Path(file)),
-        )
+        hint = path_suggestions.hint_for(file)
+        faults.error(f"{where}cannot read '{file}': {error.strerror}", expected=expected, hint=hint)
     except ArrayError as error:
         faults.error(f"{where}{error.message}", expected=expected, hint=error.hint)
     return None
@@ -212,3 +201,79 @@ def make_folder(path: Path) -> None:
             raise PermissionError(13, os.strerror(13))
     except OSError as error:
         raise fail(f"cannot write the outputs: {error.strerror}", path) from error
+
+
+def label_lines(array: Array, labels: Sequence[str], *, frames: bool) -> list[str]:
+    """Return one line with the class; for the frames of a stream one line per group of equal classes.
+
+    Integers are numbers of classes unless the last dimension has one element per label: then the highest score selects
+    the class.
+    """
+    if not labels:
+        return []
+    rows = array.reshape(len(array), -1) if frames else array.reshape(1, -1)
+    width = array.shape[-1] if array.ndim > int(frames) else 1
+    classes = [_words(row, labels, scores=width == len(labels)) for row in rows]
+    if not frames:
+        return [f"  {classes[0]}"]
+    lines = []
+    start = 0
+    for index in range(1, len(classes) + 1):
+        if index == len(classes) or classes[index] != classes[start]:
+            which = f"frame {start}" if index - start == 1 else f"frames {start} to {index - 1}"
+            lines.append(f"  {which}: {classes[start]}")
+            start = index
+    return lines
+
+
+def _words(row: Array, labels: Sequence[str], *, scores: bool) -> str:
+    numbers = row.reshape(-1, len(labels)).argmax(axis=1) if scores else row
+    return ", ".join(
+        labels[int(number)] if 0 <= int(number) < len(labels) else f"no label {int(number)}"
+        for number in numbers.tolist()
+    )
+
+
+def read_labels(
+    given: Path | None, output: str | None, outputs: Sequence[Mapping[str, Any]], count: int, faults: Diagnostics
+) -> tuple[str, Array] | None:
+    """Return the output with the classes, and the class number of each case; report unusable files.
+
+    The output is `output`, or the only one. Without `given` the result is None.
+    """
+    if given is None:
+        return None
+    names = [tensor["name"] for tensor in outputs]
+    if output is None and len(names) != 1:
+        faults.error(f"the model has {len(names)} outputs", expected=f"--labels NAME={given}")
+        return None
+    name = names[0] if output is None else output
+    if name not in names:
+        faults.error(f"unknown output {name!r}", expected=f"one of: {', '.join(names)}")
+        return None
+    array = _loaded("", given, None, None, faults)
+    if array is None:
+        return None
+    expected = f"{count} integers, the class of each case"
+    if isinstance(array, dict) or array.dtype.kind not in "iu" or array.size != count:
+        seen = "an .npz file" if isinstance(array, dict) else f"{array.dtype.name} {list(array.shape)}"
+        faults.error(f"labels: '{given}' is {seen}", expected=expected)
+        return None
+    return name, array.reshape(-1)
+
+
+def classes_of(array: Array) -> Array:
+    """Return the class of each case: [cases, ...] scores, of which the greatest counts, or one class number each."""
+    rows = array.reshape(len(array), -1)
+    if rows.shape[1] == 1 and array.dtype.kind in "iu":
+        return rows[:, 0]
+    classes: Array = rows.argmax(axis=1)
+    return classes
+
+
+def accuracy_line(name: str, classes: Array, labels: Array) -> tuple[str, dict[str, Any]]:
+    """Return the line to print, and its content as JSON values."""
+    right = int((classes == labels).sum())
+    share = right / len(labels)
+    line = f"accuracy of {name}: {share:.2%} ({right} of {len(labels)})"
+    return line, {"output": name, "correct": right, "cases": len(labels), "accuracy": share}

@@ -9,21 +9,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError
+from opwest.base.diagnostics import Diagnostics, fail
 from opwest.base.result import Result
 from opwest.runs.arrays import Runs, keep_outputs, make_folder, read_references, read_runs
 from opwest.runs.check_steps import Checked, Expected, check_steps, expected_results, step_tensors
 from opwest.runs.compare import Tolerances, differences, read_tolerances
-from opwest.runs.compile import fail
-from opwest.runs.connection import (
-    clock_of,
-    connected,
-    is_profiled,
-    latency_lines,
-    need_smpclient,
-    prepare,
-    served_model,
-)
+from opwest.runs.connection import clock_of, connected, is_profiled, latency_lines, link_errors, prepare, served_model
 from opwest.runs.link import LinkError, Served
 from opwest.runs.profile import keep_profile
 from opwest.runs.progress import make_progress
@@ -58,9 +49,7 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if options.output_dir:
         make_folder(options.output_dir)
     progress = make_progress(quiet=options.json or options.quiet)
-    try:
-        if not options.board.startswith("native_"):
-            need_smpclient()
+    with link_errors(progress):
         build = prepare(options, record, progress, faults)
         if model is not None:
             model = selected_variant(model, build.configuration())
@@ -71,7 +60,6 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
                     "use a board without a variant, or compare the outputs with --reference",
                 )
         with connected(options, build, progress) as link:
-            progress.show(f"waiting for the image on {link.device}")
             served = served_model(link, model, options.model)
             if model is not None:
                 check_tensors(served, model["tensors"], link.device)
@@ -84,12 +72,6 @@ def run_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
                 return _checked(build, served, link.device, checked)
             outcome = run_model(link, served, arrays.runs, progress=progress, profile=is_profiled(options))
             device = link.device
-    except LinkError as error:
-        progress.end()
-        raise OpwestError([Diagnostic("error", error.message, hint=error.hint)]) from error
-    except OSError as error:
-        progress.end()
-        raise OpwestError([Diagnostic("error", f"{error.filename}: {error.strerror}")]) from error
     return _result(options, build, served, device, outcome, arrays, model)
 
 
@@ -101,8 +83,8 @@ def _results(model: Mapping[str, Any], project: Path) -> list[dict[str, Any]]:
 
 def _checked(build: Build, served: Served, device: str, checked: Checked) -> Result:
     lines = [f"{served.name} on {build.board}, {device}", checked.as_text()]
-    found = {"model": served.name, "board": build.board, "device": device, "build": str(build.folder)}
-    return Result("\n".join(lines), {**found, "check": checked.as_json()}, status=int(checked.first is not None))
+    fields = {"model": served.name, "board": build.board, "device": device, "build": str(build.folder)}
+    return Result("\n".join(lines), {**fields, "check": checked.as_json()}, status=int(checked.first is not None))
 
 
 class _Arrays:

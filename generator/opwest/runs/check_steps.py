@@ -3,29 +3,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opwest.base.diagnostics import Diagnostic, OpwestError
+from opwest.base.diagnostics import Diagnostic, OpwestError, fail
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.dtypes import DTYPES, numbers_from
 from opwest.runs.arrays import Runs
 from opwest.runs.compare import Difference, Tolerances, difference
-from opwest.runs.compile import HostCompiler, fail
+from opwest.runs.compile import HostCompiler
 from opwest.runs.harness import buffer_of, run_harness
-from opwest.runs.link import Action, Link, LinkError, ModelError, Report, Served
+from opwest.runs.link import Action, Link, LinkError, Report, Served
 from opwest.runs.progress import StageProgress
-from opwest.runs.session import act, failure, fetch, fetch_part, send
+from opwest.runs.session import failure, fetch, fetch_part, opened, send
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.generic]
+    from opwest.model.types.dtypes import Elements as Array
 
 
 def step_tensors(model: Mapping[str, Any], project: Path) -> dict[str, dict[str, Any]]:
@@ -36,7 +32,10 @@ def step_tensors(model: Mapping[str, Any], project: Path) -> dict[str, dict[str,
             project,
             hint="generate the application again: opwest update DIR",
         )
-    tensors = {t["name"]: {**t, "place": _place(t["buffer"])} for t in model["results"]}
+    tensors = {
+        t["name"]: {**t, "place": f"pools[buffers[{t['buffer']}].pool] + buffers[{t['buffer']}].offset"}
+        for t in model["results"]
+    }
     tensors |= {t["name"]: {**t, "place": buffer_of(t)} for t in model["tensors"]}
     views = (
         {**v, "place": f"(const uint8_t *)({tensors[v['root']]['place']}) + {v['offset']}"} for v in model["views"]
@@ -46,10 +45,6 @@ def step_tensors(model: Mapping[str, Any], project: Path) -> dict[str, dict[str,
     if unknown := sorted(written - tensors.keys()):
         raise fail(f"the lock is damaged: unknown tensor {unknown[0]!r} in a stop", project)
     return {name: tensor for name, tensor in tensors.items() if name in written}
-
-
-def _place(buffer: int) -> str:
-    return f"pools[buffers[{buffer}].pool] + buffers[{buffer}].offset"
 
 
 def host_results(
@@ -119,12 +114,7 @@ class StepDifference:
 
     def as_json(self) -> dict[str, Any]:
         """Return the value for JSON output."""
-        return {
-            "step": self.step,
-            "operator": self.operator,
-            "tensor": self.tensor,
-            "error": self.difference.as_json(),
-        }
+        return {"step": self.step, "operator": self.operator, "tensor": self.tensor, "error": self.difference.as_json()}
 
 
 @dataclass(frozen=True)
@@ -182,8 +172,8 @@ def expected_results(
             )
         values = {(last[tensor], tensor): array for tensor, array in references.items()}
         return Expected(model["stops"], model["steps"], values, "the given references", views)
-    found = host_results(project.absolute(), record, model, inputs, cmsis_nn)
-    return Expected(model["stops"], model["steps"], found, "those of the host", views)
+    results = host_results(project.absolute(), record, model, inputs, cmsis_nn)
+    return Expected(model["stops"], model["steps"], results, "those of the host", views)
 
 
 def check_steps(
@@ -199,8 +189,7 @@ def check_steps(
 
     After the first difference the run continues to its end. Raises LinkError, also if the run fails.
     """
-    act(link, model, Action.OPEN)
-    try:
+    with opened(link, model):
         for index, tensor in enumerate(model.tensors):
             if tensor.role == "input":
                 send(link, model, index, inputs[tensor.name].tobytes(), progress)
@@ -209,11 +198,6 @@ def check_steps(
         # A step that failed has incomplete results: the failure is the cause.
         if end.result != 0 and (checked.first is None or end.step == checked.first.step):
             raise failure(end, model, Action.RUN)
-    except ModelError:
-        with contextlib.suppress(LinkError):  # report the first error
-            link.act(model, Action.CLOSE)
-        raise
-    act(link, model, Action.CLOSE)
     return checked
 
 
@@ -247,11 +231,11 @@ def _compare(link: Link, model: Served, expected: Expected, tolerances: Toleranc
             if actual.shape != reference.shape:
                 shown = f"{list(actual.shape)}, expected {list(reference.shape)}"
                 raise LinkError(f"tensor '{name}' of the image on '{link.device}' has the shape {shown}")
-            found = difference(actual, reference, tolerances.of(name))
+            error = difference(actual, reference, tolerances.of(name))
             seen.add(step)
             count += 1
-            if found.beyond:
-                first = StepDifference(step, expected.steps[step], name, found)
+            if error.beyond:
+                first = StepDifference(step, expected.steps[step], name, error)
                 return Checked(first, count, len(seen), len(expected.steps), expected.source)
     return Checked(None, count, len(seen), len(expected.steps), expected.source)
 

@@ -12,10 +12,7 @@ from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.generic]
+    from opwest.model.types.dtypes import Elements as Array
 
 
 @dataclass(frozen=True)
@@ -61,24 +58,24 @@ def read_tolerances(
     named: dict[str, Tolerance] = {}
     others = None
     for text in given:
-        found = _GIVEN.fullmatch(text)
-        values = (float(found["absolute"]), float(found["relative"] or 0)) if found else (math.inf, 0.0)
-        if found is None or not all(map(math.isfinite, values)):
+        match = _GIVEN.fullmatch(text)
+        values = (float(match["absolute"]), float(match["relative"] or 0)) if match else (math.inf, 0.0)
+        if match is None or not all(map(math.isfinite, values)):
             faults.error(
                 f"invalid --tolerance {text!r}",
                 expected="[NAME=]ABSOLUTE[,RELATIVE], such as 0.001 or y=0,1e-5: finite numbers, 0 or more",
             )
-        elif found["name"] is None:
+        elif match["name"] is None:
             if others is not None:
                 faults.error(f"duplicate --tolerance {text!r} for all tensors")
             others = Tolerance(*values)
-        elif found["name"] not in compared:
-            hint = nearest(found["name"], compared)
-            faults.error(f"--tolerance has no effect: {found['name']!r} has no reference", hint=hint)
-        elif found["name"] in named:
-            faults.error(f"duplicate tolerance {found['name']!r}")
+        elif match["name"] not in compared:
+            hint = nearest(match["name"], compared)
+            faults.error(f"--tolerance has no effect: {match['name']!r} has no reference", hint=hint)
+        elif match["name"] in named:
+            faults.error(f"duplicate tolerance {match['name']!r}")
         else:
-            named[found["name"]] = Tolerance(*values)
+            named[match["name"]] = Tolerance(*values)
     if others is not None and compared and named.keys() >= set(compared):
         faults.error("--tolerance for all tensors has no effect: each tensor has its own")
     if given and not compared and not faults.has_errors:
@@ -140,13 +137,13 @@ def difference(actual: Array, reference: Array, tolerance: Tolerance = EXACT) ->
     # A double cannot represent all 64-bit integers.
     whole = all(array.dtype.kind in "biu" for array in (actual, reference))
     kind: Any = object if whole and 8 in (actual.dtype.itemsize, reference.dtype.itemsize) else np.float64
-    one, other = actual.astype(kind).reshape(-1), reference.astype(kind).reshape(-1)
+    left, right = actual.astype(kind).reshape(-1), reference.astype(kind).reshape(-1)
     with np.errstate(all="ignore"):
-        errors = np.abs(one - other).astype(np.float64)
-        most = tolerance.absolute + tolerance.relative * np.abs(other).astype(np.float64)
-    differ = np.asarray(one != other, bool)
+        errors = np.abs(left - right).astype(np.float64)
+        most = tolerance.absolute + tolerance.relative * np.abs(right).astype(np.float64)
+    differ = np.asarray(left != right, bool)
     if kind is not object:
-        differ &= ~(np.isnan(one) & np.isnan(other))
+        differ &= ~(np.isnan(left) & np.isnan(right))
         errors[np.isnan(errors)] = np.inf
     errors[~differ] = 0.0
     worst = int(np.argmax(errors))

@@ -1,26 +1,119 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile the portable C of a generated project, and operators in C++, with the host's compilers."""
+"""Compile a generated project with the host's compilers, and check its operators for state and hidden effects."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path, PureWindowsPath
-from typing import Any
+from typing import Any, Literal
 
-from opwest.base import commands, timing
+from opwest.base import commands
 from opwest.base.commands import C_COMPILERS, CPP_COMPILERS, compiler_words, quoted
-from opwest.base.diagnostics import Diagnostic, Location, OpwestError
-from opwest.base.resources import resource
+from opwest.base.diagnostics import Diagnostic, Location, OpwestError, fail
+from opwest.base.processes import first_lines, run_tool
+from opwest.base.resources import resource, script
 from opwest.model.types.builds import ANY_TARGET, SOURCES
 from opwest.objects.facts import is_cpp
+from opwest.objects.inspect import read_member
+from opwest.objects.instructions import instruction_effects
+from opwest.objects.library_symbols import EFFECT_EXPECTED, hidden_effects
 from opwest.project import disk
 from opwest.project.lock import read_lock
 from opwest.render.model_files import metadata_object
-from opwest.runs.operators import Format, OperatorCheck, format_of, prefix_of, translated
 from opwest.zephyr.cmsis_nn import find_cmsis_nn, required_sources, uses_cmsis_nn
+
+Format = Literal["elf", "macho", "coff"]
+
+_SECTION = re.compile(r'^\t\.section \.rodata\.(\S+), "a(G?)", %progbits.*$')
+_DROPPED = re.compile(r"^\t\.(?:type|size) ")
+_SYMBOL = re.compile(r"^(\t\.(?:global|weak) )?([A-Za-z_]\w*)(:?)$")
+
+
+def format_of(macros: str) -> Format:
+    """Return the format of a compiler's objects by its predefined macros (`-dM -E`)."""
+    names = set(re.findall(r"^#define (\w+)", macros, re.MULTILINE))
+    if "__APPLE__" in names:
+        return "macho"
+    return "coff" if "_WIN32" in names else "elf"
+
+
+def prefix_of(macros: str) -> str:
+    """Return the prefix of C symbols in assembly, which predefined macros contain."""
+    match = re.search(r"^#define __USER_LABEL_PREFIX__ (\S+)$", macros, re.MULTILINE)
+    return match[1] if match else ""
+
+
+def translated(source: str, form: Format, prefix: str) -> str:
+    """Return emitted assembly (constants.S, vectors.S) for another format.
+
+    Programs have a section that all models of an image share: `.linkonce` in COFF, a weak definition in Mach-O.
+    """
+    return "\n".join(_line(line, form, prefix) for line in source.split("\n"))
+
+
+def _line(line: str, form: Format, prefix: str) -> str:
+    if match := _SECTION.match(line):
+        if form == "macho":
+            return "\t.const_data"  # __DATA,__const: the linker also moves constants with pointers to it
+        shared = "\n\t.linkonce discard" if match[2] else ""
+        return f'\t.section .rdata${match[1]},"dr"{shared}'
+    if _DROPPED.match(line):
+        return ""
+    if match := _SYMBOL.match(line):
+        directive, name, colon = match.groups()
+        if directive is None and not colon:
+            return line
+        if directive and directive.strip() == ".weak":
+            # A COFF symbol of a .linkonce section is an ordinary one.
+            weak = f"\n\t.weak_definition {prefix}{name}" if form == "macho" else ""
+            return f"\t.globl {prefix}{name}{weak}"
+        return f"{chr(9) + '.globl ' if directive else ''}{prefix}{name}{colon}"
+    return line
+
+
+class OperatorCheck:
+    """The checks of one model's operators."""
+
+    def __init__(self, model: Mapping[str, Any], build: Mapping[str, Any], form: Format) -> None:
+        self._is_elf = form == "elf"
+        self._program = script("check_operators")
+        self._model = model
+        # Records of earlier versions have no positions and no permitted effects.
+        self._places = dict(zip(build["sources"], build.get("places", ()), strict=False))
+        self._permits = dict(zip(build["sources"], build.get("permits", ()), strict=False))
+        self._faults: list[Diagnostic] = []
+
+    def examine(self, source: str, obj: Path, command: Sequence[str]) -> None:
+        """Examine the object of a source, which `command` compiled. Raises OpwestError if it cannot be read."""
+        place = self._places.get(source, {"line": 0, "column": 0})
+        permits = self._permits.get(source, ())
+        if not self._is_elf:  # docs/windows-and-macos.md
+            return
+        at = Location(self._model["manifest"], place["line"], place["column"])
+        try:
+            # The command has paths relative to the current directory.
+            facts = self._program.object_facts(str(obj), command, os.curdir, f"{self._model['name']}__")
+        except self._program.NotElfError as error:
+            raise fail(f"{source}: cannot read its object: {error}", at) from error
+        except subprocess.CalledProcessError as error:
+            raise fail(self._program.failure(source, error), at) from error
+        if facts.states and "state" not in permits:
+            message = self._program.message(source, facts.states)
+            self._faults.append(Diagnostic("error", message, at, self._program.EXPECTED, self._program.HINT))
+        compiled = read_member(obj.name, obj.read_bytes())
+        for effect in (*hidden_effects(facts.undefined, ("host",), permits), *instruction_effects(compiled, permits)):
+            self._faults.append(Diagnostic("error", f"{source} {effect.text}", at, EFFECT_EXPECTED, effect.hint))
+
+    def raise_if_found(self) -> None:
+        """Raise OpwestError with every error."""
+        if self._faults:
+            raise OpwestError(self._faults)
+
 
 _COPY = "modules/opwest/"
 
@@ -35,15 +128,10 @@ def installed_runtime(project: Path) -> Path:
     copied = {} if lock is None else lock.files
     for path, digest in copied.items():
         if path.startswith(_COPY) and disk.look(root, path.removeprefix(_COPY)) != digest:
-            raise OpwestError(
-                [
-                    Diagnostic(
-                        "error",
-                        "the application has the runtime of another version of opwest",
-                        Location(str(project / path)),
-                        hint=f"generate it again: opwest update {quoted(str(project))}",
-                    )
-                ]
+            raise fail(
+                "the application has the runtime of another version of opwest",
+                project / path,
+                hint=f"generate it again: opwest update {quoted(str(project))}",
             )
     return root
 
@@ -58,21 +146,10 @@ EMULATION_SOURCES = (
 )
 """Sources that emulate accelerators on the host (`host` of a device), relative to the runtime's src/."""
 RUNTIME_SOURCES = (
-    "accelerator.c",
-    "device_calls.c",
-    "device_launches.c",
-    "device_ownership.c",
-    "devices.c",
-    "halide_backend.c",
-    "metadata.c",
-    "port_host.c",
-    "port_host_cache.c",
-    "port_tvm_host.c",
-    "registry.c",
-    "state.c",
-    "status.c",
+    "accelerator.c", "device_calls.c", "device_launches.c", "device_ownership.c", "devices.c", "halide_backend.c",
+    "metadata.c", "port_host.c", "port_host_cache.c", "port_tvm_host.c", "registry.c", "state.c", "status.c",
     "tvm_backend.c",
-)
+)  # fmt: skip
 PROFILE_SOURCES = ("port_profile_host.c", "profile.c")
 """Additional sources of CONFIG_OPWEST_PROFILE."""
 CHECK_INPUTS_SOURCES = ("input_check.c", "port_input_check_host.c")
@@ -82,13 +159,7 @@ STREAM_SOURCES = ("stream.c", "stream_frames.c")
 PROFILE_FLAG = "-DCONFIG_OPWEST_PROFILE=1"
 CHECK_STEPS_FLAG = "-DCONFIG_OPWEST_CHECK_STEPS=1"
 CHECK_INPUTS_FLAG = "-DCONFIG_OPWEST_CHECK_INPUTS=1"
-SANITIZE_FLAGS = (
-    "-fsanitize=address,undefined",
-    "-fno-sanitize-recover=all",
-    "-fno-omit-frame-pointer",
-    "-O1",
-    "-g",
-)
+SANITIZE_FLAGS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-O1", "-g")
 """The options of --sanitize; `undefined` contains `alignment`."""
 LINK_FLAGS: dict[Format, tuple[str, ...]] = {
     "elf": ("-no-pie", "-pthread", "-lm"),  # operators may be position dependent, as in Zephyr's native_sim
@@ -107,14 +178,6 @@ _REFUSED = re.compile(r"error: #error \"?((?:generated by TVM for |__)[^\"\n]*)"
 _STANDARD = re.compile(r"^[ \t]*CONFIG_STD_CPP(\w{2})=y\b", re.MULTILINE)
 
 
-def fail(
-    message: str, where: Path | None = None, *, expected: str | None = None, hint: str | None = None
-) -> OpwestError:
-    """Return an OpwestError with one diagnostic."""
-    location = Location(str(where)) if where is not None else None
-    return OpwestError([Diagnostic("error", message, location, expected, hint)])
-
-
 class HostCompiler:
     """The host's compilers for C ($CC, default cc) and C++ ($CXX, default c++).
 
@@ -123,13 +186,7 @@ class HostCompiler:
     """
 
     def __init__(
-        self,
-        work: Path,
-        bits: int | None,
-        *,
-        profile: bool = False,
-        check_steps: bool = False,
-        sanitize: bool = False,
+        self, work: Path, bits: int | None, *, profile: bool = False, check_steps: bool = False, sanitize: bool = False
     ) -> None:
         self.bits = bits
         self.command = self._command("CC", C_COMPILERS, "C")
@@ -144,7 +201,6 @@ class HostCompiler:
         self.flags += [CHECK_STEPS_FLAG] if check_steps else []
         self.flags += [] if profile else [CHECK_INPUTS_FLAG]
         self.objects: list[str] = []
-        self._macros: str | None = None
 
     def _command(self, variable: str, defaults: Sequence[str], language: str) -> list[str]:
         try:
@@ -162,16 +218,15 @@ class HostCompiler:
             )
         return [*words, *([f"-m{self.bits}"] if self.bits else [])]
 
-    @property
+    @cached_property
     def macros(self) -> str:
         """The predefined macros of the compiler for C. Raises OpwestError for the ABI of MSVC."""
-        if self._macros is None:
-            empty = self.work / "empty.c"  # Windows has no /dev/null that every compiler reads
-            empty.write_bytes(b"")
-            self._macros = self._run([*self.command, "-dM", "-E", str(empty)])
-            if "#define _MSC_VER " in self._macros:
-                raise _msvc_error(f"the compiler '{self.command[0]}' compiles for MSVC")
-        return self._macros
+        empty = self.work / "empty.c"  # Windows has no /dev/null that every compiler reads
+        empty.write_bytes(b"")
+        macros = self._run([*self.command, "-dM", "-E", str(empty)])
+        if "#define _MSC_VER " in macros:
+            raise _msvc_error(f"the compiler '{self.command[0]}' compiles for MSVC")
+        return macros
 
     def pointer_bits(self) -> int:
         """Return the pointer size of the compiler's target in bits."""
@@ -217,17 +272,13 @@ class HostCompiler:
         self._run([*linker, "-o", str(program), *self.objects, *LINK_FLAGS[self.form], *extra])
 
     def _run(self, command: list[str]) -> str:
-        with timing.command(command):
-            done = subprocess.run(
-                command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False
-            )
+        done = run_tool(command)
         if done.returncode != 0:
             refused = _REFUSED.search(done.stderr)
             if refused is not None:
                 raise fail(f"the operators of the application cannot run on this machine: {refused[1]}")
             raise fail(
-                f"the compiler failed: {commands.joined(command)}\n{_first_lines(done.stderr)}",
-                hint=_hint(command),
+                f"the compiler failed: {commands.joined(command)}\n{first_lines(done.stderr)}", hint=_hint(command)
             )
         return done.stdout
 
@@ -255,13 +306,8 @@ def _cpp_standard(project: Path) -> str:
         text = (project / "prj.conf").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return CPP_STANDARD
-    found: list[str] = _STANDARD.findall(text)
-    return found[-1].lower() if found else CPP_STANDARD
-
-
-def _first_lines(text: str, count: int = 20) -> str:
-    lines = text.strip().splitlines()
-    return "\n".join(lines[:count] + (["..."] if len(lines) > count else []))
+    standards: list[str] = _STANDARD.findall(text)
+    return standards[-1].lower() if standards else CPP_STANDARD
 
 
 def build_program(
@@ -284,7 +330,7 @@ def build_program(
     builds = [host_build(project, model, machine, bits) for model in record["models"]]
     if compiler.form != "elf":
         _refuse_elf(project, record, builds)
-    library = _CmsisNn(project, record["models"], builds, cmsis_nn)
+    library_headers, library_sources = _cmsis_nn(project, record["models"], builds, cmsis_nn)
     emulated = EMULATION_SOURCES if any(model["emulated"] for model in record["models"]) else ()
     streams = STREAM_SOURCES if any(model.get("stream") for model in record["models"]) else ()
     checked = CHECK_INPUTS_SOURCES if CHECK_INPUTS_FLAG in compiler.flags else ()
@@ -292,11 +338,11 @@ def build_program(
         compiler.compile(runtime / "src" / name, includes)
     for model, build in zip(record["models"], builds, strict=True):
         folder = project / "models" / model["name"]
-        headers = (runtime / "include_tvm", *library.headers)
+        headers = (runtime / "include_tvm", *library_headers)
         check = OperatorCheck(model, build, compiler.form)
         _add_model(folder, model, build, compiler, includes, headers, check, in_c=record["metadata"] == "c")
-    for source in library.sources:
-        compiler.compile(source, library.headers, ["-w"])
+    for source in library_sources:
+        compiler.compile(source, library_headers, ["-w"])
     # An application of microTVM can include TVM's headers.
     tvm = ["-idirafter", str(runtime / "include_tvm")] if any(m.get("tvmgen") for m in record["models"]) else []
     for source in sources:
@@ -360,38 +406,34 @@ def _refuse_elf(project: Path, record: dict[str, Any], builds: list[dict[str, An
 
 def _options_of(folder: Path, build: dict[str, Any], source: str) -> list[str]:
     """Return the options of the manifest for a source."""
-    found = (row for row in build.get("options", ()) if row["source"] == source)
-    words = [word for row in found for word in (*(f"-I{folder / path}" for path in row["include_dirs"]), *row["flags"])]
+    rows = (row for row in build.get("options", ()) if row["source"] == source)
+    words = [word for row in rows for word in (*(f"-I{folder / path}" for path in row["include_dirs"]), *row["flags"])]
     return [f"-iquote{folder / SOURCES}", *words]  # a wrapper includes its header by the path below the sources
 
 
-class _CmsisNn:
-    """The headers and the sources of CMSIS-NN that the models require; none if no operator includes it."""
-
-    def __init__(
-        self, project: Path, models: list[dict[str, Any]], builds: list[dict[str, Any]], given: Path | None
-    ) -> None:
-        self.headers: tuple[Path, ...] = ()
-        self.sources: list[Path] = []
-        users = {}
-        for model, build in zip(models, builds, strict=True):
-            sources = [project / "models" / model["name"] / source for source in build["sources"]]
-            if uses_cmsis_nn(sources):
-                users[model["name"]] = sources
-        if given is not None and not users:
-            raise fail("--cmsis-nn has no effect: no operator includes CMSIS-NN", project)
-        if users:
-            root = find_cmsis_nn(given, next(iter(users)), project)
-            self.headers = (root / "Include",)
-            self.sources = required_sources(root, [source for sources in users.values() for source in sources])
+def _cmsis_nn(
+    project: Path, models: list[dict[str, Any]], builds: list[dict[str, Any]], given: Path | None
+) -> tuple[list[Path], list[Path]]:
+    """Return the directory of headers and the sources of CMSIS-NN that the models require; none without a user."""
+    users = {}
+    for model, build in zip(models, builds, strict=True):
+        sources = [project / "models" / model["name"] / source for source in build["sources"]]
+        if uses_cmsis_nn(sources):
+            users[model["name"]] = sources
+    if users:
+        root = find_cmsis_nn(given, next(iter(users)), project)
+        return [root / "Include"], required_sources(root, [source for sources in users.values() for source in sources])
+    if given is not None:
+        raise fail("--cmsis-nn has no effect: no operator includes CMSIS-NN", project)
+    return [], []
 
 
 def host_build(project: Path, model: dict[str, Any], machine: str, bits: int) -> dict[str, Any]:
     """Return the build of a model for this machine. Raises OpwestError, listing the model's targets, without one."""
     for build in model["builds"]:
         if build["target"] is None or (build["bits"] == bits and machine in build["host"]):
-            found: dict[str, Any] = build
-            return found
+            selected: dict[str, Any] = build
+            return selected
     names = ", ".join(build["target"] for build in model["builds"])
     raise fail(
         f"no objects of model {model['name']!r} for this machine ({machine}, {bits} bits); found: {names}",

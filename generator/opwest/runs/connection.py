@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.base import commands, timing
-from opwest.base.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics, fail
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.processes import end_group, group
 from opwest.render.boards import board_file
@@ -70,9 +70,9 @@ class RunningImage:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            found = _DEVICE.search(line)
-            if found and self._device is None:
-                self._device = found[1]
+            match = _DEVICE.search(line)
+            if match and self._device is None:
+                self._device = match[1]
             if line.strip():
                 self._last.append(line.rstrip())
 
@@ -142,11 +142,6 @@ def write_services(folder: Path, project: Path, record: Mapping[str, Any]) -> No
 
 
 _INSTALL = commands.pip_install("smpclient[serial]")
-_PURPOSES = {
-    "CONFIG_OPWEST_PROFILE": "measure steps",
-    "CONFIG_OPWEST_CHECK_STEPS": "stop after steps",
-    "CONFIG_OPWEST_SERVICE_CALL": "call single operators",
-}
 _ENDING = 1.0
 """Seconds to wait for an image to exit after its device disappeared."""
 
@@ -157,6 +152,19 @@ def need_smpclient() -> None:
         raise LinkError(
             "missing Python packages: smpclient and pyserial are required to connect to a board", f"run {_INSTALL}"
         )
+
+
+@contextlib.contextmanager
+def link_errors(progress: StageProgress) -> Iterator[None]:
+    """Raise OpwestError for an error of the image, of the connection to it, or of the system."""
+    try:
+        yield
+    except LinkError as error:
+        progress.end()
+        raise fail(error.message, hint=error.hint) from error
+    except OSError as error:
+        progress.end()
+        raise fail(f"{error.filename}: {error.strerror}") from error
 
 
 def is_profiled(options: argparse.Namespace) -> bool:
@@ -173,25 +181,20 @@ def prepare(
     bundles: bool = False,
 ) -> Build:
     """Return the new build, or the existing one with --no-build."""
+    if not bundles and not options.board.startswith("native_"):
+        need_smpclient()
     workspace, west = _find_tools(options)
     need_serial()
     project = options.directory.resolve()
-    variant = (
-        "_call" if options.operator else "_check" if options.check_steps else "_profile" if is_profiled(options) else ""
-    )
-    name = f"{'bundle' if bundles else 'run'}_{board_file(options.board)}{variant}"
+    requested = {"profile": is_profiled(options), "check": options.check_steps, "call": options.operator is not None}
+    modes = tuple(mode for mode, is_set in requested.items() if is_set)
+    name = "_".join(["bundle" if bundles else "run", board_file(options.board), *modes[-1:]])
     folder: Path = (options.build_dir or options.directory / "build" / name).resolve()
     for path in (project, folder):
         if " " in str(path):
             raise LinkError(f"path with a space: '{path}', which Zephyr does not support")
     runtime = installed_runtime(options.directory)
-    build = Build(
-        *(workspace, west, project, options.board, folder, progress, runtime),
-        profile=is_profiled(options),
-        check_steps=options.check_steps,
-        calls=options.operator is not None,
-        bundles=bundles,
-    )
+    build = Build(*(workspace, west, project, options.board, folder, progress, runtime), modes, bundles=bundles)
     if not options.no_build:
         if record is not None:
             write_services(build.services, project, record)
@@ -206,12 +209,12 @@ def prepare(
             f"the image in '{build.folder}' {what} ({build.service})",
             f"omit --no-build, or build with -D{build.service}=y",
         )
-    lacking = [option for option in build.options if configuration.get(option) != "y"]
-    if configuration and lacking:
-        raise LinkError(
-            f"the image in '{build.folder}' does not {_PURPOSES[lacking[0]]} ({lacking[0]})",
-            f"omit --no-build, or build with -D{lacking[0]}=y",
-        )
+    for option, purpose in build.options.items() if configuration else ():
+        if configuration.get(option) != "y":
+            raise LinkError(
+                f"the image in '{build.folder}' does not {purpose} ({option})",
+                f"omit --no-build, or build with -D{option}=y",
+            )
     return build
 
 
@@ -248,6 +251,7 @@ def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
 def connected(options: argparse.Namespace, build: Build, progress: StageProgress) -> Iterator[Link]:
     """Start or flash the image, and yield a connection to it."""
     with running(options, build, progress) as image, _linked(options, image) as link:
+        progress.show(f"waiting for the image on {link.device}")
         yield link
 
 
@@ -318,7 +322,7 @@ def served_model(link: Link, model: Mapping[str, Any] | None, option: str | None
     name = model["name"] if model is not None else option
     if name is None:
         if len(models) != 1:
-            names = ", ".join(one.name for one in models) or "none"
+            names = ", ".join(served.name for served in models) or "none"
             raise LinkError(f"the image must have exactly one model, found: {names}", "select one with --model NAME")
         return models[0]
     return find_model(models, name, link.device)

@@ -160,10 +160,10 @@ _STACKS = {"opwest": "CONFIG_OPWEST_SERVICE_STACK_SIZE", "main": "CONFIG_MAIN_ST
 
 def raise_if_stopped(console: bytes, awaited: str) -> None:
     """Raise StoppedError if the output of an image contains the message of a fatal error."""
-    found = _STOPPED.search(console)
-    if found is None:
+    match = _STOPPED.search(console)
+    if match is None:
         return
-    what, thread = found[1].decode(), found[2].decode()
+    what, thread = match[1].decode(), match[2].decode()
     hint = None
     if what == "stack overflow":
         hint = f"raise {_STACKS.get(thread, 'the size of its stack')}"

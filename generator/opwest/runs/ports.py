@@ -44,12 +44,12 @@ def choose_device(given: str | None) -> str:
     """Return the given device, else the only device found."""
     if given is not None:
         return given
-    found = serial_devices()
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    devices = serial_devices()
+    if len(devices) == 1:
+        return devices[0]
+    if not devices:
         raise LinkError("no serial device of a board found", "plug in the board, or give its device: --serial DEV")
-    raise LinkError(f"several serial devices found: {', '.join(found)}", "select the board's device: --serial DEV")
+    raise LinkError(f"several serial devices found: {', '.join(devices)}", "select the board's device: --serial DEV")
 
 
 def is_present(device: str) -> bool:
@@ -121,8 +121,8 @@ def _unusable(device: str, error: OSError) -> LinkError:
 
 def _others(device: str) -> str:
     """Return the hint for a missing device."""
-    found = [name for name in serial_devices() if name != device]
-    others = f"found: {', '.join(found)}" if found else "found no other device"
+    devices = [name for name in serial_devices() if name != device]
+    others = f"found: {', '.join(devices)}" if devices else "found no other device"
     return f"check that the board is plugged in; {others}"
 
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.base.diagnostics import fail
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import table_lines
 from opwest.render.tables.layout import NO_DEVICE, NO_STEP
 
 FORMAT = 1
@@ -81,12 +82,7 @@ class Profile:
                     "steps": steps,
                     "operator": measure.name if is_call or measure.kind == "cache" else None,
                     "device": self._device(measure),
-                    "runs": measure.runs,
-                    "last": measure.last,
-                    "min": measure.min,
-                    "max": measure.max,
-                    "total": measure.total,
-                    "mean": measure.mean,
+                    **{key: getattr(measure, key) for key in ("runs", "last", "min", "max", "total", "mean")},
                 }
             )
         return {
@@ -125,13 +121,9 @@ class Profile:
                     f"{100 * measure.total / whole:.1f} %" if whole else "",
                 ]
             )
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        left = {1, 2, 3}
         count = self.measures[0].runs
         lines = [f"profile: {count} run{'' if count == 1 else 's'}, {self.unit}{speed}"]
-        for row in rows:
-            cells = (c.ljust(w) if i in left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-            lines.append(f"  {'  '.join(cells)}".rstrip())
+        lines += [f"  {line}" for line in table_lines(rows, right=(0, 4, 5, 6, 7, 8))]
         if self.stack_size:
             lines.append(f"stack: {self.stack_used} of {self.stack_size} bytes used by the thread that ran the model")
         return lines
@@ -194,7 +186,6 @@ def keep_profile(profile: Profile, path: Path | None) -> list[str]:
         try:
             path.write_text(json.dumps(profile.as_json(), indent=2) + "\n", encoding="utf-8")
         except OSError as error:
-            message = f"cannot write the profile: {error.strerror}"
-            raise OpwestError([Diagnostic("error", message, Location(str(path)))]) from error
+            raise fail(f"cannot write the profile: {error.strerror}", path) from error
         lines.append(f"  written to {path}")
     return lines

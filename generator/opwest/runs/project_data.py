@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opwest.base.diagnostics import Diagnostic, Location, OpwestError, nearest
+from opwest.base.diagnostics import fail, nearest
 from opwest.base.files import is_inside
 from opwest.model.types.dtypes import DTYPES, TensorType
 from opwest.project.writer import read_record
 from opwest.render.arguments import ENTRY
 from opwest.render.tables.layout import DIRECTION
 from opwest.render.variants import variant_option
-from opwest.runs.compile import fail
 
 _TENSOR = {
     **dict.fromkeys(("name", "role", "dtype", "c_type", "macro", "buffer", "elements"), str),
@@ -76,35 +75,39 @@ _RECORD = {"runtime": str, "metadata": str, "models": [_MODEL]}
 
 def check_record(record: Mapping[str, Any], project: Path) -> None:
     """Raise OpwestError if a record does not have the format of opwest."""
-    fault = _fault(record, _RECORD, "record")
-    for number, model in enumerate(record["models"] if fault is None else ()):
-        fault = fault or _fault(model.get("variants", []), [_VARIANT], f"record.models[{number}].variants")
-    models = [] if fault is not None else list(_with_variants(record["models"]))
-    for number, model in enumerate(models):
-        present = {key: shape for key, shape in _CHECKS.items() if key in model}
-        fault = fault or _fault(model, present, f"record.models[{number}]") or _fault_of_checks(model)
-        for build in model["builds"] if fault is None else ():
-            for key, shape in _LATER.items():
-                fault = fault or _fault(build.get(key, []), shape, f"record.models[{number}].builds[].{key}")
-    if fault is None and not record["models"]:
-        fault = "record.models is empty"
-    for model in models if fault is None else ():
-        for build in (build for build in model["builds"] if "options" in build):
-            fault = fault or _fault(build, _OPTIONS, "build")
-        if fault is not None:
-            break
-        paths = [model["name"], *([model["variant"]] if "variant" in model else [])]
-        paths += (path for build in model["builds"] for path in (*build["objects"], *build["sources"]))
-        options = [row for build in model["builds"] for row in build.get("options", ())]
-        paths += [path for row in options for path in row["include_dirs"]]
-        fault = next((f"invalid flag {f!r}" for row in options for f in row["flags"] if not f.startswith("-")), fault)
-        fault = next((f"{path!r} is not a path in the project" for path in paths if not is_inside(path)), fault)
-        fault = next((f"invalid role {t['role']!r}" for t in model["tensors"] if t["role"] not in _ROLES), fault)
-        fault = next((f"unknown dtype {t['dtype']!r}" for t in model["tensors"] if t["dtype"] not in DTYPES), fault)
+    fault = next(_faults_of_record(record), None)
     if fault is not None:
         hint = "restore it from version control, or create it with 'opwest update DIR --manifest FILE'"
-        place = Location(str(project / ".opwest" / "lock.json"))
-        raise OpwestError([Diagnostic("error", f"the lock is damaged: {fault}", place, hint=hint)])
+        raise fail(f"the lock is damaged: {fault}", project / ".opwest" / "lock.json", hint=hint)
+
+
+def _faults_of_record(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the faults of a record. Only the first one is exact: the checks after it rely on its absence."""
+    yield from _faults(record, _RECORD, "record")
+    for number, model in enumerate(record["models"]):
+        yield from _faults(model.get("variants", []), [_VARIANT], f"record.models[{number}].variants")
+    models = list(_with_variants(record["models"]))
+    for number, model in enumerate(models):
+        present = {key: shape for key, shape in _CHECKS.items() if key in model}
+        yield from _faults(model, present, f"record.models[{number}]")
+        yield from _faults_of_checks(model)
+        for build in model["builds"]:
+            for key, shape in _LATER.items():
+                yield from _faults(build.get(key, []), shape, f"record.models[{number}].builds[].{key}")
+    if not models:
+        yield "record.models is empty"
+    for model in models:
+        for build in model["builds"]:
+            if "options" in build:
+                yield from _faults(build, _OPTIONS, "build")
+        options = [row for build in model["builds"] for row in build.get("options", ())]
+        paths = [model["name"], *([model["variant"]] if "variant" in model else [])]
+        paths += (path for build in model["builds"] for path in (*build["objects"], *build["sources"]))
+        paths += (path for row in options for path in row["include_dirs"])
+        yield from (f"unknown dtype {t['dtype']!r}" for t in model["tensors"] if t["dtype"] not in DTYPES)
+        yield from (f"invalid role {t['role']!r}" for t in model["tensors"] if t["role"] not in _ROLES)
+        yield from (f"{path!r} is not a path in the project" for path in paths if not is_inside(path))
+        yield from (f"invalid flag {flag!r}" for row in options for flag in row["flags"] if not flag.startswith("-"))
 
 
 def _with_variants(models: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -114,87 +117,85 @@ def _with_variants(models: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str,
         yield from model.get("variants", ())
 
 
-def _fault_of_checks(model: Mapping[str, Any]) -> str | None:
-    """Return the first reference of the checks to something that the model does not have."""
+def _faults_of_checks(model: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the references of the checks to something that the model does not have."""
     size = model["arguments"]["size"] if "arguments" in model else 0
     if not 0 <= size < _MAX_BYTES:
-        return f"the memory for arguments has {size} bytes"
+        yield f"the memory for arguments has {size} bytes"
     for operator in model.get("operators", ()):
-        unknown = sorted(set(operator["devices"]) - set(model["devices"]))
-        if unknown:
-            return f"unknown device {unknown[0]!r} of operator {operator['name']!r}"
+        for device in sorted(set(operator["devices"]) - set(model["devices"])):
+            yield f"unknown device {device!r} of operator {operator['name']!r}"
         if ENTRY * len(operator["args"]) > size:
-            return f"operator {operator['name']!r} has more arguments than the memory for arguments"
+            yield f"operator {operator['name']!r} has more arguments than the memory for arguments"
         for arg in operator["args"]:
-            fault = _fault_of_elements(arg)
-            if fault is not None:
-                return fault
+            yield from _faults_of_elements(arg)
             least = 0 if arg["scalar"] else ENTRY * len(operator["args"])  # a tensor is after the table of entries
             if arg["direction"] not in DIRECTION.members or not least <= arg["offset"] <= size - arg["size"]:
-                return f"argument {arg['name']!r} of operator {operator['name']!r} is outside of its memory"
+                yield f"argument {arg['name']!r} of operator {operator['name']!r} is outside of its memory"
     for result in (*model.get("results", ()), *model.get("views", ())):
-        fault = _fault_of_elements(result)
-        if fault is not None:
-            return fault
+        yield from _faults_of_elements(result)
     for row in model.get("tolerances", ()):
         if not all(0 <= row[key] < math.inf for key in ("absolute", "relative")):
-            return f"the tolerance of {row['output']!r} is no finite number"
+            yield f"the tolerance of {row['output']!r} is no finite number"
     whole = {t["name"]: t["size"] for t in (*model["tensors"], *model.get("results", ()))}
     for view in model.get("views", ()):
         if not 0 <= view["offset"] <= whole.get(view["root"], 0) - view["size"]:
-            return f"view {view['name']!r} is outside of {view['root']!r}"
+            yield f"view {view['name']!r} is outside of {view['root']!r}"
     for stop in model.get("stops", ()):
         for write in stop["writes"]:
             if not 0 <= write["step"] < len(model["steps"]):
-                return f"unknown step {write['step']} in a stop"
-    return None
+                yield f"unknown step {write['step']} in a stop"
 
 
-def _fault_of_elements(tensor: Mapping[str, Any]) -> str | None:
-    """Return why the dtype, the shape and the size of a tensor disagree."""
+def _faults_of_elements(tensor: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why the dtype, the shape and the size of a tensor disagree."""
     if tensor["dtype"] not in DTYPES:
-        return f"unknown dtype {tensor['dtype']!r}"
+        yield f"unknown dtype {tensor['dtype']!r}"
     shape, pitch = tensor["shape"], tensor.get("pitch", 0)
     is_invalid = any(n < 1 for n in shape) or type(pitch) is not int or (pitch and (not shape or pitch < shape[-1]))
     if is_invalid or TensorType(DTYPES[tensor["dtype"]], tuple(shape), pitch).size != tensor["size"]:
-        return f"{tensor['name']!r} has {tensor['size']} bytes, {tensor['dtype']} {shape}"
-    return None
+        yield f"{tensor['name']!r} has {tensor['size']} bytes, {tensor['dtype']} {shape}"
 
 
 _ROLES = ("input", "output")
 _MAX_BYTES = 1 << 32
 
 
-def _fault(value: Any, shape: Any, where: str) -> str | None:
-    """Return the first deviation of a value from a shape: a type, a tuple of types, [shape of items], {key: shape}."""
-    if isinstance(shape, dict):
-        if not isinstance(value, dict):
-            return f"{where} is not an object"
-        if lacking := [key for key in shape if key not in value]:
-            return f"{where} has no {lacking[0]!r}"
-        found = (_fault(value[key], inner, f"{where}.{key}") for key, inner in shape.items())
-        return next((fault for fault in found if fault), None)
-    if isinstance(shape, list):
-        if not isinstance(value, list):
-            return f"{where} is not a list"
-        found = (_fault(item, shape[0], f"{where}[{number}]") for number, item in enumerate(value))
-        return next((fault for fault in found if fault), None)
-    kinds = shape if isinstance(shape, tuple) else (shape,)
-    fits = any(value is None if kind is None else type(value) is kind for kind in kinds)
-    return None if fits else f"{where} is {value!r:.60}"
+def _faults(value: Any, shape: Any, where: str) -> Iterator[str]:
+    """Yield the deviations of a value from a shape: a type, a tuple of types, [shape of items], {key: shape}."""
+    if isinstance(shape, dict) and isinstance(value, dict):
+        yield from (f"{where} has no {key!r}" for key in shape if key not in value)
+        for key, inner in shape.items():
+            yield from _faults(value[key], inner, f"{where}.{key}")
+    elif isinstance(shape, dict):
+        yield f"{where} is not an object"
+    elif isinstance(shape, list) and isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _faults(item, shape[0], f"{where}[{number}]")
+    elif isinstance(shape, list):
+        yield f"{where} is not a list"
+    else:
+        kinds = shape if isinstance(shape, tuple) else (shape,)
+        if not any(value is None if kind is None else type(value) is kind for kind in kinds):
+            yield f"{where} is {value!r:.60}"
 
 
 def project_record(project: Path) -> dict[str, Any] | None:
     """Return the record of a project, None without one. Raises OpwestError for an incomplete project."""
     record = read_record(project) if project.is_dir() else None
     if record is not None and (project / ".opwest" / "journal.json").exists():
-        raise fail(
-            "incomplete project: a run of opwest was interrupted",
-            project,
-            hint="run 'opwest generate' again",
-        )
+        raise fail("incomplete project: a run of opwest was interrupted", project, hint="run 'opwest generate' again")
     if record is not None:
         check_record(record, project)
+    return record
+
+
+def required_record(project: Path) -> dict[str, Any]:
+    """Return the record of a project. Raises OpwestError without one, or for an incomplete project."""
+    record = project_record(project)
+    if record is None:
+        hint = "generate one with 'opwest generate MANIFEST -o DIR'"
+        raise fail("not a directory generated by opwest", project, hint=hint)
     return record
 
 
@@ -214,8 +215,8 @@ def selected_variant(model: dict[str, Any], configuration: Mapping[str, str]) ->
     """Return the record of the variant that an image with a configuration uses, that of the base without one."""
     for variant in model.get("variants", ()):
         if configuration.get(variant_option(model["name"], variant["variant"])) == "y":
-            found: dict[str, Any] = variant
-            return found
+            selected: dict[str, Any] = variant
+            return selected
     return model
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opwest.base.frozen_dataclass import dataclass
@@ -15,10 +15,7 @@ from opwest.runs.profile import Profile
 from opwest.runs.progress import StageProgress
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.generic]
+    from opwest.model.types.dtypes import Elements as Array
 
 
 @dataclass(frozen=True)
@@ -41,30 +38,22 @@ def find_model(models: Sequence[Served], name: str, device: str) -> Served:
 
 def check_tensors(model: Served, expected: Sequence[Mapping[str, Any]], device: str) -> None:
     """Raise LinkError if the image was built from another version of the model."""
-    found = [(t.role, t.name, t.dtype, list(t.shape)) for t in model.tensors if t.role in ("input", "output")]
+    described = [(t.role, t.name, t.dtype, list(t.shape)) for t in model.tensors if t.role in ("input", "output")]
     required = [(t["role"], t["name"], t["dtype"], list(t["shape"])) for t in expected]
-    if found != required:
-        shown = ", ".join(f"{role} {name} {dtype} {shape}" for role, name, dtype, shape in found)
+    if described != required:
+        shown = ", ".join(f"{role} {name} {dtype} {shape}" for role, name, dtype, shape in described)
         raise LinkError(
             f"the image on '{device}' was built from another version of model '{model.name}': it has {shown}",
             "omit --no-build and --no-flash",
         )
 
 
-def run_model(
-    link: Link,
-    model: Served,
-    runs: Runs,
-    *,
-    progress: StageProgress,
-    profile: bool = False,
-) -> Outcome:
+def run_model(link: Link, model: Served, runs: Runs, *, progress: StageProgress, profile: bool = False) -> Outcome:
     """Run a model on the inputs of `runs`; return the duration of every run, and the last outputs.
 
     With streams, return the outputs of all runs, with the frames as first dimension.
     """
-    act(link, model, Action.OPEN)
-    try:
+    with opened(link, model):
         times = []
         kept: list[dict[str, Array]] = []
         for number in range(runs.count):
@@ -75,20 +64,24 @@ def run_model(
             progress.show(f"running {model.name}" + (f", {number + 1} of {runs.count}" if runs.count > 1 else ""))
             times.append(act(link, model, Action.RUN))
             if runs.streams or number + 1 == runs.count:
-                kept.append(_fetch_outputs(link, model, progress))
-        outputs = _stacked(kept) if runs.streams else kept[-1]
+                outputs = (i for i, tensor in enumerate(model.tensors) if tensor.role == "output")
+                kept.append({model.tensors[i].name: fetch(link, model, i, progress) for i in outputs})
+        results = _stacked(kept) if runs.streams else kept[-1]
         measured = link.measures(model) if profile else None
+    return Outcome(results, tuple(times), measured)
+
+
+@contextlib.contextmanager
+def opened(link: Link, model: Served) -> Iterator[None]:
+    """Open a model, and close it at the end. Raises ModelError if the model fails."""
+    act(link, model, Action.OPEN)
+    try:
+        yield
     except ModelError:
         with contextlib.suppress(LinkError):  # report the first error
             link.act(model, Action.CLOSE)
         raise
     act(link, model, Action.CLOSE)
-    return Outcome(outputs, tuple(times), measured)
-
-
-def _fetch_outputs(link: Link, model: Served, progress: StageProgress) -> dict[str, Array]:
-    tensors = enumerate(model.tensors)
-    return {t.name: fetch(link, model, index, progress) for index, t in tensors if t.role == "output"}
 
 
 def _stacked(frames: Sequence[dict[str, Array]]) -> dict[str, Array]:

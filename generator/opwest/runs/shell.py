@@ -49,7 +49,8 @@ class ShellConnection:
 
         Input received earlier, such as late responses, is discarded. The caller decides whether to repeat the command.
         """
-        self._drain()
+        while self._receive(0):
+            pass
         self._received = b""
         self._send(f"\nopwest {command}\n".encode())
         end = time.monotonic() + seconds
@@ -70,17 +71,13 @@ class ShellConnection:
             self._receive(left)
         if _LOCKED.search(self._received):
             raise LinkError(f"the opwest service of the image on '{self.device}' is locked", LOCKED_HINT)
-        return [found.decode(errors="replace") for found in _ANSWER.findall(self._received)]
+        return [answer.decode(errors="replace") for answer in _ANSWER.findall(self._received)]
 
     def timeout_error(self, awaited: str, seconds: float) -> LinkError:
         """Return the error for a missing response."""
         text = printable(self._received)
         last = f"received {text!r} last" if text else "received nothing"
         return LinkError(f"{self.device}: timeout after {seconds:g} s waiting for {awaited}; {last}", NO_SERVICE_HINT)
-
-    def _drain(self) -> None:
-        while self._receive(0):
-            pass
 
     def _receive(self, seconds: float) -> bool:
         """Append the input of at most `seconds`; return whether there was any."""
@@ -206,8 +203,8 @@ class ShellLink:
         name = model.tensors[tensor].name
         awaited = f"'opwest read' of tensor '{name}' at {offset}"
         for _ in range(_ATTEMPTS):
-            found = self._ask_again(f"read {model.name} {name} {offset}", awaited, rf"data {offset} (\d+) ([0-9a-f]*)")
-            size, text = found.groups()
+            match = self._ask_again(f"read {model.name} {name} {offset}", awaited, rf"data {offset} (\d+) ([0-9a-f]*)")
+            size, text = match.groups()
             if len(text) == 2 * int(size):  # otherwise characters were lost
                 return bytes.fromhex(text)
         raise LinkError(f"{self.device}: truncated responses to {awaited}")
@@ -234,9 +231,9 @@ class ShellLink:
         for _ in range(_ATTEMPTS):
             lines = self._ask(command, self._timeout / _ATTEMPTS, b"wrote|data|error")
             if lines is not None:
-                found = re.fullmatch(expected, lines[-1])
-                if found:
-                    return found
+                match = re.fullmatch(expected, lines[-1])
+                if match:
+                    return match
         if lines is None:
             raise self._connection.timeout_error(f"the response to {awaited}", self._timeout)
         raise LinkError(f"{self.device}: unexpected response to {awaited}: {lines[-1]!r}")

@@ -232,17 +232,10 @@ _ATTEMPTS = 3
 _MAX_TENSORS = _MAX_POINTS = 1 << 16
 
 
-def _report(found: Answer) -> Report:
-    return Report(
-        found.number("result"),
-        found.text("error"),
-        found.number("code"),
-        found.text("hook"),
-        found.text("device"),
-        found.text("operator"),
-        found.number("step"),
-        found.number("ns"),
-    )
+def _report(answer: Answer) -> Report:
+    number, text = answer.number, answer.text
+    fault = (number("result"), text("error"), number("code"), text("hook"), text("device"))
+    return Report(*fault, text("operator"), number("step"), number("ns"))
 
 
 class SmpLink:
@@ -260,19 +253,19 @@ class SmpLink:
             raise self._response_error(code, PARAMETERS)
         models: list[Served] = []
         while True:
-            found = self._ask(OP.READ, _MODEL, {"model": len(models)}, f"the description of model {len(models)}")
+            answer = self._ask(OP.READ, _MODEL, {"model": len(models)}, f"the description of model {len(models)}")
             if not models:
-                check_version(found.number("service"), self.device)
-            models.append(self._model(len(models), found))
-            if len(models) >= found.number("models"):
+                check_version(answer.number("service"), self.device)
+            models.append(self._model(len(models), answer))
+            if len(models) >= answer.number("models"):
                 return models
 
-    def _model(self, index: int, found: Answer) -> Served:
+    def _model(self, index: int, head: Answer) -> Served:
         tensors = []
-        name, inputs = found.text("name"), found.number("inputs")
-        outputs = found.number("outputs")
-        buffers = found.number("buffers") if "buffers" in found.content else 0  # only with CONFIG_OPWEST_CHECK_STEPS
-        extra = found.number("arguments") if "arguments" in found.content else 0  # only with CONFIG_OPWEST_SERVICE_CALL
+        name, inputs = head.text("name"), head.number("inputs")
+        outputs = head.number("outputs")
+        # Buffers exist only with CONFIG_OPWEST_CHECK_STEPS, arguments only with CONFIG_OPWEST_SERVICE_CALL.
+        buffers, extra = (head.number(key) if key in head.content else 0 for key in ("buffers", "arguments"))
         counts = {"input": inputs, "output": outputs, "buffer": buffers, "arguments": extra}
         roles = [role for role, count in counts.items() for _ in range(min(count, _MAX_TENSORS))]
         for number, role in enumerate(roles[:_MAX_TENSORS]):
@@ -291,8 +284,8 @@ class SmpLink:
     def run_until(self, model: Served, point: int) -> Report:
         """Run a model until a point ends, or continue a stopped run; point 0 is the end of the run."""
         awaited = f"the end of point {point} of {model.name}_run"
-        found = self._ask(OP.WRITE, _UNTIL, {"model": model.index, "point": point}, awaited, attempts=1)
-        return replace(_report(found), stopped=found.number("stopped") != 0)
+        answer = self._ask(OP.WRITE, _UNTIL, {"model": model.index, "point": point}, awaited, attempts=1)
+        return replace(_report(answer), stopped=answer.number("stopped") != 0)
 
     def call(self, model: Served, operator: int, device: int) -> Report:
         """Call an operator of an open model on the written argument memory; `device` may be NO_DEVICE."""

@@ -26,6 +26,12 @@ _COUNT = re.compile(rb"\[\d+/\d+\] ")
 _SHOWN = 8
 _MACHINES = {"mps2/an386": "mps2-an386", "mps2/an500": "mps2-an500"}
 """Machines of QEMU for boards that Zephyr starts only in Arm's simulator."""
+_MODES = {
+    "profile": ("CONFIG_OPWEST_PROFILE", "measure steps"),
+    "check": ("CONFIG_OPWEST_CHECK_STEPS", "stop after steps"),
+    "call": ("CONFIG_OPWEST_SERVICE_CALL", "call single operators"),
+}
+"""The option of the runtime for each mode of an image, and its purpose."""
 _UARTS = ("zephyr,shell-uart", "zephyr,console")
 
 
@@ -67,12 +73,8 @@ class Build:
     progress: StageProgress
     runtime: Path
     """The installed runtime, for files that the application's copy does not have."""
-    profile: bool = False
-    """Whether the image measures the steps of its models."""
-    calls: bool = False
-    """Whether a host can call single operators of the image."""
-    check_steps: bool = False
-    """Whether runs of the image stop after steps."""
+    modes: tuple[str, ...] = ()
+    """Keys of `_MODES`, in their order: what the image does besides runs of its models."""
     bundles: bool = False
     """Whether the image accepts bundles, instead of running its models for a host."""
 
@@ -92,23 +94,9 @@ class Build:
         return env
 
     @property
-    def options(self) -> list[str]:
-        """The options of the runtime that the image needs besides the service."""
-        chosen = {
-            "CONFIG_OPWEST_PROFILE": self.profile,
-            "CONFIG_OPWEST_CHECK_STEPS": self.check_steps,
-            "CONFIG_OPWEST_SERVICE_CALL": self.calls,
-        }
-        return [option for option, is_set in chosen.items() if is_set]
-
-    @property
-    def _variants(self) -> list[str]:
-        return [
-            *(["profile"] if self.profile else []),
-            *(["check"] if self.check_steps else []),
-            *(["call"] if self.calls else []),
-            *(["bundles"] if self.bundles else []),
-        ]
+    def options(self) -> dict[str, str]:
+        """The options of the runtime that the image needs besides the service, each with its purpose."""
+        return dict(_MODES[mode] for mode in self.modes)
 
     @property
     def log(self) -> Path:
@@ -129,7 +117,7 @@ class Build:
         self.log.unlink(missing_ok=True)
         words = ["build", "-p", "auto", "-b", self.board, "-d", str(self.folder), str(self.application)]
         words.append("--no-sysbuild")
-        stamp, command = self.folder / "opwest-run.json", [*words, *self._variants]
+        stamp, command = self.folder / "opwest-run.json", [*words, *self.modes, *(["bundles"] if self.bundles else [])]
         if _read_json(stamp) == command and (self.folder / "build.ninja").exists():
             self.progress.show(f"building for {self.board} (log: {self.log})")
             self._run(["build", "-d", str(self.folder)], "the build failed")
@@ -162,8 +150,8 @@ class Build:
             text = (self.folder / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return None
-        found = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", text, re.MULTILINE)
-        return found[1] if found else None
+        match = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", text, re.MULTILINE)
+        return match[1] if match else None
 
     def flash(self) -> None:
         """Write the image to the board and start it."""
@@ -279,8 +267,8 @@ def _hint(output: str, build: Build) -> str:
 
 
 def _chosen(tree: str) -> str:
-    found = re.search(r"\bchosen \{(.*?)\n\t\};", tree, re.DOTALL)
-    return re.sub(r"/\*.*?\*/", "", found[1]) if found else ""
+    match = re.search(r"\bchosen \{(.*?)\n\t\};", tree, re.DOTALL)
+    return re.sub(r"/\*.*?\*/", "", match[1]) if match else ""
 
 
 def _read_json(path: Path) -> object:

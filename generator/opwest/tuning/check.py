@@ -67,20 +67,20 @@ def check(variant: str, core: str, count: int, work: Path, cmsis_nn: Path | None
 
     `cmsis_nn`: the directory of CMSIS-NN, for the variants that call it.
     """
-    found = list(_layers(variant, class_of(core), count))
+    layers = list(_layers(variant, class_of(core), count))
     machine = machines()[core]
     if cmsis_nn is not None:
-        machine = compiled(cmsis_nn, [made.operations[0] for made, _ in found], core, work / LIBRARY).machine
+        machine = compiled(cmsis_nn, [made.operations[0] for made, _ in layers], core, work / LIBRARY).machine
     wrong, cycles, portable = [], 0, 0
-    for start in range(0, len(found), BATCH):
-        some = found[start : start + BATCH]
+    for start in range(0, len(layers), BATCH):
+        some = layers[start : start + BATCH]
         measured = run(list(_candidates(some, variant)), machine, work / f"{variant}_{start}")
         for number, (made, _) in enumerate(some):
-            reference, one = measured[2 * number], measured[2 * number + 1]
-            if one.wrong or one.guards:
+            reference, candidate = measured[2 * number], measured[2 * number + 1]
+            if candidate.wrong or candidate.guards:
                 wrong.append(str(made.operations[0]))
-            cycles, portable = cycles + one.cycles, portable + reference.cycles
-    return Checked(variant, len(found), tuple(wrong), cycles, portable)
+            cycles, portable = cycles + candidate.cycles, portable + reference.cycles
+    return Checked(variant, len(layers), tuple(wrong), cycles, portable)
 
 
 def _layers(variant: str, processor: str, count: int) -> Iterator[tuple[Program, int]]:
@@ -92,7 +92,7 @@ def _layers(variant: str, processor: str, count: int) -> Iterator[tuple[Program,
                 if make is random_layers.elements and dtype == "int16":
                     continue
                 made = make(np.random.default_rng((number, place, len(dtype))), dtype=dtype)
-                if variant not in {one.name for one in VARIANTS[type(made.operations[0])]}:
+                if variant not in {kernel.name for kernel in VARIANTS[type(made.operations[0])]}:
                     continue
                 if variant in candidates(made.operations[0], processor, LIBRARIES) and accepted < count:
                     accepted += 1
@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         load_plugins()
-        names = {one.name for some in VARIANTS.values() for one in some}
+        names = {kernel.name for some in VARIANTS.values() for kernel in some}
         for name in options.variants:
             if name not in names:
                 parser.error(f"unknown variant '{name}'")

@@ -82,7 +82,7 @@ class Image:
         self._content += data
         return offset
 
-    def _candidate(self, number: int, one: Candidate) -> None:
+    def _candidate(self, number: int, candidate: Candidate) -> None:
         memory = _Memory()
         places: dict[Value, str] = {}
 
@@ -98,7 +98,7 @@ class Image:
 
         calls = []
         declared: dict[str, int] = {}
-        for step in one.emitted.steps:
+        for step in candidate.emitted.steps:
             arguments = iter(step.arguments)
             passed = []
             for parameter in step.function.parameters:
@@ -112,25 +112,25 @@ class Image:
         self._lines += ["extern uint8_t content[];"] if number == 0 else []
         self._lines += [f"void {symbol}({', '.join(['const void *'] * count)});" for symbol, count in declared.items()]
         self._lines += [f"static void run_{number}(void)", "{", *calls, "}", ""]
-        given = zip(one.program.inputs, one.inputs, strict=True)
+        given = zip(candidate.program.inputs, candidate.inputs, strict=True)
         places_in = [(value, self._put(np.ascontiguousarray(array).astype(value.dtype))) for value, array in given]
-        wanted = zip(one.program.outputs, self._outputs(number, one), strict=True)
+        wanted = zip(candidate.program.outputs, self._outputs(number, candidate), strict=True)
         for name, pairs in (("inputs", places_in), ("outputs", list(wanted))):
             self._lines += [f"static const struct block {name}_{number}[] = {{", *_blocks(pairs, place), "};"]
         self._size = max(self._size, memory.size)
 
-    def _outputs(self, number: int, one: Candidate) -> list[int]:
+    def _outputs(self, number: int, candidate: Candidate) -> list[int]:
         """Return the offsets of the expected outputs."""
-        if one.outputs is None and one.like is not None:
-            return self._expected[one.like]
-        values = one.program.outputs
-        arrays = one.outputs if one.outputs is not None else [np.zeros(value.shape) for value in values]
-        found = [
+        if candidate.outputs is None and candidate.like is not None:
+            return self._expected[candidate.like]
+        values = candidate.program.outputs
+        arrays = candidate.outputs if candidate.outputs is not None else [np.zeros(value.shape) for value in values]
+        offsets = [
             self._put(np.ascontiguousarray(array).astype(value.dtype))
             for value, array in zip(values, arrays, strict=True)
         ]
-        self._expected[number] = found
-        return found
+        self._expected[number] = offsets
+        return offsets
 
 
 def _blocks(pairs: Sequence[tuple[Value, int]], place: Callable[[Value], str]) -> Iterator[str]:

@@ -51,9 +51,9 @@ def core_of_board(board: str, workspace: Workspace | None) -> str | None:
     symbols = processor_symbols(board, workspace) or frozenset()
     if "64BIT" in symbols:
         return None
-    found = {
+    cores = {
         processor.core
         for processor in processors().values()
         if processor.symbol in symbols and processor.core is not None
     }
-    return found.pop() if len(found) == 1 else None
+    return cores.pop() if len(cores) == 1 else None

@@ -98,7 +98,7 @@ def build(
     for source in (*sources, *own):
         execute([*words, "-c", str(source), "-o", str(work / f"{source.stem}.o")])
     execute([*words, "-c", "content.S", "-o", "content.o"], work)
-    objects = [str(work / f"{one.stem}.o") for one in (*sources, *own)] + [str(work / "content.o")]
+    objects = [str(work / f"{unit.stem}.o") for unit in (*sources, *own)] + [str(work / "content.o")]
     starts = [f"-Wl,--defsym={name}={start:#x}" for name, start in machine.memories]
     image = work / "image.elf"
     link = ["-nostartfiles", "-nostdlib", "-Wl,--no-warn-rwx-segments", f"-Wl,-T,{HERE / 'image.ld'}", *starts]
@@ -110,9 +110,12 @@ def build(
 
 def code_of(count: int, machine: Machine, work: Path) -> list[int]:
     """Return the bytes of code of each candidate."""
-    tool = machine.compiler[0].removesuffix("gcc") + "size"
-    objects = [str(work / f"operators_{number}.o") for number in range(count)]
-    rows = execute([tool, *objects]).splitlines()[1:]
+    return _code_sizes([work / f"operators_{number}.o" for number in range(count)], machine)
+
+
+def _code_sizes(files: Sequence[Path], machine: Machine) -> list[int]:
+    """Return the bytes of code and constants of objects or images."""
+    rows = execute([_tool(machine, "size"), *map(str, files)]).splitlines()[1:]
     return [int(row.split()[0]) for row in rows]
 
 
@@ -155,8 +158,7 @@ def emulated(
 
 
 def _symbols(image: Path, machine: Machine) -> dict[str, int]:
-    tool = machine.compiler[0].removesuffix("gcc") + "nm"
-    rows = [line.split() for line in execute([tool, str(image)]).splitlines()]
+    rows = [line.split() for line in execute([_tool(machine, "nm"), str(image)]).splitlines()]
     return {row[-1]: int(row[0], 16) & ~1 for row in rows if len(row) == 3}
 
 
@@ -190,12 +192,8 @@ def tools_of(machine: Machine) -> str:
 
 def named(program: str) -> str:
     """Return the name of a program and its version. Raises EmulatorError."""
-    return f"{Path(program).name} {_version(program)}"
-
-
-def _version(program: str) -> str:
-    found = re.search(r"\d+\.\d+(\.\d+)?", execute([program, "--version"]).splitlines()[0].split("(")[0])
-    return found[0] if found else execute([program, "-dumpversion"]).strip()
+    match = re.search(r"\d+\.\d+(\.\d+)?", execute([program, "--version"]).splitlines()[0].split("(")[0])
+    return f"{Path(program).name} {match[0] if match else execute([program, '-dumpversion']).strip()}"
 
 
 LIBRARY = "cmsis-nn"
@@ -232,9 +230,7 @@ def compiled(root: Path, operations: Iterable[Operation], core: str, work: Path)
     archive = work / "libcmsis_nn.a"
     execute([_tool(machine, "ar"), "rcs", str(archive), *objects])
     extended = dataclasses.replace(
-        machine,
-        compiler=(*machine.compiler, "-I", str(root / "Include")),
-        libraries=(str(archive), *machine.libraries),
+        machine, compiler=(*machine.compiler, "-I", str(root / "Include")), libraries=(str(archive), *machine.libraries)
     )
     return CmsisNn(extended, {name: _code(name, archive, machine, work) for name in called})
 
@@ -250,8 +246,7 @@ def _code(name: str, archive: Path, machine: Machine, work: Path) -> int:
     image = work / f"{name}.elf"
     link = ["-nostartfiles", "-nostdlib", "-Wl,--gc-sections", "-Wl,--unresolved-symbols=ignore-all"]
     execute([*machine.compiler, *link, f"-Wl,--entry={name}", f"-Wl,-u,{name}", str(archive), "-o", str(image)])
-    rows = execute([_tool(machine, "size"), str(image)]).splitlines()[1:]
-    return int(rows[0].split()[0])
+    return _code_sizes([image], machine)[0]
 
 
 def _tool(machine: Machine, name: str) -> str:
@@ -278,11 +273,11 @@ class _Offer:
 
 def distinct(programs: Iterable[Program]) -> list[Operation]:
     """Return one operation of each geometry."""
-    found: dict[str, Operation] = {}
+    operations: dict[str, Operation] = {}
     for program in programs:
         for operation in program.operations:
-            found.setdefault(key_of(operation), operation)
-    return list(found.values())
+            operations.setdefault(key_of(operation), operation)
+    return list(operations.values())
 
 
 def measure(
@@ -293,19 +288,19 @@ def measure(
     library: CmsisNn | None = None,
 ) -> Measurements:
     """Run all candidates of operations; with `library`, also calls of CMSIS-NN. Raises MeasurementError."""
-    found: list[Result] = []
+    results: list[Result] = []
     batches = list(_batches(operations, class_of(core), () if library is None else (LIBRARY,)))
     machine = machines()[core] if library is None else library.machine
     for number, batch in enumerate(batches):
         progress(f"image {number + 1} of {len(batches)}: {len(batch)} candidates")
         made = list(_candidates(batch))
         measured = run(made, machine, work / f"{core}_{number}")
-        for offer, one in zip(batch, measured, strict=True):
-            if one.wrong or one.guards:
+        for offer, candidate in zip(batch, measured, strict=True):
+            if candidate.wrong or candidate.guards:
                 raise WrongResultError(offer.operation, offer.variant)
-            found.append(Result(offer.operation, offer.variant, one.cycles, one.code))
+            results.append(Result(offer.operation, offer.variant, candidate.cycles, candidate.code))
     functions = {} if library is None else library.functions
-    return Measurements(found, tools_of(machines()[core]), functions=functions)
+    return Measurements(results, tools_of(machines()[core]), functions=functions)
 
 
 def measure_in_qemu(
@@ -324,7 +319,7 @@ def _batches(operations: Sequence[Operation], processor: str, libraries: Sequenc
         names = candidates(program.operations[0], processor, libraries)
         some = [_Offer(operation, name, program) for name in names]
         is_full = len(batch) + len(some) > MAX_CANDIDATES
-        if batch and (is_full or sum(one.size for one in (*batch, *some)) > MAX_BYTES):
+        if batch and (is_full or sum(offer.size for offer in (*batch, *some)) > MAX_BYTES):
             yield batch
             batch = []
         batch += some
@@ -343,10 +338,10 @@ def alone(operation: Operation) -> Program:
         whole = Value("output", "output", value.dtype, (*value.shape[:-1], value.pitch))
         return dataclasses.replace(value, name="part", root=whole, offset=0)
 
-    inputs = tuple(one if one.role == "constant" else fresh(one, "input") for one in operation.inputs)
+    inputs = tuple(datum if datum.role == "constant" else fresh(datum, "input") for datum in operation.inputs)
     results = tuple(part(result) if result.pitch else fresh(result, "output") for result in operation.results)
     program = Program()
-    program.inputs = [one for one in inputs if one.role == "input"]
+    program.inputs = [datum for datum in inputs if datum.role == "input"]
     program.outputs = [result.base for result in results]
     program.operations = [dataclasses.replace(operation, inputs=inputs, results=results)]
     return program
@@ -363,7 +358,7 @@ def _candidates(batch: Sequence[_Offer]) -> Iterator[Candidate]:
 
 def inputs_of(program: Program) -> list[Any]:
     """Return an array for each input of a program."""
-    return [_data(one) for one in program.inputs]
+    return [_data(value) for value in program.inputs]
 
 
 def _data(value: Value) -> Any:

@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from opwest.compiler.ir.elements import AddQuantised, Product
-from opwest.compiler.ir.movement import Axis, Move, Region
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.semantics.arithmetic import AddNumbers, ProductNumbers
@@ -23,13 +22,13 @@ Random: TypeAlias = Any
 
 def value(role: str, dtype: str, shape: Sequence[int]) -> Value:
     """Return a value of a program."""
-    return Value(role, role, dtype, tuple(int(one) for one in shape))
+    return Value(role, role, dtype, tuple(int(extent) for extent in shape))
 
 
 def program(operation: Operation) -> Program:
     """Return a program of one operation."""
     made = Program()
-    made.inputs = [one for one in operation.inputs if one.role == "input"]
+    made.inputs = [data for data in operation.inputs if data.role == "input"]
     made.outputs = list(operation.results)
     made.operations = [operation]
     return made
@@ -114,8 +113,8 @@ def weights_of(random: Random, shape: Sequence[int]) -> Any:
         return random.choice([-128, -127, 127], shape).astype(np.int8)
     if kind == 1:
         return np.clip(np.rint(random.normal(0, 25, shape)), -127, 127).astype(np.int8)
-    found = random.integers(-128, 128, shape).astype(np.int8)
-    return found * (random.random(shape) < 0.3) if kind == 2 else found
+    weights = random.integers(-128, 128, shape).astype(np.int8)
+    return weights * (random.random(shape) < 0.3) if kind == 2 else weights
 
 
 def bias_of(random: Random, results: int) -> Any:
@@ -148,10 +147,7 @@ def convolution(
         keys["dilation"] = (int(random.integers(1, 3)), int(random.integers(1, 3)))
         keys["same"] = True
     weights = weights_of(random, (results, *size, shape[3]))
-    bias, zero = (
-        bias_of(random, results),
-        0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)])),
-    )
+    bias, zero = bias_of(random, results), zero_point(random, dtype)
     kind = kind or str(random.choice(KINDS))
     rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
     finish = requantisation(random, weights, kind, rounding, dtype)
@@ -174,10 +170,7 @@ def dense(
     results = results or int(random.choice([1, 2, 3, 4, 8, 10, 12, 32, 33]))
     rows = rows or int(random.choice([1, 1, 1, 2, 5]))
     weights = weights_of(random, (results, 1, 1, length))
-    bias, zero = (
-        bias_of(random, results),
-        0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)])),
-    )
+    bias, zero = bias_of(random, results), zero_point(random, dtype)
     kind = kind or str(random.choice(KINDS))
     rounding = rounding or (
         Rounding.SIXTEEN if dtype == "int16" else random.choice([Rounding.ONCE, Rounding.ONCE, Rounding.TWICE])
@@ -206,17 +199,14 @@ def depthwise(
             int(random.choice([1, 2, 3, 4, 5, 8, 12, 16, 17, 20, 44, 60, 100])),
         )
     size = size or ((3, 3) if random.random() < 0.5 else (int(random.integers(1, 6)), int(random.integers(1, 6))))
-    size = tuple(min(one, limit) for one, limit in zip(size, shape[1:3], strict=True))
+    size = tuple(min(extent, limit) for extent, limit in zip(size, shape[1:3], strict=True))
     multiplier = multiplier or int(random.choice([1, 1, 1, 2, 3]))
     results = shape[3] * multiplier
     if "dilation" not in keys and random.random() < 0.1 and max(size) < 4:
         keys["dilation"] = (2, 2)
         keys["same"] = True
     weights = weights_of(random, (results, *size))
-    bias, zero = (
-        bias_of(random, results),
-        0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)])),
-    )
+    bias, zero = bias_of(random, results), zero_point(random, dtype)
     kind = kind or str(random.choice(KINDS))
     rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
     finish = requantisation(random, weights, kind, rounding, dtype)
@@ -248,86 +238,31 @@ def random_limits(random: Random, dtype: str, zero: int) -> tuple[int, int]:
     if kind == 0 and zero < high:
         return zero, high
     if kind == 1:
-        first, second = sorted(int(one) for one in random.choice(np.arange(low, high + 1), 2, replace=False))
+        first, second = sorted(int(limit) for limit in random.choice(np.arange(low, high + 1), 2, replace=False))
         return first, second
     return low, high
 
 
-def _zero(random: Random, dtype: str) -> int:
+def zero_point(random: Random, dtype: str) -> int:
+    """Return the zero point of data: 0 for int16, else often one end of int8."""
     return 0 if dtype == "int16" else int(random.choice([-128, 127, 0, random.integers(-128, 128)]))
-
-
-def _pair(random: Random, size: int | None, dtype: str) -> tuple[tuple[Value, Value], Value]:
-    shape = (int(size or random.choice([1, 3, 4, 17, 64, 99])),)
-    return (Value("one", "input", dtype, shape), Value("other", "input", dtype, shape)), value("output", dtype, shape)
-
-
-def add(random: Random, size: int | None = None, dtype: str = "int8") -> Program:
-    """A sum or difference of two quantised values."""
-    inputs, result = _pair(random, size, dtype)
-    left, zero = 15 if dtype == "int16" else 20, _zero(random, dtype)
-    scales = np.exp(random.uniform(-6, 1, 2))
-    scales[1] = scales[0] * random.choice([1, 1, scales[1], 0.5])
-    twice = 2 * scales.max()
-    target = scales.max() * np.exp(random.uniform(-3, 3)) * random.choice([1, 1, 1, 2.0**-20])
-    numbers = AddNumbers(
-        left,
-        (_zero(random, dtype), _zero(random, dtype)),
-        (quantize_multiplier(float(scales[0] / twice)), quantize_multiplier(float(scales[1] / twice))),
-        quantize_multiplier(float(twice / ((1 << left) * target))),
-        zero,
-        *random_limits(random, dtype, zero),
-    )
-    return program(Elementwise("layer", inputs, (result,), AddQuantised(numbers, bool(random.random() < 0.3))))
-
-
-def multiply(random: Random, size: int | None = None, dtype: str = "int8") -> Program:
-    """A product of two quantised values."""
-    inputs, result = _pair(random, size, dtype)
-    zero = _zero(random, dtype)
-    real = np.exp(random.uniform(-12, 2)) * random.choice([1, 1, 1, 2.0**-25, 0])
-    numbers = ProductNumbers(
-        (_zero(random, dtype), _zero(random, dtype)),
-        quantize_multiplier(float(real)),
-        zero,
-        *random_limits(random, dtype, zero),
-    )
-    return program(Elementwise("layer", inputs, (result,), Product(numbers)))
-
-
-FILL = 85
-"""The value of channels that a layer must not change."""
-
-
-def between_channels(random: Random, made: Program) -> Program:
-    """Return the program of a layer whose result is a part of the channels of a tensor that is filled before."""
-    [layer] = made.operations
-    [result] = layer.results
-    pitch = result.shape[-1] + int(random.choice([1, 2, 3, 4, 8, 16, 31, 4100]))
-    first = int(random.integers(0, pitch - result.shape[-1] + 1))
-    whole = value("output", result.dtype, (*result.shape[:-1], pitch))
-    part = dataclasses.replace(result, role="intermediate", root=whole, offset=first, pitch=pitch)
-    filled = Region(None, (Axis(whole.size, 0, 1),), fill=FILL)
-    found = dataclasses.replace(made, outputs=[whole])
-    found.operations = [Move("fill", (), (whole,), (filled,)), dataclasses.replace(layer, results=(part,))]
-    return found
 
 
 def inputs_of(random: Random, made: Program, case: int) -> list[Any]:
     """Return inputs: the least and the greatest values, random ones, usual ones."""
-    found = []
-    for one in made.inputs:
-        low, high = (-128, 127) if one.dtype == "int8" else (-32768, 32767)
+    arrays = []
+    for data in made.inputs:
+        low, high = (-128, 127) if data.dtype == "int8" else (-32768, 32767)
         if case % 5 == 0:
-            array = np.full(one.shape, low)
+            array = np.full(data.shape, low)
         elif case % 5 == 1:
-            array = random.choice([low, high], one.shape)
+            array = random.choice([low, high], data.shape)
         elif case % 5 == 2:
-            array = random.integers(low, high + 1, one.shape)
+            array = random.integers(low, high + 1, data.shape)
         else:
-            array = np.clip(np.rint(random.normal(0, high / 2, one.shape)), low, high)
-        found.append(array.astype(one.dtype))
-    return found
+            array = np.clip(np.rint(random.normal(0, high / 2, data.shape)), low, high)
+        arrays.append(array.astype(data.dtype))
+    return arrays
 
 
 def elements(random: Random, shape: Any = None, kind: str | None = None, dtype: str = "int8") -> Program:
@@ -335,7 +270,7 @@ def elements(random: Random, shape: Any = None, kind: str | None = None, dtype: 
     shape = shape or (1, int(random.integers(1, 200)))
     operands = [value("input", dtype, shape) for _ in range(2)]
     low, high = (-128, 127) if random.random() < 0.6 else (int(random.integers(-128, 0)), int(random.integers(1, 128)))
-    zeros: Any = tuple(int(random.choice([-128, 127, 0, random.integers(-128, 128)])) for _ in range(3))
+    zeros: Any = tuple(zero_point(random, "int8") for _ in range(3))
     if random.random() < 0.4:
         zeros, low = (*zeros[:2], -128), -128
     first, second, target = (float(np.float32(random.uniform(0.01, 0.2))) for _ in range(3))

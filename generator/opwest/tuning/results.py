@@ -16,19 +16,20 @@ from opwest.compiler.selection.costs import TERMS, Table, key_of, kind_of, numbe
 ROUNDS = 2000
 
 
-def fitted(results: Sequence[tuple[Operation, str, int, int]]) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the coefficients by kind and variant. `results`: a layer, the variant, its cycles, its bytes of code."""
-    rows: dict[tuple[str, str], list[tuple[dict[str, int], int, int]]] = {}
-    for operation, variant, cycles, code in results:
-        rows.setdefault((kind_of(operation), variant), []).append((numbers_of(operation), cycles, code))
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    for (kind, variant), some in rows.items():
-        matrix = np.asarray([[numbers[term] for term in TERMS] for numbers, _, _ in some], np.float64)
-        measured = np.asarray([cycles for _, cycles, _ in some], np.float64)
+def fitted(results: Sequence[Result]) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the coefficients of costs by kind of operation and variant."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for result in results:
+        groups.setdefault((kind_of(result.operation), result.variant), []).append(result)
+    coefficients: dict[str, dict[str, dict[str, float]]] = {}
+    for (kind, variant), group in groups.items():
+        numbers = [numbers_of(result.operation) for result in group]
+        matrix = np.asarray([[row[term] for term in TERMS] for row in numbers], np.float64)
+        measured = np.asarray([result.cycles for result in group], np.float64)
         terms = dict(zip(TERMS, map(float, not_negative(matrix, measured)), strict=True))
-        terms["code"] = float(np.median([code for _, _, code in some]))
-        found.setdefault(kind, {})[variant] = terms
-    return found
+        terms["code"] = float(np.median([result.code for result in group]))
+        coefficients.setdefault(kind, {})[variant] = terms
+    return coefficients
 
 
 def not_negative(matrix: Any, wanted: Any) -> Any:
@@ -39,12 +40,12 @@ def not_negative(matrix: Any, wanted: Any) -> Any:
     # A weak preference for small coefficients decides between columns that are nearly proportional.
     sizes = np.maximum(np.linalg.norm(scaled, axis=0), 1e-30)
     columns = scaled / sizes
-    found = np.zeros(columns.shape[1])
+    coefficients = np.zeros(columns.shape[1])
     gram, right = columns.T @ columns + 1e-6 * np.eye(columns.shape[1]), columns.T @ target
     for _ in range(ROUNDS):
-        for i in range(len(found)):
-            found[i] = max(0.0, found[i] + (right[i] - gram[i] @ found) / gram[i, i])
-    return found / sizes
+        for i in range(len(coefficients)):
+            coefficients[i] = max(0.0, coefficients[i] + (right[i] - gram[i] @ coefficients) / gram[i, i])
+    return coefficients / sizes
 
 
 Progress = Callable[[str], None]
@@ -99,9 +100,5 @@ def table_of(measured: Measurements, core: str, *, has_estimates: bool) -> Table
     layers: dict[str, dict[str, tuple[int, int]]] = {}
     for result in results:
         layers.setdefault(key_of(result.operation), {})[result.variant] = (result.cycles, result.code)
-    estimates = (
-        fitted([(result.operation, result.variant, result.cycles, result.code) for result in results])
-        if has_estimates
-        else {}
-    )
+    estimates = fitted(results) if has_estimates else {}
     return Table(core, layers, estimates, measured.source, functions=measured.functions)

@@ -8,8 +8,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from opwest.base.files import retried
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import table_lines
 from opwest.compiler.faults import fault
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.ir.stripes import Striped
@@ -26,7 +26,7 @@ from opwest.compiler.selection.joins import joined_in_place
 from opwest.compiler.selection.tuning_files import Tables, merged, read_file, read_tables, text_of
 from opwest.imports.import_json import Record, read_record
 from opwest.imports.prepare import prepare, program_of
-from opwest.project.disk import system_faults
+from opwest.project.disk import system_faults, write_whole
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import machines
 from opwest.tuning.measure import LIBRARY, CmsisNn, alone, compiled, distinct, inputs_of, measure_in_qemu, run
@@ -64,29 +64,29 @@ def offers(
     progress(f"loads from constants: {len(distinct)} layers in one image")
     machine = machines()[core] if library is None else library.machine
     measured = run(list(_candidates(list(distinct.values()), variants)), machine, work)
-    for key, one in zip(distinct, measured, strict=True):
-        read[key] = one.constants
-    found = []
+    for key, candidate in zip(distinct, measured, strict=True):
+        read[key] = candidate.constants
+    placements = []
     for operation, variant in variants.items():
         size = constant_bytes(candidates(operation, class_of(core), LIBRARIES)[variant])
         if size:
-            found.append(
+            placements.append(
                 PlacementOffer(",".join(layers_of(operation.label)), variant, size, read[key_of(operation), variant])
             )
-    return found
+    return placements
 
 
 def offers_text(given: Sequence[PlacementOffer], core: str, wait_states: int) -> str:
     """Return the table, the greatest gain for a byte first; ends without a line end."""
-    order = sorted(given, key=lambda one: (-one.reads / one.ram, one.layer))
+    order = sorted(given, key=lambda offer: (-offer.reads / offer.ram, offer.layer))
     states = "1 wait state" if wait_states == 1 else f"{wait_states} wait states"
     heads = ("layer", "variant", "loads", "cycles saved", "bytes of RAM")
-    rows = [(one.layer, one.variant, f"{one.reads:,}", f"{one.gain(wait_states):,}", f"{one.ram:,}") for one in order]
-    widths = [max(len(row[i]) for row in (heads, *rows)) for i in range(len(heads))]
+    rows = [
+        (offer.layer, offer.variant, f"{offer.reads:,}", f"{offer.gain(wait_states):,}", f"{offer.ram:,}")
+        for offer in order
+    ]
     lines = [f"constants in RAM ({core}; {states} for each load from flash, without a cache; counted in QEMU)"]
-    for row in (heads, *rows):
-        cells = [row[i].rjust(widths[i]) if i > 1 else row[i].ljust(widths[i]) for i in range(len(heads))]
-        lines.append(f"  {'  '.join(cells).rstrip()}")
+    lines += [f"  {line}" for line in table_lines([heads, *rows], right=(2, 3, 4))]
     lines.append("  opwest import --place LAYERS=sram copies the constants of layers when the model is opened")
     return "\n".join(lines)
 
@@ -172,20 +172,21 @@ def tune(
                 done = measure_in_qemu(operations, progress, core, library)
             # Estimates from the layers of one model would be worse than opwest's own.
             table = table_of(done, core, has_estimates=False)
-            tables = merged([*(_without(one, table) for one in old), Tables({core: table}, classes)])
+            tables = merged([*(_without(entry, table) for entry in old), Tables({core: table}, classes)])
             after = merged([given, tables])
             last = [_variants(program, layouts, processor, wider, after) for program in programs]
             if places:
                 _check_library(last, library)
-                for one in last:
-                    made += offers(one, core, Path(work) / "places", progress, library)
+                for entry in last:
+                    made += offers(entry, core, Path(work) / "places", progress, library)
         except MeasurementError as error:
             raise fault(f"cannot measure: {error}", hint=error.hint) from None
-    _write(file, text_of(tables).encode())
+    with system_faults(file, "cannot write the table of measurements"):
+        write_whole(file, text_of(tables).encode())
     layers, left_out = [], []
     absent = set(map(key_of, done.left_out))
     for old_variants, variants in zip(first, last, strict=True):
-        earlier = {(one.label, type(one)): variant for one, variant in old_variants.items()}
+        earlier = {(entry.label, type(entry)): variant for entry, variant in old_variants.items()}
         for operation, variant in variants.items():
             # Cycles of another source cannot be compared with measured ones, nor added to them.
             if key_of(operation) in absent:
@@ -197,14 +198,14 @@ def tune(
             other = earlier.get((operation.label, type(operation)), variant)
             name = old_variants.get(operation, other if other in cost else variant)
             used = (name, variant)
-            cycles = {name: round(one.cycles) for name, one in cost.items() if one.is_measured or name in used}
+            cycles = {name: round(entry.cycles) for name, entry in cost.items() if entry.is_measured or name in used}
             layers.append(Layer(operation.label, *used, cycles))
     return Tuned(file, record, libraries, layers, len(done.results), done.source, left_out, made)
 
 
 def _without(tables: Tables, new: Table) -> Tables:
     """Return measurements without those of the core of a new table, if these are of another source."""
-    cores = {name: one for name, one in tables.cores.items() if name != new.core or one.measured == new.measured}
+    cores = {name: table for name, table in tables.cores.items() if name != new.core or table.measured == new.measured}
     return Tables(cores, tables.classes)
 
 
@@ -213,7 +214,13 @@ def _measured(programs: Sequence[Program], chosen: Sequence[Mapping[Operation, s
 
     Layers that can write in place are measured in both ways, and layers in stripes for the rows of their calls.
     """
-    parts = [part.operation for some in chosen for one in some if isinstance(one, Striped) for part in one.layers]
+    parts = [
+        part.operation
+        for some in chosen
+        for operation in some
+        if isinstance(operation, Striped)
+        for part in operation.layers
+    ]
     return [*programs, *map(joined_in_place, programs), Program(operations=parts)]
 
 
@@ -228,14 +235,6 @@ def _variants(
 
 def _check_library(variants: Sequence[Mapping[Operation, str]], library: CmsisNn | None) -> None:
     """Raise OpwestError if a layer calls CMSIS-NN, and no directory of it is given."""
-    called = [one.label for some in variants for one, name in some.items() if name.startswith(LIBRARY)]
+    called = [operation.label for some in variants for operation, name in some.items() if name.startswith(LIBRARY)]
     if called and library is None:
         raise fault(f"{layer(called[0])} calls CMSIS-NN, whose loads cannot be counted", hint="--cmsis-nn DIR")
-
-
-def _write(file: Path, content: bytes) -> None:
-    """Replace a file, completely or not at all."""
-    with system_faults(file, "cannot write the table of measurements"):
-        draft = file.with_name(f".{file.name}.opwest-draft")
-        draft.write_bytes(content)
-        retried(lambda: draft.replace(file))

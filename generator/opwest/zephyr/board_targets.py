@@ -17,7 +17,7 @@ from opwest.model.types.model import Model, bases, variants_of
 from opwest.objects.attributes import abi_of
 from opwest.objects.elf import parse_elf
 from opwest.zephyr.configuration import selects_no_processor
-from opwest.zephyr.floats import board_options, fpu_conditions
+from opwest.zephyr.floats import board_options, fpu_conditions, listed
 from opwest.zephyr.processors import architecture, fits_processor, known_configuration, selected_targets
 from opwest.zephyr.workspace import Workspace
 
@@ -31,8 +31,8 @@ def check_instructions(
 
     It is no error: the SoC files of some boards do not select an extension that the processor has (RP2350).
     """
-    found = known_configuration(board, workspace) if workspace is not None else None
-    if found is None or _DSP in found.true():
+    configuration = known_configuration(board, workspace) if workspace is not None else None
+    if configuration is None or _DSP in configuration.true():
         return
     for model in models:
         for build in model.builds:
@@ -54,7 +54,7 @@ def _with_dsp(build: TargetBuild) -> list[str]:
     target = build.target
     if target is None or target.arch != "v8-M.mainline" or target.dsp is not None:
         return []
-    return [one.origin for one in build.objects if abi_of(parse_elf(one.content)).dsp]
+    return [item.origin for item in build.objects if abi_of(parse_elf(item.content)).dsp]
 
 
 C_SOURCES = "C sources"
@@ -80,11 +80,11 @@ def choose_target(models: Sequence[Model], board: str, workspace: Workspace | No
 
     `opwest_select_target()` in zephyr_module/cmake compares the same conditions with the configuration of the build.
     """
-    found = known_configuration(board, workspace) or known_configuration(board, None)
-    if found is None:
+    configuration = known_configuration(board, workspace) or known_configuration(board, None)
+    if configuration is None:
         return None
     conditions = [condition for model in models for condition in fpu_conditions(model)]
-    symbols = found.true(_options(models, board), conditions)
+    symbols = configuration.true(_options(models, board), conditions)
     processor = architecture(symbols)
     if processor is None:
         return None
@@ -119,7 +119,7 @@ def check_targets(models: Sequence[Model], board: str, workspace: Workspace | No
             faults.warning(
                 f"unknown processor of board {board!r}: its Kconfig files select none",
                 expected="a board target with an SoC",
-                hint=f"targets of the board: {_list(_full_names(board, workspace))}",
+                hint=f"targets of the board: {listed(_full_names(board, workspace), _LISTED)}",
             )
             return
 
@@ -144,15 +144,21 @@ def _without_target(
             f"{needed}, for the objects of {near[0].name}",
             "set options under `application: kconfig:` in the manifest, or add objects for the target of the board",
         )
-    usual = selected_targets(board, workspace)
+    usual, given = selected_targets(board, workspace), listed(list(targets), _LISTED)
     if usual:
-        return Choice(processor, None, processor, f"objects for {_list(usual)}", f"found: {_list(list(targets))}")
+        return Choice(
+            processor,
+            None,
+            processor,
+            f"objects for {listed(usual, _LISTED)}",
+            f"found: {listed(list(targets), _LISTED)}",
+        )
     return Choice(
         processor,
         None,
         f"{processor}, without a named target",
         "C sources only, or a target under `targets:` in the manifest",
-        f"found objects for: {_list(list(targets))}",
+        f"found objects for: {given}",
     )
 
 
@@ -176,8 +182,3 @@ def _mismatches(target: Target, symbols: frozenset[str]) -> list[tuple[str, str]
 
 def _value(symbol: str, symbols: frozenset[str]) -> str:
     return "y" if symbol.removeprefix("CONFIG_") in symbols else "n"
-
-
-def _list(names: Sequence[str]) -> str:
-    rest = f" and {len(names) - _LISTED} others" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + rest

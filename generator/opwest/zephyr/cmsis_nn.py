@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.base.diagnostics import fail
 from opwest.objects.c_source import read_c_source
 from opwest.objects.facts import CSource, ObjectError
 from opwest.zephyr.workspace import find_workspace
@@ -17,35 +17,30 @@ PROVIDER = "CMSIS-NN, Zephyr's module modules/lib/cmsis-nn"
 KCONFIG = {"CONFIG_CMSIS_NN": "y", "CONFIG_CMSIS_NN_NNSUPPORT": "y"}
 """Options that every function needs."""
 
-# Kconfig symbols of Zephyr's modules/cmsis-nn, by the prefixes of the functions that they enable.
-_OPTIONS = (
-    ("arm_convolve", "CONFIG_CMSIS_NN_CONVOLUTION"),
-    ("arm_depthwise", "CONFIG_CMSIS_NN_CONVOLUTION"),
-    ("arm_transpose_conv", "CONFIG_CMSIS_NN_CONVOLUTION"),
-    ("arm_transpose", "CONFIG_CMSIS_NN_TRANSPOSE"),
-    ("arm_fully_connected", "CONFIG_CMSIS_NN_FULLYCONNECTED"),
-    ("arm_vector_sum", "CONFIG_CMSIS_NN_FULLYCONNECTED"),
-    ("arm_batch_matmul", "CONFIG_CMSIS_NN_FULLYCONNECTED"),
-    ("arm_elementwise", "CONFIG_CMSIS_NN_BASICMATH"),
-    ("arm_maximum", "CONFIG_CMSIS_NN_BASICMATH"),
-    ("arm_minimum", "CONFIG_CMSIS_NN_BASICMATH"),
-    ("arm_softmax", "CONFIG_CMSIS_NN_SOFTMAX"),
-    ("arm_avgpool", "CONFIG_CMSIS_NN_POOLING"),
-    ("arm_max_pool", "CONFIG_CMSIS_NN_POOLING"),
-    ("arm_relu", "CONFIG_CMSIS_NN_ACTIVATION"),
-    ("arm_nn_activation", "CONFIG_CMSIS_NN_ACTIVATION"),
-    ("arm_concatenation", "CONFIG_CMSIS_NN_CONCATENATION"),
-    ("arm_reshape", "CONFIG_CMSIS_NN_RESHAPE"),
-    ("arm_svdf", "CONFIG_CMSIS_NN_SVD"),
-    ("arm_lstm", "CONFIG_CMSIS_NN_LSTM"),
-    ("arm_pad", "CONFIG_CMSIS_NN_PAD"),
-    ("arm_nn", "CONFIG_CMSIS_NN_NNSUPPORT"),
-)
+_PREFIXES = {
+    "CONVOLUTION": ("arm_convolve", "arm_depthwise", "arm_transpose_conv"),
+    "TRANSPOSE": ("arm_transpose",),
+    "FULLYCONNECTED": ("arm_fully_connected", "arm_vector_sum", "arm_batch_matmul"),
+    "BASICMATH": ("arm_elementwise", "arm_maximum", "arm_minimum"),
+    "SOFTMAX": ("arm_softmax",),
+    "POOLING": ("arm_avgpool", "arm_max_pool"),
+    "ACTIVATION": ("arm_relu", "arm_nn_activation"),
+    "CONCATENATION": ("arm_concatenation",),
+    "RESHAPE": ("arm_reshape",),
+    "SVD": ("arm_svdf",),
+    "LSTM": ("arm_lstm",),
+    "PAD": ("arm_pad",),
+    "NNSUPPORT": ("arm_nn",),
+}
+"""By option CONFIG_CMSIS_NN_<name> of Zephyr's modules/cmsis-nn: the beginnings of the functions that it enables.
+
+The first match counts.
+"""
 
 
 def cmsis_nn_option(function: str) -> str | None:
     """Return the Kconfig symbol that enables a function; None: it is not one of CMSIS-NN."""
-    return next((option for start, option in _OPTIONS if function.startswith(start)), None)
+    return next((f"CONFIG_CMSIS_NN_{name}" for name, starts in _PREFIXES.items() if function.startswith(starts)), None)
 
 
 def externals_of(functions: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
@@ -78,18 +73,18 @@ def find_cmsis_nn(given: Path | None, model: str, project: Path) -> Path:
     module = workspace.top / "modules" / "lib" / "cmsis-nn" if workspace is not None else None
     if module is not None and _is_cmsis_nn(module):
         return module
-    raise _fail(
+    raise fail(
         f"the operators of model '{model}' call CMSIS-NN, which is not part of the application",
         project,
-        f"--cmsis-nn DIR or ${VARIABLE}: {_EXPECTED}",
-        "in a Zephyr workspace it is modules/lib/cmsis-nn (west update cmsis-nn); set ZEPHYR_BASE to use it",
+        expected=f"--cmsis-nn DIR or ${VARIABLE}: {_EXPECTED}",
+        hint="in a Zephyr workspace it is modules/lib/cmsis-nn (west update cmsis-nn); set ZEPHYR_BASE to use it",
     )
 
 
 def checked_cmsis_nn(named: Path, where: str = "--cmsis-nn") -> Path:
     """Return a directory that the user names in an option or a variable. Raises OpwestError if it is not CMSIS-NN."""
     if not _is_cmsis_nn(named):
-        raise _fail(f"{where}: '{named}' is not CMSIS-NN", None, _EXPECTED)
+        raise fail(f"{where}: '{named}' is not CMSIS-NN", expected=_EXPECTED)
     return named
 
 
@@ -107,28 +102,23 @@ def required_sources(root: Path, users: Iterable[Path]) -> list[Path]:
     # Inline functions of the headers can call others.
     headers = [_read(path, path.read_bytes()) for path in sorted((root / "Include").rglob("*.h"))]
     inline = {name.encode() for header in headers for name in header.calls}
-    found: dict[Path, None] = {}
+    required: dict[Path, None] = {}
     waiting = [inline, *(set(_WORD.findall(path.read_bytes())) for path in users)]
     while waiting:
         for name in sorted(waiting.pop() & owners.keys()):
             path = owners[name]
-            if path not in found:
-                found[path] = None
+            if path not in required:
+                required[path] = None
                 waiting.append(set(_WORD.findall(contents[path])))
-    return list(found)
+    return list(required)
 
 
 def _read(path: Path, content: bytes) -> CSource:
     try:
         return read_c_source(path, content)
     except ObjectError as fault:
-        raise _fail(fault.message, path, fault.expected) from fault
+        raise fail(fault.message, path, expected=fault.expected) from fault
 
 
 def _is_cmsis_nn(folder: Path) -> bool:
     return (folder / "Include" / "arm_nnfunctions.h").is_file() and (folder / "Source").is_dir()
-
-
-def _fail(message: str, where: Path | None, expected: str | None, hint: str | None = None) -> OpwestError:
-    location = Location(str(where)) if where is not None else None
-    return OpwestError([Diagnostic("error", message, location, expected, hint)])

@@ -32,26 +32,23 @@ def isa_symbols(target: str, boards: Iterable[Path], base: Path) -> frozenset[st
     """
     if _BASE not in read_text(base / _KCONFIG):
         return frozenset()
+    source = _file_of_board(target, boards, ".dts")
+    if source is None:
+        return frozenset()
+    text = "\n".join(_with_includes(source, base, set()))
+    bases = {f"RISCV_ISA_{name.upper()}" for name in _common_values(_BASE, text)}
+    extensions = {f"RISCV_ISA_EXT_{name.upper()}" for name in _common_values(_EXTENSIONS, text) if name != "i"}
+    return frozenset(bases | extensions)
+
+
+def _file_of_board(target: str, folders: Iterable[Path], suffix: str) -> Path | None:
+    """Return the file of a board with all its qualifiers in the name, else that without the SoC; None without one."""
     name, _, *rest = target.split("/")
     for stem in (target.replace("/", "_"), "_".join([name, *rest])):
-        for folder in boards:
-            if (folder / f"{stem}.dts").is_file():
-                return _of_source(folder / f"{stem}.dts", base)
-    return frozenset()
-
-
-def _of_source(file: Path, base: Path) -> frozenset[str]:
-    text = "\n".join(_with_includes(file, base, set()))
-    bases = _values(_BASE, text)
-    names = {f"RISCV_ISA_{extension.upper()}" for extension in _common_extensions(bases)}
-    return frozenset(
-        names
-        | {
-            f"RISCV_ISA_EXT_{extension.upper()}"
-            for extension in _common_extensions(_values(_EXTENSIONS, text))
-            if extension != "i"
-        }
-    )
+        for folder in folders:
+            if (folder / f"{stem}{suffix}").is_file():
+                return folder / f"{stem}{suffix}"
+    return None
 
 
 def _with_includes(file: Path, base: Path, done: set[Path]) -> Iterator[str]:
@@ -63,18 +60,15 @@ def _with_includes(file: Path, base: Path, done: set[Path]) -> Iterator[str]:
     yield text
     for name in _INCLUDE.findall(text):
         places = (file.parent / name, *(base / place / name for place in _PLACES))
-        found = next((place for place in places if place.is_file()), None)
-        if found is not None:
-            yield from _with_includes(found, base, done)
+        included = next((place for place in places if place.is_file()), None)
+        if included is not None:
+            yield from _with_includes(included, base, done)
 
 
-def _values(name: str, text: str) -> list[frozenset[str]]:
-    """Return the strings of each assignment to a property."""
+def _common_values(name: str, text: str) -> frozenset[str]:
+    """Return the strings that all assignments to a property contain."""
     assigned = re.findall(rf"{re.escape(name)}\s*=([^;]*);", text)
-    return [frozenset(re.findall(r'"([^"]*)"', value)) for value in assigned]
-
-
-def _common_extensions(values: list[frozenset[str]]) -> frozenset[str]:
+    values = [frozenset(re.findall(r'"([^"]*)"', value)) for value in assigned]
     return frozenset.intersection(*values) if values else frozenset()
 
 
@@ -140,12 +134,12 @@ def board_configuration(board: str, workspace: Workspace) -> Configuration | Non
     _, _, revision = board.partition("/")[0].partition("@")
     variables = {"BOARD": name, "BOARD_REVISION": revision or workspace.default_revision(name)}
     for _ in range(_MAX_SOCS):
-        found = _of_folders(target, workspace, folders, variables)
-        others = {folder for symbol in found.undefined() for folder in workspace.folders_of_soc_symbol(symbol)}
+        configuration = _of_folders(target, workspace, folders, variables)
+        others = {folder for symbol in configuration.undefined() for folder in workspace.soc_symbols.get(symbol, ())}
         if others <= folders:
             break
         folders |= others  # the SoC of this name selects another one, such as the SoC of its package
-    return found
+    return configuration
 
 
 def _of_folders(
@@ -159,12 +153,13 @@ def _of_folders(
     files.read([folder / "Kconfig.soc" for folder in socs])
     files.read([folder / "Kconfig" for folder in socs])
     values, names = KconfigValues(files), (_symbol(name), _symbol(target))
-    assigned = _first_defconfig(target, boards)
-    found = Configuration(values, names, assigned)
-    if "RISCV" not in found.true():
-        return found
+    defconfig = _file_of_board(target, boards, "_defconfig")
+    assigned = {} if defconfig is None else _assigned(defconfig)
+    configuration = Configuration(values, names, assigned)
+    if "RISCV" not in configuration.true():
+        return configuration
     isa = isa_symbols(target, boards, workspace.base)
-    return Configuration(values, (*names, *isa), assigned) if isa else found
+    return Configuration(values, (*names, *isa), assigned) if isa else configuration
 
 
 def selects_no_processor(board: str, workspace: Workspace) -> bool:
@@ -217,7 +212,7 @@ def _full_name(board: str, workspace: Workspace) -> str | None:
     """Return the name of a board with its SoC; None if it has none, or several."""
     name, _, qualifiers = re.sub("@[^/]*", "", board).partition("/")
     full = workspace.boards.get(name, frozenset())
-    socs = {one.split("/")[1] for one in full if one.count("/") and one.split("/")[1]}
+    socs = {full_name.split("/")[1] for full_name in full if full_name.count("/") and full_name.split("/")[1]}
     soc, _, rest = qualifiers.partition("/")
     soc = soc or (next(iter(socs)) if len(socs) == 1 else "")
     return "/".join([name, soc, *([rest] if rest else [])]) if soc else None
@@ -227,17 +222,8 @@ def _symbol(target: str) -> str:
     return "BOARD_" + re.sub(r"\W", "_", target).upper()
 
 
-def _first_defconfig(target: str, folders: Iterable[Path]) -> dict[str, bool]:
-    """Return the values that the defconfig of a board assigns: that of all qualifiers, or that without the SoC."""
-    name, _, *rest = target.split("/")
-    for file in (target.replace("/", "_"), "_".join([name, *rest])):
-        for folder in folders:
-            if (folder / f"{file}_defconfig").is_file():
-                return _assigned(folder / f"{file}_defconfig")
-    return {}
-
-
 def _assigned(file: Path) -> dict[str, bool]:
+    """Return the values that a defconfig assigns."""
     text = read_text(file)
-    found = {name: value == "y" for name, value in re.findall(r"^CONFIG_(\w+)=([yn])\s*$", text, re.MULTILINE)}
-    return found | dict.fromkeys(re.findall(r"^# CONFIG_(\w+) is not set", text, re.MULTILINE), False)
+    values = {name: value == "y" for name, value in re.findall(r"^CONFIG_(\w+)=([yn])\s*$", text, re.MULTILINE)}
+    return values | dict.fromkeys(re.findall(r"^# CONFIG_(\w+) is not set", text, re.MULTILINE), False)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from opwest.base.diagnostics import Diagnostics
 from opwest.model.types.builds import Target, TargetBuild
 from opwest.model.types.model import Model
-from opwest.zephyr.processors import fits_processor, has_options_of_fpu, processor_symbols
+from opwest.zephyr.processors import fits_processor, has_options_of_fpu, processor_symbols, simulated_symbols
 from opwest.zephyr.workspace import Workspace
 
 _OPTIONS = ("CONFIG_FPU", "CONFIG_FP_HARDABI", "CONFIG_FP_SOFTABI", "CONFIG_FLOAT_HARD")
@@ -25,14 +25,14 @@ def has_floats(model: Model) -> bool:
 
 def fpu_conditions(model: Model) -> list[str]:
     """Return the conditions in Kconfig, joined by or, under which the model's operators use the FPU of a processor."""
-    found = []
+    conditions = []
     for build in model.builds:
         if build.target is None:
-            found += [_WITH_FPU] if has_floats(model) else []
+            conditions += [_WITH_FPU] if has_floats(model) else []
         elif _uses_fpu(build.target) and _needs_it(model, build):
-            own = [(symbol.removeprefix("CONFIG_"), value) for symbol, value in _processor(build.target)]
-            found.append(" && ".join([_WITH_FPU, *(s if value == "y" else f"!{s}" for s, value in own)]))
-    return list(dict.fromkeys(found))
+            own = [(s.removeprefix("CONFIG_"), value) for s, value in build.target.kconfig if s not in _OPTIONS]
+            conditions.append(" && ".join([_WITH_FPU, *(s if value == "y" else f"!{s}" for s, value in own)]))
+    return list(dict.fromkeys(conditions))
 
 
 def board_options(models: Sequence[Model], board: str) -> dict[str, str]:
@@ -41,7 +41,7 @@ def board_options(models: Sequence[Model], board: str) -> dict[str, str]:
     Only processors in opwest's own table are used: the files of a project do not depend on a workspace. RISC-V needs
     no options: the model's Kconfig implies FPU, and FLOAT_HARD is the default.
     """
-    symbols = processor_symbols(board, None)
+    symbols = simulated_symbols(board)
     if symbols is None or "CPU_HAS_FPU" not in symbols or "RISCV" in symbols:
         return {}
     options: dict[str, str] = {}
@@ -73,7 +73,7 @@ def check_floats(models: Sequence[Model], board: str, workspace: Workspace | Non
             continue  # the build reports that no target matches
         chosen = used or builds
         in_c = any(build.target is None for build in builds) and has_floats(model)
-        called = _functions([name for build in chosen for name in build.soft_float])
+        called = listed(sorted({name for build in chosen for name in build.soft_float}), _LISTED)
         if "CPU_HAS_FPU" not in symbols and (called or in_c):
             faults.note(
                 f"board {board!r} has no FPU: operators of model {model.name!r} use software floating point",
@@ -92,7 +92,7 @@ def check_floats(models: Sequence[Model], board: str, workspace: Workspace | Non
                 model.location,
                 hint="the FPU lacks these operations; an FPU of single precision has none for double",
             )
-        math = _functions([name for build in chosen for name in build.libm])
+        math = listed(sorted({name for build in chosen for name in build.libm}), _LISTED)
         if math:
             faults.note(f"operators of model {model.name!r} call functions of libm: {math}", model.location)
 
@@ -106,10 +106,10 @@ def _usable(models: Sequence[Model], symbols: frozenset[str]) -> list[Model]:
     ]
 
 
-def _functions(names: list[str]) -> str:
-    found = sorted(set(names))
-    rest = f" and {len(found) - _LISTED} others" if len(found) > _LISTED else ""
-    return ", ".join(found[:_LISTED]) + rest
+def listed(names: Sequence[str], most: int) -> str:
+    """Return names, at most `most` of them, with the number of the others."""
+    rest = f" and {len(names) - most} others" if len(names) > most else ""
+    return ", ".join(names[:most]) + rest
 
 
 def _needs_it(model: Model, build: TargetBuild) -> bool:
@@ -123,10 +123,6 @@ def _needs_it(model: Model, build: TargetBuild) -> bool:
 def _uses_fpu(target: Target) -> bool:
     """Whether the firmware of a target has the FPU. The ABI of AArch64 requires it."""
     return dict(target.kconfig).get("CONFIG_FPU") == "y" or target.machine == "aarch64"
-
-
-def _processor(target: Target) -> list[tuple[str, str]]:
-    return [(symbol, value) for symbol, value in target.kconfig if symbol not in _OPTIONS]
 
 
 def _floats(target: Target) -> list[tuple[str, str]]:

@@ -9,8 +9,6 @@ from typing import Any
 from opwest.base.frozen_dataclass import dataclass
 
 _GROUPS = ("family", "series", "socs")
-
-
 _MAX_DEPTH = 4
 
 
@@ -24,17 +22,17 @@ class Soc:
 
 def read_socs(base: Path) -> dict[str, Soc]:
     """Return the SoCs of a tree by name."""
-    found: dict[str, Soc] = {}
+    socs: dict[str, Soc] = {}
     for file in sorted((base / "soc").rglob("soc.yml")):
         for name, clusters in _entries(read_yaml(file), 0):
-            old = found.get(name, Soc((), ()))
-            found[name] = Soc((*old.clusters, *clusters), (*old.folders, file.parent))
-    return found
+            old = socs.get(name, Soc((), ()))
+            socs[name] = Soc((*old.clusters, *clusters), (*old.folders, file.parent))
+    return socs
 
 
 def _entries(content: Any, depth: int) -> list[tuple[str, tuple[str, ...]]]:
     """Return the SoCs of a file, and those that it extends, each with its clusters."""
-    found = []
+    socs = []
     if isinstance(content, dict) and depth < _MAX_DEPTH:
         for group in _GROUPS:
             for entry in content.get(group) or () if isinstance(content.get(group), list) else ():
@@ -42,9 +40,9 @@ def _entries(content: Any, depth: int) -> list[tuple[str, tuple[str, ...]]]:
                     continue
                 name = entry.get("name", entry.get("extend"))
                 if group == "socs" and isinstance(name, str):
-                    found.append((name, tuple(str(one["name"]) for one in named(entry.get("cpuclusters")))))
-                found += _entries(entry, depth + 1)
-    return found
+                    socs.append((name, tuple(str(cluster["name"]) for cluster in named(entry.get("cpuclusters")))))
+                socs += _entries(entry, depth + 1)
+    return socs
 
 
 def named(entries: Any) -> list[dict[str, Any]]:
@@ -56,6 +54,11 @@ def named(entries: Any) -> list[dict[str, Any]]:
 def is_name(value: Any) -> bool:
     """Whether a value can be a name; numbers can, within Python's limit on conversion to text."""
     return isinstance(value, str) or (isinstance(value, int) and value.bit_length() < 64)
+
+
+def path_of_project(project: dict[str, Any]) -> str:
+    """Return the path of a project of a west manifest in the workspace: its name by default."""
+    return str(project["path"] if is_name(project.get("path")) else project["name"])
 
 
 def read_yaml(file: Path) -> Any:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read Kconfig files as hostile text (source: Zephyr's Kconfig documentation, the kernel's kconfig-language).
 
-The result has definitions of symbols with their conditions; `kconfig_values.py` evaluates them. Functions of Kconfig,
+The result has definitions of symbols with their conditions; `KconfigValues` evaluates them. Functions of Kconfig,
 such as those of devicetree, are n.
 """
 
@@ -83,7 +83,7 @@ class KconfigFiles:
 
     def expanded(self, text: str) -> str:
         """Return a text with the values of the variables that are known."""
-        return _VARIABLE.sub(lambda found: self._variables.get(found[1], found[0]), text) if "$" in text else text
+        return _VARIABLE.sub(lambda match: self._variables.get(match[1], match[0]), text) if "$" in text else text
 
     def include(self, pattern: str, start: Path, reader: _Reader) -> None:
         """Add the files that match a pattern, relative to a directory."""
@@ -132,13 +132,13 @@ class _Reader:
                     helps = helps or (indent if line.strip() else 0)
                     continue
                 helps = -1
-            found = _LINE.match(_without_comment(line))
-            if found is None:
+            match = _LINE.match(_without_comment(line))
+            if match is None:
                 continue
-            if found[1] == "help":
+            if match[1] == "help":
                 helps = 0
             else:
-                self._take(found[1], self._files.expanded(found[2].strip()))
+                self._take(match[1], self._files.expanded(match[2].strip()))
 
     def _take(self, word: str, rest: str) -> None:
         if word in ("config", "menuconfig"):
@@ -168,25 +168,25 @@ class _Reader:
             self._property(word, rest)
 
     def _property(self, word: str, rest: str) -> None:
-        one = self._current
+        definition = self._current
         if word == "depends":
             condition = expression(rest.removeprefix("on").strip())
-            if one is not None:
-                one.depends.append(condition)
+            if definition is not None:
+                definition.depends.append(condition)
             elif self._blocks[-1][0] == "menu":
                 self._blocks[-1][1].append(condition)
             return
-        if one is None:
+        if definition is None:
             return
         value, condition = _split(rest)
         if word == "select":
-            one.selects.append((value, condition))
+            definition.selects.append((value, condition))
         elif word == "imply":
-            one.implies.append((value, condition))
+            definition.implies.append((value, condition))
         elif word in ("default", "def_bool"):
-            one.defaults.append((expression(value), condition))
+            definition.defaults.append((expression(value), condition))
         elif word == "prompt" or (word == "bool" and value):
-            one.prompts.append(condition)
+            definition.prompts.append(condition)
 
 
 def _without_comment(line: str) -> str:
@@ -197,10 +197,10 @@ def _without_comment(line: str) -> str:
 
 def _split(rest: str) -> tuple[str, Expression]:
     """Return a value and the condition after its `if`."""
-    found = re.fullmatch(r'((?:[^"]|"(?:[^"\\]|\\.)*")*?)(?:^|\s)if\b(.*)', rest)
-    if found is None:
+    match = re.fullmatch(r'((?:[^"]|"(?:[^"\\]|\\.)*")*?)(?:^|\s)if\b(.*)', rest)
+    if match is None:
         return rest.strip(), ()
-    return found[1].strip(), expression(found[2].strip())
+    return match[1].strip(), expression(match[2].strip())
 
 
 def expression(text: str) -> Expression:
@@ -209,11 +209,11 @@ def expression(text: str) -> Expression:
     pending: list[str] = []
     at, text = 0, text.rstrip()
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             return NEVER
-        at = found.end()
-        quoted, operator, function, word = found.groups()
+        at = match.end()
+        quoted, operator, function, word = match.groups()
         if operator is None:
             output.append(quoted or word or ("n" if function else ""))
         elif operator in "(!":
@@ -246,17 +246,19 @@ class KconfigValues:
 
     def __init__(self, files: KconfigFiles) -> None:
         self._symbols: dict[str, list[Definition]] = {}
-        for one in files.all_symbols:
-            self._symbols.setdefault(one.name, []).append(one)
+        for definition in files.all_symbols:
+            self._symbols.setdefault(definition.name, []).append(definition)
         self._choices: dict[str, list[Definition]] = {}
-        for one in files.all_choices:
-            self._choices.setdefault(one.name, []).append(one)
+        for definition in files.all_choices:
+            self._choices.setdefault(definition.name, []).append(definition)
         self._members: dict[str, list[str]] = {}
-        for one in files.all_symbols:
-            if one.choice is not None and one.name not in self._members.setdefault(one.choice, []):
-                self._members[one.choice].append(one.name)
+        for definition in files.all_symbols:
+            if definition.choice is not None and definition.name not in self._members.setdefault(definition.choice, []):
+                self._members[definition.choice].append(definition.name)
         self._with_defaults = [
-            name for name, all_of in self._symbols.items() if any(one.defaults or one.choice for one in all_of)
+            name
+            for name, all_of in self._symbols.items()
+            if any(definition.defaults or definition.choice for definition in all_of)
         ]
         """The symbols that can be y without a selection, an implication or an assigned value."""
 
@@ -292,39 +294,35 @@ class KconfigValues:
         selected = set(fixed)
         wanted = {name for name, condition in implied if holds(condition, values)}
         for name in values:
-            for one in self._symbols.get(name, ()):
-                if (one.selects or one.implies) and _visible(one, values):
-                    selected.update(target for target, condition in one.selects if holds(condition, values))
-                    wanted.update(target for target, condition in one.implies if holds(condition, values))
-        found = set(selected)
+            for definition in self._symbols.get(name, ()):
+                if (definition.selects or definition.implies) and _visible(definition, values):
+                    selected.update(target for target, condition in definition.selects if holds(condition, values))
+                    wanted.update(target for target, condition in definition.implies if holds(condition, values))
+        true = set(selected)
         chosen = {name: self._chosen(name, values, assigned) for name in self._choices}
         for name in {*self._with_defaults, *wanted, *assigned}:
             definitions = self._symbols.get(name)
-            if name in found or definitions is None:
+            if name in true or definitions is None:
                 continue
             visible = [definition for definition in definitions if _visible(definition, values)]
             choice = next((definition.choice for definition in definitions if definition.choice is not None), None)
             if choice is not None:
                 if visible and chosen.get(choice) == name:
-                    found.add(name)
+                    true.add(name)
             elif visible and self._own(name, visible, values, assigned, name in wanted):
-                found.add(name)
-        return frozenset(found)
+                true.add(name)
+        return frozenset(true)
 
     @staticmethod
     def _own(
-        name: str,
-        visible: list[Definition],
-        values: frozenset[str],
-        assigned: Mapping[str, bool],
-        implied: bool,
+        name: str, visible: list[Definition], values: frozenset[str], assigned: Mapping[str, bool], implied: bool
     ) -> bool:
         """Whether a symbol is y by its assigned value, an implication or its first default with a true condition."""
         given = assigned.get(name)
-        if given is not None and any(holds(prompt, values) for one in visible for prompt in one.prompts):
+        if given is not None and any(holds(prompt, values) for definition in visible for prompt in definition.prompts):
             return given
-        for one in visible:
-            for value, condition in one.defaults:
+        for definition in visible:
+            for value, condition in definition.defaults:
                 if holds(condition, values):
                     return implied or holds(value, values)
         return implied
@@ -332,7 +330,7 @@ class KconfigValues:
     def _chosen(self, name: str, values: frozenset[str], assigned: Mapping[str, bool]) -> str | None:
         """Return the member of a choice: the assigned one, the first default, or the first visible one."""
         visible = [choice for choice in self._choices[name] if _visible(choice, values)]
-        if not any(holds(prompt, values) for one in visible for prompt in one.prompts):
+        if not any(holds(prompt, values) for definition in visible for prompt in definition.prompts):
             return None
         members = [
             member
@@ -342,15 +340,15 @@ class KconfigValues:
         given = [member for member in members if assigned.get(member)]
         if given:
             return given[-1]
-        for one in visible:
-            for value, condition in one.defaults:
+        for definition in visible:
+            for value, condition in definition.defaults:
                 if value and value[0] in members and holds(condition, values):
                     return value[0]
         return members[0] if members else None
 
 
-def _visible(one: Definition, values: frozenset[str]) -> bool:
-    return all(holds(condition, values) for condition in one.depends)
+def _visible(definition: Definition, values: frozenset[str]) -> bool:
+    return all(holds(condition, values) for condition in definition.depends)
 
 
 def holds(condition: Expression, values: frozenset[str]) -> bool:

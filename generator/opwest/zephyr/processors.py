@@ -91,9 +91,19 @@ def processor_symbols(board: str, workspace: Workspace | None) -> frozenset[str]
 
     They include options such as FPU, as the board configures them.
     """
-    found = known_configuration(board, None) or known_configuration(board, workspace)
-    symbols = found.true() if found is not None else frozenset[str]()
-    return symbols if architecture(symbols) else None
+    symbols = simulated_symbols(board)
+    if symbols is None and workspace is not None:
+        configuration = known_configuration(board, workspace)
+        symbols = configuration.true() if configuration is not None else None
+    return symbols if symbols is not None and architecture(symbols) else None
+
+
+def simulated_symbols(board: str) -> frozenset[str] | None:
+    """Return the symbols of Kconfig that the processor of a simulated board selects; None for any other board."""
+    name = re.sub("@[^/]*", "", board)  # the revision
+    if re.match(r"native_(sim|posix)(_64)?(/|$)", name):
+        return frozenset(["ARCH_POSIX", "64BIT"] if name.endswith(("/64", "_64")) else ["ARCH_POSIX"])
+    return frozenset(_SIMULATED[name].split()) if name in _SIMULATED else None
 
 
 def known_configuration(board: str, workspace: Workspace | None) -> Configuration | None:
@@ -102,10 +112,8 @@ def known_configuration(board: str, workspace: Workspace | None) -> Configuratio
 
     if workspace is not None:
         return board_configuration(board, workspace)
-    name = re.sub("@[^/]*", "", board)  # the revision
-    if re.match(r"native_(sim|posix)(_64)?(/|$)", name):
-        return standalone(["ARCH_POSIX", *(["64BIT"] if name.endswith(("/64", "_64")) else [])])
-    return standalone(_SIMULATED[name].split()) if name in _SIMULATED else None
+    symbols = simulated_symbols(board)
+    return standalone(symbols) if symbols is not None else None
 
 
 def architecture(symbols: frozenset[str]) -> str | None:
@@ -131,6 +139,5 @@ def riscv_isa(symbols: frozenset[str]) -> str:
     base = "rv64i" if "64BIT" in symbols else "rv32e" if "RISCV_ISA_RV32E" in symbols else "rv32i"
     double = "CPU_HAS_FPU_DOUBLE_PRECISION" in symbols
     floats = ("fd" if double else "f") if "CPU_HAS_FPU" in symbols else ""
-    letters = ["m", "a", "c"]
-    m, a, c = (letter if f"RISCV_ISA_EXT_{letter.upper()}" in symbols else "" for letter in letters)
+    m, a, c = (letter if f"RISCV_ISA_EXT_{letter.upper()}" in symbols else "" for letter in _INTEGER)
     return f"{base}{m}{a}{floats}{c}"

@@ -165,24 +165,6 @@ FEATURES: Mapping[str, Feature] = {
 }
 """The features that are copied into applications."""
 
-NOT_COPIED = (
-    "bundle/image/",
-    *_headers("bundle_image"),
-    "cmake/opwest_compare.cmake",
-    *_headers("npu_emul_host"),
-    *(f"src/port{part}_host.c" for part in ("", "_input_check", "_profile", "_sync", "_tvm")),
-    "src/port_host_cache.c",
-    "drivers/npu_emul/make_program.py",
-    "drivers/npu_emul/npu_emul_host.c",
-    *("conformance/CMakeLists.txt", "conformance/Kconfig", "conformance/include/opwest/conformance.h"),
-    *(
-        f"conformance/src/{name}.c"
-        for name in ("failures", "jobs", "ownership", "power", "programs", "support", "waits")
-    ),
-    *("conformance/src/cases.h", "conformance/src/runner_host.c", "conformance/src/runner_zephyr.c"),
-)
-"""Files for opwest_add_model(), `opwest run --host`, drivers and developers, used from the installed opwest."""
-
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]((?:opwest|tvm|dlpack)/[\w./-]+)[>"]', re.MULTILINE)
 
 
@@ -194,26 +176,26 @@ def vendored_files(models: Sequence[Model]) -> dict[PurePosixPath, bytes]:
 
 def features_of(models: Sequence[Model]) -> frozenset[str]:
     """Return the features that the models and their applications use, with their dependencies."""
-    found = {"core"}
+    features = {"core"}
     waiting = [name for model in models for name in _used(model)]
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in features:
+            features.add(name)
             waiting += FEATURES[name].needs
-    return frozenset(found)
+    return frozenset(features)
 
 
 def files_of(features: Iterable[str]) -> list[str]:
     """Return the paths in zephyr_module/ of all files of some features, sorted."""
     root = resource("zephyr_module")
-    found: set[str] = set()
+    paths: set[str] = set()
     for path in (path for name in features for path in FEATURES[name].files):
         if path.endswith("/"):
-            found |= {spelled(file.relative_to(root)) for file in (root / path).rglob("*") if file.is_file()}
+            paths |= {spelled(file.relative_to(root)) for file in (root / path).rglob("*") if file.is_file()}
         else:
-            found.add(path)
-    return sorted(found)
+            paths.add(path)
+    return sorted(paths)
 
 
 def _used(model: Model) -> Iterator[str]:
@@ -225,7 +207,7 @@ def _used(model: Model) -> Iterator[str]:
         yield "tvm"
     if model.needs_halide:
         yield "halide"
-    yield from (one.convention.feature for one in model.operators if one.convention.feature is not None)
+    yield from (called.convention.feature for called in model.operators if called.convention.feature is not None)
     if model.states:
         yield "state"
     if model.streams:

@@ -62,8 +62,8 @@ def twister_files(version: Version | None) -> TwisterFiles:
 
 def parse_version(text: str) -> Version | None:
     """Parse a version such as `4.2`, `v3.7.0` or `4.2.0-rc1`; return None if it is invalid."""
-    found = re.fullmatch(r"v?(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?(?:[.-].*)?", text.strip())
-    return Version(*(int(part or 0) for part in found.groups())) if found else None
+    match = re.fullmatch(r"v?(\d{1,3})\.(\d{1,3})(?:\.(\d{1,3}))?(?:[.-].*)?", text.strip())
+    return Version(*(int(part or 0) for part in match.groups())) if match else None
 
 
 def is_board_name(name: str) -> bool:
@@ -95,10 +95,8 @@ def board_fault(board: str, version: Version) -> tuple[str, str] | None:
 SERVICE = "zcbor"
 """The module for MCUmgr, which the service of `opwest run --board` uses in QEMU and on boards."""
 
-
 TF_M = ("trusted-firmware-m", "mbedtls")
 """The modules for boards whose application is the non-secure image of TF-M (CONFIG_BUILD_WITH_TFM)."""
-
 
 _CMSIS_6 = (4, 2)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.zephyr.hardware import is_name, named, parse_yaml, read_text
+from opwest.zephyr.hardware import named, parse_yaml, path_of_project, read_text
 
 _MAX_DEPTH = 8
 """Limit on the levels of imports: manifests can import each other."""
@@ -39,23 +39,23 @@ class WestManifest:
     def ways_to_install(self, names: Sequence[str]) -> dict[str, str]:
         """Return for each module how to install it. The commands for one activate the groups of all."""
         wanted = dict.fromkeys(groups[0] for name in names if (groups := self.inactive_groups(name)))
-        kept = [one for one in self.configured if one[1:] not in wanted]
+        kept = [element for element in self.configured if element[1:] not in wanted]
         elements = ",".join([*kept, *(f"+{group}" for group in wanted)])
-        found = {}
+        ways = {}
         for name in names:
             inactive = self.inactive_groups(name)
             if inactive:
-                found[name] = (
+                ways[name] = (
                     f"activate its group {inactive[0]!r}: run `west config manifest.group-filter -- {elements}`, "
                     "then `west update`"
                 )
             elif name in self.groups:
-                found[name] = f"run `west update {name}`" if name in self.own else "run `west update`"
+                ways[name] = f"run `west update {name}`" if name in self.own else "run `west update`"
             else:
-                found[name] = (
+                ways[name] = (
                     f"add {name} to your west.yml (to its name-allowlist, if it has one), then run `west update`"
                 )
-        return found
+        return ways
 
 
 def read_west_manifest(top: Path) -> WestManifest | None:
@@ -106,7 +106,7 @@ class _Reader:
             filters += self.read(repository, name, depth + 1, rules, imported=imported) or []
         for project in projects:
             given = project.get("import")
-            folder = self.top / _path(project)
+            folder = self.top / path_of_project(project)
             for name in _files(folder, given):
                 inner_rules = given if isinstance(given, dict) else rules
                 filters += self.read(folder, name, depth + 1, inner_rules, imported=True) or []
@@ -116,7 +116,7 @@ class _Reader:
     def _add(self, project: dict[str, Any], rules: Any, imported: bool) -> None:
         name, listed = str(project["name"]), project.get("groups")
         if _is_kept(name, rules):
-            self.groups.setdefault(name, tuple(str(one) for one in listed) if isinstance(listed, list) else ())
+            self.groups.setdefault(name, tuple(str(group) for group in listed) if isinstance(listed, list) else ())
             if not imported:
                 self.own.add(name)
 
@@ -143,12 +143,8 @@ def _files(folder: Path, given: Any) -> Iterator[str]:
             yield name
 
 
-def _path(project: dict[str, Any]) -> str:
-    return str(project["path"] if is_name(project.get("path")) else project["name"])
-
-
 def _listed(value: Any) -> list[str]:
-    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)]
+    return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
 
 
 def _elements(given: Sequence[Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.zephyr.hardware import Soc, is_name, named, parse_yaml, read_socs, read_text, read_yaml
+from opwest.zephyr.hardware import Soc, is_name, named, parse_yaml, path_of_project, read_socs, read_text, read_yaml
 from opwest.zephyr.version import QUALIFIERS, Version
 
 _HAL = {"st": "hal_stm32", "raspberrypi": "hal_rpi_pico", "gd": "hal_gigadevice", "bflb": "hal_bouffalolab"}
@@ -54,38 +54,35 @@ class Workspace:
         if self.version is not None and self.version.pair < QUALIFIERS:
             files = (self.base / "boards").glob("*/*/*_defconfig")
             return {name: frozenset([name]) for name in (f.name.removesuffix("_defconfig") for f in files)}
-        found: dict[str, set[str]] = {}
+        names: dict[str, set[str]] = {}
         for _, board in self._board_entries:
             if is_name(board.get("name")):
-                found.setdefault(str(board["name"]), set()).update(_full_names(board, self.socs))
-        return {name: frozenset(full) for name, full in found.items()}
+                names.setdefault(str(board["name"]), set()).update(_full_names(board, self.socs))
+        return {name: frozenset(full) for name, full in names.items()}
 
     @cached_property
     def _board_entries(self) -> list[tuple[Path, dict[str, Any]]]:
         """The entries of all board.yml, each with its directory."""
-        found = []
+        entries = []
         for root in (self.base, *self._board_roots()):
             for file in sorted((root / "boards").rglob("board.yml")):
-                found += [(file.parent, board) for board in _board_entries(file)]
-        return found
+                entries += [(file.parent, board) for board in _board_entries(file)]
+        return entries
 
     @cached_property
     def socs(self) -> dict[str, Soc]:
         """The SoCs of the tree by name, since hardware model 2."""
         return read_socs(self.base)
 
-    def folders_of_soc_symbol(self, symbol: str) -> set[Path]:
-        """Return the directories of SoCs whose Kconfig.soc defines a symbol."""
-        return self._soc_symbols.get(symbol, set())
-
     @cached_property
-    def _soc_symbols(self) -> dict[str, set[Path]]:
-        found: dict[str, set[Path]] = {}
+    def soc_symbols(self) -> dict[str, set[Path]]:
+        """The symbols of SoCs, and the directories whose Kconfig.soc defines each."""
+        folders: dict[str, set[Path]] = {}
         for folder in {folder for soc in self.socs.values() for folder in soc.folders}:
             for file in folder.rglob("Kconfig.soc"):
                 for name in re.findall(r"^\s*config\s+(SOC_\w+)\s*$", read_text(file), re.MULTILINE):
-                    found.setdefault(name, set()).add(folder)
-        return found
+                    folders.setdefault(name, set()).add(folder)
+        return folders
 
     def board_folders(self, name: str) -> list[Path]:
         """Return the directories of a board with hardware model 2: more than one if another extends it."""
@@ -104,16 +101,16 @@ class Workspace:
         roots = [*self.roots, *(Path(part) for part in os.environ.get("BOARD_ROOT", "").split(";") if part)]
         for pattern in ("*", "modules/*", "modules/*/*"):
             for file in sorted(self.top.glob(f"{pattern}/zephyr/module.yml")):
-                found = re.search(r"^\s*board_root:\s*(\S+)", read_text(file), re.MULTILINE)
-                if found:
-                    roots.append(file.parents[1] / found[1].strip("'\""))
+                match = re.search(r"^\s*board_root:\s*(\S+)", read_text(file), re.MULTILINE)
+                if match:
+                    roots.append(file.parents[1] / match[1].strip("'\""))
         return roots
 
     def architecture(self, board: str) -> str | None:
         """Return the architecture of a board in twister's file (arm, posix, riscv), None if absent."""
         file = self._twister_files.get(f"{board.partition('@')[0].replace('/', '_')}.yaml")
-        found = re.search(r"^arch:\s*(\S+)", read_text(file), re.MULTILINE) if file else None
-        return found[1] if found else None
+        match = re.search(r"^arch:\s*(\S+)", read_text(file), re.MULTILINE) if file else None
+        return match[1] if match else None
 
     @cached_property
     def _twister_files(self) -> dict[str, Path]:
@@ -129,7 +126,7 @@ class Workspace:
         listed = self.projects.get(name)
         places = [self.top / listed] if listed else []
         places += [self.top / "modules" / kind / name for kind in ("hal", "lib", "tee", "crypto", "debug", "fs")]
-        places += [self.top / "modules" / kind / name.removeprefix("hal_") for kind in ("hal",)]
+        places.append(self.top / "modules" / "hal" / name.removeprefix("hal_"))
         # Unlike pathlib's, these return False for invalid paths.
         return any(os.path.isfile(p / "zephyr" / "module.yml") or os.path.exists(p / ".git") for p in places)  # noqa: PTH110, PTH113
 
@@ -173,10 +170,10 @@ class Workspace:
         for file in self._kconfig_files(own):
             if not missing:
                 break
-            found = set(re.findall(r"^\s*(?:menu)?config\s+([\w$()-]+)\s*(?:#.*)?$", read_text(file), re.MULTILINE))
-            known |= found
-            missing -= found
-            for made in (name for name in found if "$" in name and missing):
+            defined = set(re.findall(r"^\s*(?:menu)?config\s+([\w$()-]+)\s*(?:#.*)?$", read_text(file), re.MULTILINE))
+            known |= defined
+            missing -= defined
+            for made in (name for name in defined if "$" in name and missing):
                 like = re.compile(".+".join(map(re.escape, re.split(r"\$\([^)]*\)", made))))
                 missing = {name for name in missing if not like.fullmatch(name)}
         from difflib import get_close_matches
@@ -204,8 +201,8 @@ def find_workspace(given: Path | None = None) -> Workspace | None:
     for folder in (Path.cwd(), *Path.cwd().parents):
         if (folder / ".west").is_dir():
             config = read_text(folder / ".west" / "config")
-            found = re.search(r"^\[zephyr\]\s*(?:^(?!\[).*$\s*)*?^base\s*=\s*(\S+)", config, re.MULTILINE)
-            tree = folder / (found[1] if found else "zephyr")
+            match = re.search(r"^\[zephyr\]\s*(?:^(?!\[).*$\s*)*?^base\s*=\s*(\S+)", config, re.MULTILINE)
+            tree = folder / (match[1] if match else "zephyr")
             return Workspace(tree) if (tree / "VERSION").is_file() else None
     return None
 
@@ -275,7 +272,7 @@ def _projects(manifest: str) -> dict[str, str]:
     content = parse_yaml(manifest)
     inner = content.get("manifest") if isinstance(content, dict) else None
     projects = named(inner.get("projects")) if isinstance(inner, dict) else []
-    return {str(p["name"]): str(p["path"] if is_name(p.get("path")) else p["name"]) for p in projects}
+    return {str(project["name"]): path_of_project(project) for project in projects}
 
 
 @dataclass(frozen=True, slots=True)

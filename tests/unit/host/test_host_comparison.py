@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from opwest.base.diagnostics import Diagnostics, Location, OpwestError
 from opwest.imports.comparison import _difference
+from opwest.runs.arrays import label_lines
 from opwest.runs.compare import Tolerance, Tolerances, difference, read_tolerances
-from opwest.runs.compile import HostCompiler
-from opwest.runs.labels import label_lines
-from opwest.runs.operators import Format, format_of, prefix_of, translated
+from opwest.runs.compile import Format, HostCompiler, format_of, prefix_of, translated
 from requirements_support import need
 
 # --- The comparison of the operators of a model with those of a reference

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 from golden_support import copy_project
 from opwest.base.diagnostics import Diagnostics
-from opwest.zephyr.runtime import FEATURES, NOT_COPIED, features_of, files_of, vendored_files
+from opwest.zephyr.runtime import FEATURES, features_of, files_of, vendored_files
 from projects import check
 from requirements_support import need
 
@@ -216,6 +216,25 @@ def closure(name):
         found.add(name)
         waiting += FEATURES[name].needs
     return found
+
+
+NOT_COPIED = (
+    "bundle/image/",
+    "include/opwest/bundle_image.h",
+    "cmake/opwest_compare.cmake",
+    "include/opwest/npu_emul_host.h",
+    *(f"src/port{part}_host.c" for part in ("", "_input_check", "_profile", "_sync", "_tvm")),
+    "src/port_host_cache.c",
+    "drivers/npu_emul/make_program.py",
+    "drivers/npu_emul/npu_emul_host.c",
+    *("conformance/CMakeLists.txt", "conformance/Kconfig", "conformance/include/opwest/conformance.h"),
+    *(
+        f"conformance/src/{name}.c"
+        for name in ("failures", "jobs", "ownership", "power", "programs", "support", "waits")
+    ),
+    *("conformance/src/cases.h", "conformance/src/runner_host.c", "conformance/src/runner_zephyr.c"),
+)
+"""Files for opwest_add_model(), `opwest run --host`, drivers and developers, used from the installed opwest."""
 
 
 def test_every_file_is_in_one_feature_or_is_not_copied():

@@ -18,14 +18,18 @@ from opwest.compiler.selection.tuning_files import Tables, text_of
 from opwest.objects.rewriting import code_size
 from opwest.runs.progress import StageProgress
 from opwest.tuning import random_layers
-from opwest.tuning.candidates_model import DIFFERENCES, Piece, candidates_model, compare, fill
 from opwest.tuning.on_board import (
+    DIFFERENCES,
     MAX_CANDIDATES,
     MAX_CONSTANTS,
     BoardRun,
     BoardRunner,
+    Piece,
     TooLargeError,
     batches,
+    candidates_model,
+    compare,
+    fill,
     halves,
     measure_on_board,
 )

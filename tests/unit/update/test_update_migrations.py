@@ -10,12 +10,23 @@ from opwest.base.diagnostics import Diagnostics
 from opwest.cli.main import main
 from opwest.manifest import schema
 from opwest.project import migrations
-from opwest.project.migrations import Migration, migrate, replace_value
+from opwest.project.migrations import Migration, migrate
 from opwest.project.origin import Origin, read_origin
 from update_support import change, source_and_app, update
 from write_support import refusal, tree
 
 # --- Manifests of an older version: there is none yet, so these migrations are made up
+
+
+def replace_value(text, place, old, new):
+    """Replace `old` at a line and column of `text` (both from 1)."""
+    lines = text.split("\n")
+    line, column = place
+    rest = lines[line - 1][column - 1 :]
+    if not rest.startswith(old):
+        raise ValueError(f"line {line}, column {column} does not begin with {old!r}")
+    lines[line - 1] = lines[line - 1][: column - 1] + new + rest[len(old) :]
+    return "\n".join(lines)
 
 
 def rename_title(text, manifest):

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opwest.base.diagnostics import OpwestError
 from opwest.base.files import ProjectFile
-from opwest.project.changes import Merged
-from opwest.project.merge import BETWEEN, OPWESTS, YOURS, marker_lines, merge_text, unified
+from opwest.project.merge import OPWESTS, YOURS, Merged, marker_lines, merge_text, unified
 from opwest.project.writer import FileChange, preview_project
 from requirements_support import need
-from update_support import MERGING, RECORD, merge, remarks
+from update_support import RECORD, merge, remarks
 from write_support import gen, refusal, times, tree, user, write
 
+BETWEEN = "======="
 OLD = "one\ntwo\nthree\n"
 NEW = "one\ntwo\nTHREE\n"
 EDITED = "ONE\ntwo\nthree\n"
@@ -294,7 +294,7 @@ def test_preview_writes_no_files(app):
     (app / "a").write_text(EDITED)
     before = times(app)
     files = [user("a", NEW), gen("b", "new"), user("d", OLD), gen("e")]
-    preview = preview_project(app, files, RECORD, merging=MERGING)
+    preview = preview_project(app, files, RECORD, merging=True)
     assert times(app) == before
     shown = {c.path: (c.old, c.new) for c in preview.changes if not c.path.startswith(".opwest/")}
     assert shown == {
@@ -304,7 +304,7 @@ def test_preview_writes_no_files(app):
         "e": (None, b"generated\n"),
     }
     assert preview.result == merge(app, *files)
-    assert preview_project(app, files, RECORD, merging=MERGING).changes == ()
+    assert preview_project(app, files, RECORD, merging=True).changes == ()
 
 
 # --- Merging of texts keeps the changes of both sides, and other tools accept the diff of --dry-run

@@ -7,7 +7,6 @@ import projects
 from golden_support import copy_project
 from opwest.base.diagnostics import Diagnostics
 from opwest.cli.update import UpdateRequest, update_project
-from opwest.project.merge import MERGING
 from opwest.project.writer import write_project
 from opwest.zephyr.workspace import ZephyrOptions
 from write_support import RECORD
@@ -15,7 +14,7 @@ from write_support import RECORD
 
 def merge(directory, *files, record=RECORD):
     """Write as `update` does; return the result."""
-    return write_project(directory, files, record, merging=MERGING)
+    return write_project(directory, files, record, merging=True)
 
 
 def remarks(result):
