@@ -188,8 +188,8 @@ def _start_su(folder: Path) -> Read:
     def read(content: bytes) -> str:
         path.write_bytes(content)
         found = read_su(path)
-        assert all(entry.bytes >= 0 and entry.line >= 0 for entry in found.values())
-        return str(sorted({entry.kind for entry in found.values()}))
+        assert all(entry.bytes >= 0 for entry in found.values())
+        return str(sorted({entry.exact for entry in found.values()}))
 
     return read
 

@@ -124,11 +124,10 @@ def _bundle(path: Path, target: Target | None, libc: str | None, faults: Diagnos
 
 def _ir(path: Path, target: Target | None, libc: str | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
     from opwest.model.inputs.ir import inspect_ir, uncompiled_as_json, uncompiled_as_text
-    from opwest.objects.llvm.facts import LlvmError
 
     try:
         found = inspect_ir(path, target)
-    except (LlvmError, ObjectError) as error:
+    except ObjectError as error:
         faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
         return None
     if found.item is None:

@@ -13,7 +13,7 @@ from typing import Literal
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.c_names import fault_of_name, is_symbol
 from opwest.model.types.dtypes import DTYPES, dtype_of_c, dtype_of_ir
-from opwest.objects.dwarf_signatures import DwarfSignature, DwarfType
+from opwest.objects.dwarf_types import DwarfSignature, DwarfType
 from opwest.objects.facts import CFunction, CParameter, CSource
 from opwest.objects.llvm.facts import IrFunction, IrParameter, IrUse
 

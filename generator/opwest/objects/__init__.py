@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read compiled objects and C sources, independent of models.
+"""Facts about objects, C and C++ sources, LLVM IR and images; no toolchain is needed.
 
-`inspect.inspect_object` is the entry; `facts` defines its results. No toolchain is needed.
+Enters: the content of files (`inspect.inspect_object` is the entry). Leaves: the values of `facts`, and judgements of
+them for a target. Never: the meaning of a manifest, operators and models.
 """

@@ -14,13 +14,7 @@ from opwest.objects.facts import Member, ObjectError
 _AGAIN = "the archive is damaged or incomplete: rebuild it or copy it again"
 _HEADER = 60
 _FILE_TYPES = (arpy.HEADER_BSD, arpy.HEADER_GNU, arpy.HEADER_NORMAL)
-_ARPY_ERRORS = (
-    arpy.ArchiveFormatError,
-    arpy.ArchiveAccessError,
-    ValueError,
-    OverflowError,
-    struct.error,
-)
+_ARPY_ERRORS = (arpy.ArchiveFormatError, arpy.ArchiveAccessError, ValueError, OverflowError, struct.error)
 _SYMBOL_TABLES = ("__.SYMDEF", "__.SYMDEF SORTED", "__.SYMDEF_64", "__.SYMDEF_64 SORTED")
 
 

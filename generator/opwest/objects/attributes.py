@@ -7,8 +7,10 @@ tagged values for the file as a whole.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from opwest.objects.elf import Elf, damaged
-from opwest.objects.facts import Abi, EnumSize, FloatAbi, Fpu, Mve
+from opwest.objects.facts import Abi, Endian, EnumSize, FloatAbi, Fpu, Mve
 
 _FILE_SCOPE = 1
 # Tags of the Arm ABI ("Addenda to, and Errata in, the ABI for the Arm Architecture").
@@ -33,7 +35,7 @@ Attributes = dict[int, int | str]
 class _Reader:
     """A bounds-checked cursor over attribute data."""
 
-    def __init__(self, data: bytes, endian: str) -> None:
+    def __init__(self, data: bytes, endian: Endian) -> None:
         self.data = data
         self.endian = endian
         self.at = 0
@@ -48,7 +50,7 @@ class _Reader:
         return self.data[self.at - count : self.at]
 
     def word(self) -> int:
-        return int.from_bytes(self.bytes(4), "little" if self.endian == "little" else "big")
+        return int.from_bytes(self.bytes(4), self.endian)
 
     def uleb(self) -> int:
         value = shift = 0
@@ -68,11 +70,11 @@ class _Reader:
         return self.bytes(end - self.at + 1)[:-1].decode("utf-8", "backslashreplace")
 
 
-def read_attributes(data: bytes, endian: str, vendor: str) -> Attributes:
+def read_attributes(data: bytes, endian: Endian, vendor: str) -> Attributes:
     """Return the attributes of `vendor` for the whole file, by tag."""
-    found: Attributes = {}
+    attributes: Attributes = {}
     if not data:
-        return found
+        return attributes
     if data[:1] != b"A":
         raise damaged("unknown version of the build attributes")
     reader = _Reader(data[1:], endian)
@@ -86,22 +88,22 @@ def read_attributes(data: bytes, endian: str, vendor: str) -> Attributes:
             scope, size = subsection.uleb(), subsection.word()
             body = _Reader(subsection.bytes(size - (subsection.at - start)), endian)
             if scope == _FILE_SCOPE:
-                _read_file_scope(body, vendor, found)
-    return found
+                _read_file_scope(body, vendor, attributes)
+    return attributes
 
 
-def _read_file_scope(body: _Reader, vendor: str, found: Attributes) -> None:
-    """Add the tagged values of one group to `found`."""
+def _read_file_scope(body: _Reader, vendor: str, attributes: Attributes) -> None:
+    """Add the tagged values of one group to `attributes`."""
     arm = vendor == "aeabi"
     while body:
         tag = body.uleb()
         if arm and tag == _ARM_COMPATIBILITY:
             body.uleb()
-            found[tag] = body.text()
+            attributes[tag] = body.text()
         elif (arm and tag in _ARM_STRINGS) or (tag % 2 and (not arm or tag > _ARM_COMPATIBILITY)):
-            found[tag] = body.text()
+            attributes[tag] = body.text()
         else:
-            found[tag] = body.uleb()
+            attributes[tag] = body.uleb()
 
 
 def _number(attributes: Attributes, tag: int) -> int:
@@ -119,9 +121,7 @@ def _arm_architecture(attributes: Attributes) -> str | None:
     return f"v7-{profile}" if name == "v7" and profile else name
 
 
-def _arm_float_abi(attributes: Attributes) -> FloatAbi | None:
-    if not attributes:
-        return None
+def _arm_float_abi(attributes: Attributes) -> FloatAbi:
     passing = _number(attributes, _ARM_ABI_VFP_ARGS)
     if passing == 1:
         return "hard"
@@ -132,36 +132,29 @@ def _arm_float_abi(attributes: Attributes) -> FloatAbi | None:
     return "softfp" if uses_fpu else "soft"
 
 
-def _arm_fpu(attributes: Attributes) -> Fpu | None:
-    """Return the widest FPU instructions; Tag_ABI_HardFP_use 1 narrows Tag_FP_arch to single precision."""
-    if not attributes:
-        return None
-    if not _number(attributes, _ARM_FP_ARCH):
-        return "none"
-    return "single" if _number(attributes, _ARM_HARDFP_USE) == _SINGLE_PRECISION_ONLY else "double"
-
-
 def _arm_abi(elf: Elf) -> Abi:
     """Return the ABI of an Arm object (tags and values: ABI addenda, section 3.3)."""
+    eabi, be8 = elf.flags >> 24, bool(elf.flags & _EF_ARM_BE8)
+    abi = Abi(elf.machine_name, elf.layout.bits, elf.layout.endian, eabi=eabi, be8=be8)
     section = elf.find(".ARM.attributes")
     attributes = read_attributes(elf.data(section), elf.layout.endian, "aeabi") if section else {}
+    if not attributes:
+        return abi
     mves: dict[int, Mve] = {1: "integer", 2: "float"}
     enums: dict[int, EnumSize] = {1: "short", 2: "int"}
-    return Abi(
-        elf.machine_name,
-        elf.layout.bits,
-        elf.layout.endian,
-        _arm_architecture(attributes),
-        _arm_float_abi(attributes),
-        elf.flags >> 24,
+    # The widest FPU instructions: Tag_ABI_HardFP_use 1 narrows Tag_FP_arch to single precision.
+    fpu: Fpu = "single" if _number(attributes, _ARM_HARDFP_USE) == _SINGLE_PRECISION_ONLY else "double"
+    return replace(
+        abi,
+        arch=_arm_architecture(attributes),
+        float_abi=_arm_float_abi(attributes),
         enum_size=enums.get(_number(attributes, _ARM_ENUM)),
         wchar_size=_number(attributes, _ARM_WCHAR) or None,
         static_base=_number(attributes, _ARM_PCS_R9_USE) == _R9_STATIC_BASE
         or _number(attributes, _ARM_PCS_RW_DATA) == _RW_DATA_STATIC_BASE,
         dsp=_number(attributes, _ARM_DSP) > 0 if _ARM_DSP in attributes else None,
-        mve=mves.get(_number(attributes, _ARM_MVE_ARCH), "none") if attributes else None,
-        fpu=_arm_fpu(attributes),
-        be8=bool(elf.flags & _EF_ARM_BE8),
+        mve=mves.get(_number(attributes, _ARM_MVE_ARCH), "none"),
+        fpu=fpu if _number(attributes, _ARM_FP_ARCH) else "none",
     )
 
 

@@ -29,21 +29,10 @@ _TOKENS = rb"""
 _C_TOKEN = re.compile(_TOKENS, re.VERBOSE | re.DOTALL)
 _CPP_TOKEN = re.compile(_RAW_STRING + _TOKENS, re.VERBOSE | re.DOTALL)
 _DIRECTIVE = re.compile(rb"#[ \t]*(\w+)[ \t]*(.*)", re.DOTALL)
+_OPENING, _ALTERNATIVE = (b"if", b"ifdef", b"ifndef"), (b"else", b"elif", b"elifdef", b"elifndef")
 _CPLUSPLUS = re.compile(rb"(!?)\s*defined\s*\(?\s*__cplusplus\s*\)?\s*")
-_WITH_ARGUMENTS = frozenset(
-    [b"__attribute__", b"__attribute", b"__declspec", b"_Alignas", b"alignas", b"__asm__", b"__asm", b"asm"]
-)
-_PLAIN = frozenset(
-    [
-        b"__extension__",
-        b"_Noreturn",
-        b"noreturn",
-        b"__noreturn__",
-        b"_Thread_local",
-        b"thread_local",
-        b"__thread",
-    ]
-)
+_WITH_ARGUMENTS = frozenset(b"__attribute__ __attribute __declspec _Alignas alignas __asm__ __asm asm".split())
+_PLAIN = frozenset(b"__extension__ _Noreturn noreturn __noreturn__ _Thread_local thread_local __thread".split())
 _KEYWORDS = frozenset(
     b"void char short int long float double signed unsigned _Bool bool _Complex struct union enum const "
     b"volatile restrict static extern inline register typedef auto __inline __inline__ __const __volatile__ "
@@ -87,15 +76,16 @@ def mask(content: bytes, *, cplusplus: bool = False) -> bytes:
     for step in (partial(_dead_regions, cplusplus=cplusplus), _split_regions, _ignored_ranges):
         regions = step(tokens)
         for start, end in regions:
-            _blank(text, start, end)
+            text[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
         # Blanked tokens are white space. All steps share the tokens, because the tokenizer takes most of the time.
         tokens = [t for t in tokens if text[t.start] != 0x20] if regions else tokens
     return bytes(text)
 
 
-def _blank(text: bytearray, start: int, end: int) -> None:
-    """Replace a range by spaces, except line ends."""
-    text[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
+def _directive(token: Token) -> tuple[bytes, bytes]:
+    """Return the name of a directive (`ifdef`) and what follows it."""
+    match = _DIRECTIVE.match(token.text)
+    return (match.group(1), match.group(2)) if match else (b"", b"")
 
 
 def _condition(name: bytes, rest: bytes, *, cplusplus: bool) -> bool | None:
@@ -117,14 +107,13 @@ def _dead_regions(tokens: list[Token], *, cplusplus: bool) -> list[tuple[int, in
     for token in tokens:
         if token.kind != "directive":
             continue
-        match = _DIRECTIVE.match(token.text)
-        name, rest = (match.group(1), match.group(2)) if match else (b"", b"")
-        if name in (b"if", b"ifdef", b"ifndef"):
+        name, rest = _directive(token)
+        if name in _OPENING:
             known = _condition(name, rest, cplusplus=cplusplus)
             open_ifs.append((known, token.start))
             if known is True:
                 regions.append((token.start, token.end))
-        elif name in (b"else", b"elif", b"elifdef", b"elifndef") and open_ifs:
+        elif name in _ALTERNATIVE and open_ifs:
             known, start = open_ifs[-1]
             if known is None:
                 continue
@@ -136,10 +125,8 @@ def _dead_regions(tokens: list[Token], *, cplusplus: bool) -> list[tuple[int, in
             open_ifs[-1] = (not known, token.start)
         elif name == b"endif" and open_ifs:
             known, start = open_ifs.pop()
-            if known is False:
-                regions.append((start, token.end))
-            elif known is True:
-                regions.append((token.start, token.end))
+            if known is not None:
+                regions.append((token.start if known else start, token.end))
     return regions
 
 
@@ -159,12 +146,11 @@ def _split_regions(tokens: list[Token]) -> list[tuple[int, int]]:
             level += (token.text in (b"{", b"(", b"[")) - (token.text in (b"}", b")", b"]"))
             last = token
             continue
-        match = _DIRECTIVE.match(token.text)
-        name = match.group(1) if match else b""
-        if name in (b"if", b"ifdef", b"ifndef"):
+        name, _ = _directive(token)
+        if name in _OPENING:
             groups.append(([token], level, [], []))
             continue
-        if name not in (b"else", b"elif", b"elifdef", b"elifndef", b"endif") or not groups:
+        if name not in (*_ALTERNATIVE, b"endif") or not groups:
             continue
         directives, before, after_first, incomplete = groups[-1]
         complete = last is None or last.start < directives[-1].start or last.text in (b";", b"}")
@@ -183,7 +169,7 @@ def _split_regions(tokens: list[Token]) -> list[tuple[int, int]]:
 
 def _ignored_ranges(tokens: list[Token]) -> list[tuple[int, int]]:
     """Return the ranges of all attributes, and of macros in declarations at file scope."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     closings = _closings(tokens)
     depth = 0
     depths: list[int] = []  # at each #if, so that a brace opened in both branches counts once
@@ -199,7 +185,7 @@ def _ignored_ranges(tokens: list[Token]) -> list[tuple[int, int]]:
         if token.kind == "word" and (token.text in _WITH_ARGUMENTS or token.text in _PLAIN):
             end = closings.get(index, index) if token.text in _WITH_ARGUMENTS else index
             if token.text in _PLAIN or end > index:
-                found.append((token.start, tokens[end - 1].end))
+                ranges.append((token.start, tokens[end - 1].end))
                 index = end
             continue
         if token.text == b"{":
@@ -212,7 +198,7 @@ def _ignored_ranges(tokens: list[Token]) -> list[tuple[int, int]]:
             end = closings.get(index, index)
             following = tokens[end] if end < len(tokens) else None
             if end > index and _MACRO.fullmatch(token.text) and _is_macro_call(following, head):
-                found.append((token.start, tokens[end - 1].end))
+                ranges.append((token.start, tokens[end - 1].end))
                 index = end
             else:
                 head.append(token)
@@ -220,10 +206,10 @@ def _ignored_ranges(tokens: list[Token]) -> list[tuple[int, int]]:
             continue
         elif in_head and token.text != b"*":
             if token.text == b"(":
-                found.extend(_old_style_parameters(tokens, index - 1, closings))
-            found.extend((t.start, t.end) for t in _macros(head))
+                ranges.extend(_old_style_parameters(tokens, index - 1, closings))
+            ranges.extend((t.start, t.end) for t in _macros(head))
             head, in_head = [], False
-    return found
+    return ranges
 
 
 def _opens_file_scope(tokens: list[Token], brace: int) -> bool:
@@ -241,11 +227,10 @@ def _opens_file_scope(tokens: list[Token], brace: int) -> bool:
 
 def _depth_after(directive: Token, depth: int, depths: list[int]) -> int:
     """Return the brace depth after a directive."""
-    match = _DIRECTIVE.match(directive.text)
-    name = match.group(1) if match else b""
-    if name in (b"if", b"ifdef", b"ifndef"):
+    name, _ = _directive(directive)
+    if name in _OPENING:
         depths.append(depth)
-    elif name in (b"else", b"elif", b"elifdef", b"elifndef") and depths:
+    elif name in _ALTERNATIVE and depths:
         return depths[-1]
     elif name == b"endif" and depths:
         depths.pop()

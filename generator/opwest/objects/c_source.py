@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes in a C or C++ source that change the calling convention of a function.
+"""Read the definitions of a C source with tree-sitter, without compiler, preprocessor or headers.
 
-Sources: GCC manual, "x86 Function Attributes", "ARM Function Attributes", "RISC-V Function Attributes", "AArch64
-Function Attributes"; clang's "Attributes in Clang", "Calling Conventions".
+`conventions_of` returns the attributes that change the calling convention of functions. Sources: GCC manual, "x86
+Function Attributes", "ARM Function Attributes", "RISC-V Function Attributes", "AArch64 Function Attributes"; clang's
+"Attributes in Clang", "Calling Conventions".
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 import tree_sitter_c
@@ -36,7 +39,7 @@ def conventions_of(content: bytes, *, cplusplus: bool) -> dict[str, str]:
     if not _ANY.search(content):
         return {}
     macros: dict[str, str] = {}
-    found: dict[str, str] = {}
+    conventions: dict[str, str] = {}
     statement: list[Token] = []
     for token in source_tokens(content, cplusplus=cplusplus):
         if token.kind == "directive":
@@ -48,11 +51,11 @@ def conventions_of(content: bytes, *, cplusplus: bool) -> dict[str, str]:
         elif token.text.decode("utf-8", "replace") in _ENDS:
             for attribute in _attributes(statement, macros):
                 for function in _declared(statement):
-                    found.setdefault(function, attribute)
+                    conventions.setdefault(function, attribute)
             statement = []
         else:
             statement.append(token)
-    return found
+    return conventions
 
 
 def _attributes(statement: Sequence[Token], macros: dict[str, str]) -> Iterator[str]:
@@ -106,12 +109,7 @@ TYPEDEFS = "(type_definition) @typedef"
 _LANGUAGE = Language(tree_sitter_c.language())
 _MACRO = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 _CONDITIONALS = frozenset(("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"))
-_CONTAINERS = frozenset(
-    (
-        *("translation_unit", "linkage_specification", "declaration_list", "ERROR"),
-        *("preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "preproc_elifdef"),
-    )
-)
+_CONTAINERS = _CONDITIONALS | {"translation_unit", "linkage_specification", "declaration_list", "ERROR"}
 _POINTERS = frozenset(
     "pointer_declarator array_declarator abstract_pointer_declarator abstract_array_declarator function_declarator "
     "abstract_function_declarator".split()
@@ -119,11 +117,9 @@ _POINTERS = frozenset(
 _NAMES = frozenset(("identifier", "qualified_identifier", "field_identifier"))
 _PARAMETERS = frozenset(("parameter_declaration", "optional_parameter_declaration"))
 _VARIADIC = frozenset(("variadic_parameter", "variadic_parameter_declaration", "..."))
-_DECLARATORS = _NAMES | frozenset(
-    (
-        *("pointer_declarator", "array_declarator", "function_declarator", "reference_declarator"),
-        *("parenthesized_declarator", "init_declarator", "attributed_declarator"),
-    )
+_DECLARATORS = _NAMES.union(
+    "pointer_declarator array_declarator function_declarator reference_declarator parenthesized_declarator "
+    "init_declarator attributed_declarator".split()
 )
 _CONST = (b"const", b"__const", b"__const__", b"constexpr")
 _NOT_NAMES = frozenset([b"if", b"else", b"for", b"while", b"do", b"switch", b"return", b"sizeof", b"defined"])
@@ -182,7 +178,6 @@ class SourceReader:
         self.state: dict[str, None] = {}
         self.unread: set[int] = set()
         self.at_file_scope: set[int] = set()
-        self._typedefs: frozenset[str] | None = None
 
     def slice(self, node: Node) -> bytes:
         """Return the text of a node."""
@@ -236,8 +231,8 @@ class SourceReader:
 
     def _inside(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """Find static variables in functions; return the includes, the quoted ones, the calls and the certain ones."""
-        found = QueryCursor(self.inside).captures(self.root)
-        for storage in found.get("storage", []):
+        captures = QueryCursor(self.inside).captures(self.root)
+        for storage in captures.get("storage", []):
             declaration = storage.parent
             if declaration is None or declaration.start_byte in self.at_file_scope:
                 continue
@@ -245,23 +240,23 @@ class SourceReader:
                 self.variables(declaration, file_scope=False)
         includes: dict[str, None] = {}
         local: dict[str, None] = {}
-        for node in sorted(found.get("include", []), key=lambda n: n.start_byte):
+        for node in sorted(captures.get("include", []), key=lambda n: n.start_byte):
             written = self.word(node)
             includes[written.strip('<>"')] = None
             if written.startswith('"'):
                 local[written.strip('"')] = None
         names: dict[str, bool] = {}
         standard: dict[str, None] = {}
-        for node in sorted(found.get("call", []), key=lambda n: n.start_byte):
+        for node in sorted(captures.get("call", []), key=lambda n: n.start_byte):
             name = self.word(node)
             names[name] = names.get(name, False) or not self._is_conditional(node)
-        for node in found.get("qualified", []):
+        for node in captures.get("qualified", []):
             name = self.word(node).removeprefix("std::")
             if name.isidentifier() and name != "remove" and not self._is_conditional(node):  # <algorithm> has another
                 standard[name] = None
         own = {function.name for function in self.functions.values()}
         calls = tuple(name for name in names if name not in own)
-        other = {self.word(node) for node in found.get("variable", []) if not _is_prototype(node)}
+        other = {self.word(node) for node in captures.get("variable", []) if not _is_prototype(node)}
         other.update(match[1].decode("utf-8", "backslashreplace") for match in _MACRO.finditer(self.text))
         certain = [name for name in calls if names[name] and name not in other]
         return tuple(includes), tuple(local), calls, tuple(dict.fromkeys((*certain, *standard)))
@@ -284,24 +279,17 @@ class SourceReader:
 
     def function(self, node: Node) -> CFunction | None:
         """Return a function definition; None if it cannot be read."""
-        declarator = node.child_by_field_name("declarator")
-        stars = 0
-        function: Node | None = None
-        while declarator is not None and declarator.type not in _NAMES:
-            if declarator.type in ("pointer_declarator", "reference_declarator"):
-                stars += 1 if function is None else 0
-            elif declarator.type == "function_declarator":
-                function = declarator
-                # In `int (*f(void))(int)` the inner declarator belongs to the function.
-            inner = declarator.child_by_field_name("declarator")
-            declarator = inner or next((c for c in declarator.named_children if c.type in _DECLARATORS), None)
-        if declarator is None or function is None or self.slice(declarator) in _NOT_NAMES:
+        name_node, declarators = _declarators(node.child_by_field_name("declarator"))
+        # In `int (*f(void))(int)` the inner declarator belongs to the function.
+        function = next((d for d in reversed(declarators) if d.type == "function_declarator"), None)
+        if name_node is None or function is None or self.slice(name_node) in _NOT_NAMES:
             self.unread.add(node.start_point.row + 1)
             return None
-        name = self.word(declarator)
-        static = any(c.type == "storage_class_specifier" and self.slice(c) == b"static" for c in node.children)
+        name, line = self.word(name_node), name_node.start_point.row + 1
+        outer = itertools.takewhile(lambda d: d.type != "function_declarator", declarators)
+        stars = sum(d.type in ("pointer_declarator", "reference_declarator") for d in outer)
         returns = self._return_type(node) + (" " + "*" * stars if stars else "")
-        line = declarator.start_point.row + 1
+        static = b"static" in self.storage(node)
         return CFunction(name, returns, self._parameters(function), static, line, self._parameter_types(function))
 
     def _return_type(self, node: Node) -> str:
@@ -324,35 +312,35 @@ class SourceReader:
         if any(c.type in _VARIADIC for c in children):
             return None
         real = [c for c in children if c.type in (*_PARAMETERS, "identifier")]
-        if len(real) == 1 and self.slice(real[0]).split() == [b"void"]:
-            return 0
-        return len(real)
+        is_void = len(real) == 1 and self.slice(real[0]).split() == [b"void"]
+        return 0 if is_void else len(real)
 
     def _parameter_types(self, function: Node) -> tuple[CParameter, ...]:
         """Return the types of the parameters; empty where there are none, or `...`."""
         if not self._parameters(function):
             return ()
         listed = function.child_by_field_name("parameters")
-        found = []
+        types = []
         for child in listed.named_children if listed is not None else []:
             if child.type in _PARAMETERS:
                 words = child.child_by_field_name("type")
                 base = self.word(words) if words is not None else ""
-                written = " ".join(self.word(child).split())
-                stars = self._stars(child)
+                written = self.word(child)
+                stars = 0
+                declarator = child.child_by_field_name("declarator")
+                while declarator is not None:
+                    stars += declarator.type in _POINTERS
+                    declarator = declarator.child_by_field_name("declarator")
                 const = self._points_to_const(child) if stars and not child.has_error else None
-                found.append(CParameter(" ".join(base.split()), stars, written, self._declared(child), const))
+                types.append(CParameter(base, stars, written, self._declared(child), const))
             elif child.type == "identifier":
-                found.append(CParameter("", 0, self.word(child)))  # K&R, or a macro
-        return tuple(found)
+                types.append(CParameter("", 0, self.word(child)))  # K&R, or a macro
+        return tuple(types)
 
     def _declared(self, parameter: Node) -> str:
         """Return the name that a parameter declares; empty where there is none."""
-        node = parameter.child_by_field_name("declarator")
-        while node is not None and node.type not in _NAMES:
-            inner = node.child_by_field_name("declarator")
-            node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
-        return self.word(node) if node is not None else ""
+        name, _ = _declarators(parameter.child_by_field_name("declarator"))
+        return self.word(name) if name is not None else ""
 
     def _points_to_const(self, parameter: Node) -> bool | None:
         """Return whether the type that a pointer or array parameter points to is const.
@@ -364,10 +352,9 @@ class SourceReader:
         const = self._has_const(parameter)
         if type_ is not None and not const:  # `unsigned const char` is one node
             in_words = type_.type == "sized_type_specifier" and self._has_const(type_)
-            const = in_words or self.word(type_) in self._const_types()
+            const = in_words or self.word(type_) in self._const_types
         levels: list[bool] = []
-        node = parameter.child_by_field_name("declarator")
-        while node is not None and node.type not in _NAMES:
+        for node in _declarators(parameter.child_by_field_name("declarator"))[1]:
             if node.type in ("pointer_declarator", "abstract_pointer_declarator"):
                 levels.append(const)
                 const = self._has_const(node)
@@ -375,31 +362,20 @@ class SourceReader:
                 levels.append(const)  # the elements of an array have its qualifiers
             elif node.type not in ("parenthesized_declarator", "attributed_declarator"):
                 return None
-            inner = node.child_by_field_name("declarator")
-            node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
         return levels[-1] if levels else None
 
     def _has_const(self, node: Node) -> bool:
         return any(c.type == "type_qualifier" and self.slice(c) in _CONST for c in node.children)
 
-    def _const_types(self) -> frozenset[str]:
-        """Return the typedefs of const types that the file contains."""
-        if self._typedefs is None:
-            names: set[str] = set()
-            for node in QueryCursor(self.typedefs).captures(self.root).get("typedef", []):
-                type_ = node.child_by_field_name("type")
-                if self._has_const(node) or (type_ is not None and self.word(type_) in names):
-                    names.update(self.word(d) for d in node.children_by_field_name("declarator"))
-            self._typedefs = frozenset(names)
-        return self._typedefs
-
-    def _stars(self, parameter: Node) -> int:
-        stars = 0
-        node = parameter.child_by_field_name("declarator")
-        while node is not None:
-            stars += node.type in _POINTERS
-            node = node.child_by_field_name("declarator")
-        return stars
+    @cached_property
+    def _const_types(self) -> set[str]:
+        """The typedefs of const types that the file contains."""
+        names: set[str] = set()
+        for node in QueryCursor(self.typedefs).captures(self.root).get("typedef", []):
+            type_ = node.child_by_field_name("type")
+            if self._has_const(node) or (type_ is not None and self.word(type_) in names):
+                names.update(self.word(d) for d in node.children_by_field_name("declarator"))
+        return names
 
     def storage(self, node: Node) -> set[bytes]:
         """Return the storage classes of a declaration."""
@@ -430,31 +406,30 @@ class SourceReader:
         pointer or array determines the qualifiers of the name: a pointer has its own, an array has
         those of its elements.
         """
-        node: Node | None = declarator
-        is_function = False
-        while node is not None and node.type not in _NAMES:
+        name, declarators = _declarators(declarator)
+        inner = [d for d in declarators if d.type in ("pointer_declarator", "array_declarator", "function_declarator")]
+        for node in inner:
             if node.type == "pointer_declarator":
                 constant = any(c.type == "type_qualifier" and self.slice(c) == b"const" for c in node.children)
-                is_function = False
-            elif node.type == "array_declarator":
-                is_function = False
-            elif node.type == "function_declarator":
-                is_function = True
-            inner = node.child_by_field_name("declarator")
-            node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
-        if node is None or is_function:
+        if name is None or (inner and inner[-1].type == "function_declarator"):
             return None, False
-        return self.word(node), not constant
+        return self.word(name), not constant
 
     def function_name(self, declarator: Node) -> str | None:
         """Return the name of the function that a declarator declares; None for a variable."""
-        node: Node | None = declarator
-        is_function = False
-        while node is not None and node.type not in _NAMES:
-            is_function = node.type == "function_declarator"
-            inner = node.child_by_field_name("declarator")
-            node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
-        return self.word(node) if node is not None and is_function else None
+        name, declarators = _declarators(declarator)
+        is_function = bool(declarators) and declarators[-1].type == "function_declarator"
+        return self.word(name) if name is not None and is_function else None
+
+
+def _declarators(node: Node | None) -> tuple[Node | None, list[Node]]:
+    """Return the name that a declarator declares (None without one) and the declarators around it, from the outside."""
+    declarators: list[Node] = []
+    while node is not None and node.type not in _NAMES:
+        declarators.append(node)
+        inner = node.child_by_field_name("declarator")
+        node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
+    return node, declarators
 
 
 def _is_prototype(node: Node) -> bool:

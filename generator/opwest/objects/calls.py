@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from opwest.base.diagnostics import beginning, readable
 from opwest.base.frozen_dataclass import dataclass
-from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, Elf, RawSymbol, damaged, parse_elf
+from opwest.objects import elf as elf_format
+from opwest.objects.elf import Elf, RawSymbol, damaged, parse_elf
 from opwest.objects.facts import Member
-from opwest.objects.relocations import Entry, Relocations, relocation_entries
+from opwest.objects.relocations import Entry, Relocations
 
-_STT_FUNC, _STT_NOTYPE, _STT_SECTION = 2, 0, 3
 _CONDITIONS = "eq ne cs hs cc lo mi pl vs vc hi ls ge lt gt le al".split()
 _ARM_JUMPS = {"b", *(f"b{c}" for c in _CONDITIONS), "cbz", "cbnz"}
 _ARM_CALLS = {"bl", "blx", *(f"bl{c}" for c in _CONDITIONS), *(f"blx{c}" for c in _CONDITIONS)} - _ARM_JUMPS
@@ -105,11 +105,9 @@ def decoder_of(elf: Elf) -> Any:
     """Return capstone's decoder; for Arm in Thumb state."""
     try:
         import capstone
-    except ModuleNotFoundError as error:
-        if error.name == "capstone":
+    except (ImportError, OSError) as error:  # OSError: its library is missing or is for another machine
+        if isinstance(error, ModuleNotFoundError) and error.name == "capstone":
             raise UndecodedError("capstone is not installed") from None
-        raise UndecodedError(f"cannot import capstone: {beginning(readable(str(error)))}") from None
-    except (ImportError, OSError) as error:  # its library is missing or is for another machine
         raise UndecodedError(f"cannot import capstone: {beginning(readable(str(error)))}") from None
     if elf.layout.endian != "little":
         raise UndecodedError("big-endian code")
@@ -138,15 +136,13 @@ class _Reader:
         self.elf = elf
         self.decoder = decoder
         self.machine = elf.machine_name
-        table = elf.symbol_table()
-        self.symbols: list[RawSymbol] = [RawSymbol(0, 0, 0, 0, 0)]
-        self.symbols += list(elf.raw_symbols(table)) if table is not None else []
-        self.strings = elf.strings_of(table) if table is not None else None
+        self.symbols = [RawSymbol(0, 0, 0, 0, 0), *elf.symbols()]
+        self.strings = elf.symbol_names()
         self.relocations = Relocations(elf)
         self.budget = _OVERLAP * len(elf.content)
         self.starts: dict[int, list[int]] = {}
         self.data: dict[int, list[tuple[int, bool]]] = {}
-        self.found: dict[CallSite, tuple[str, bool, int]] = {}
+        self.functions: dict[CallSite, tuple[str, bool, int]] = {}
         for raw in self.symbols[1:]:
             self._note(raw)
         for starts in self.starts.values():
@@ -154,28 +150,25 @@ class _Reader:
         for marks in self.data.values():
             marks.sort()
 
-    def _name(self, raw: RawSymbol) -> str:
-        return self.strings.name(raw.name) if self.strings is not None else ""
-
     def _offset(self, raw: RawSymbol) -> int:
         return raw.value & ~1 if self.machine == "arm" else raw.value
 
     def _note(self, raw: RawSymbol) -> None:
         """Record a function, or the start of data or instructions on Arm ($d, $t)."""
-        if raw.section <= 0 or not self.elf.sections[raw.section].flags & SHF_EXECINSTR:
+        if raw.section <= 0 or not self.elf.sections[raw.section].flags & elf_format.SHF_EXECINSTR:
             return
-        name, kind, local = self._name(raw), raw.info & 15, raw.info >> 4 == 0
+        name, kind, local = self.strings.name(raw.name), raw.info & 15, raw.info >> 4 == 0
         if self.machine in ("arm", "aarch64") and name[:2] in ("$a", "$d", "$t", "$x"):
             self.data.setdefault(raw.section, []).append((raw.value, name[1] == "d" or name[:2] == "$a"))
             return
-        if not name or (kind != _STT_FUNC and (local or kind != _STT_NOTYPE)):
+        if not name or (kind != elf_format.STT_FUNC and (local or kind != elf_format.STT_NOTYPE)):
             return
         place = CallSite(raw.section, self._offset(raw))
-        old = self.found.get(place)
+        old = self.functions.get(place)
         if old is None:
             self.starts.setdefault(raw.section, []).append(place.offset)
         if old is None or (old[1] and not local):
-            self.found[place] = name, local, raw.size or (old[2] if old else 0)
+            self.functions[place] = name, local, raw.size or (old[2] if old else 0)
 
     def all(self) -> Iterator[Function]:
         """Yield every function."""
@@ -183,27 +176,25 @@ class _Reader:
         for place, end, name in self.places():
             if place.section not in entries:
                 by_offset = entries[place.section] = {}
-                for table in self.relocations.tables.get(place.section, ()):
-                    for entry in relocation_entries(self.elf, table):
-                        by_offset.setdefault(entry.offset, []).append(entry)
-            yield self._function(name, self.found[place][1], place, end, entries[place.section])
+                for entry in self.relocations.entries(place.section):
+                    by_offset.setdefault(entry.offset, []).append(entry)
+            yield self._function(name, self.functions[place][1], place, end, entries[place.section])
 
     def places(self) -> Iterator[tuple[CallSite, int, str]]:
         """Yield every function with its end."""
-        for place, (name, _, size) in self.found.items():
+        for place, (name, _, size) in self.functions.items():
             section = self.elf.sections[place.section]
-            if section.kind == SHT_NOBITS:
+            if section.kind == elf_format.SHT_NOBITS:
                 continue
-            end = min(place.offset + size if size else self._next(place), section.size)
+            if not size:
+                starts = self.starts[place.section]
+                following = bisect_right(starts, place.offset)
+                size = (starts[following] if following < len(starts) else section.size) - place.offset
+            end = min(place.offset + size, section.size)
             self.budget -= end - place.offset
             if self.budget < 0:
                 raise damaged("functions overlap")
             yield place, end, name
-
-    def _next(self, place: CallSite) -> int:
-        starts = self.starts[place.section]
-        index = bisect_right(starts, place.offset)
-        return starts[index] if index < len(starts) else self.elf.sections[place.section].size
 
     def _function(
         self, name: str, local: bool, place: CallSite, end: int, entries: Mapping[int, list[Entry]]
@@ -216,7 +207,7 @@ class _Reader:
                 inside = target.section == place.section and place.offset <= target.offset < end
                 if inside and not (branch.call and target == place):
                     continue
-                if target not in self.found:
+                if target not in self.functions:
                     indirect = True
                     continue
             if target is None:
@@ -244,10 +235,10 @@ class _Reader:
             return None
         raw = self.symbols[entry.symbol]
         if raw.section == 0:
-            return self._name(raw) or None
-        if raw.section < 0 or not self.elf.sections[raw.section].flags & SHF_EXECINSTR:
+            return self.strings.name(raw.name) or None
+        if raw.section < 0 or not self.elf.sections[raw.section].flags & elf_format.SHF_EXECINSTR:
             return None
-        if raw.info & 15 != _STT_SECTION:
+        if raw.info & 15 != elf_format.STT_SECTION:
             return CallSite(raw.section, self._offset(raw))
         return self._in_section(raw, entry, branch)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.facts import Abi, Endian, EnumSize, FloatAbi, Fpu, Mve
@@ -48,7 +49,7 @@ _ARM_FLOAT_SEEN: dict[FloatAbi, str] = {
     "softfp": "uses FPU instructions, with arguments in integer registers (softfp float ABI)",
     "hard": "passes floating-point arguments in FPU registers (hard float ABI)",
 }
-_RISCV_SUFFIX: dict[FloatAbi, str] = {"soft": "", "single": "f", "double": "d", "quad": "q"}
+_RISCV_SUFFIX = {"soft": "", "single": "f", "double": "d", "quad": "q"}
 _COMPILERS = {
     "x86-64": "gcc -m64 -c",
     "i386": "gcc -m32 -c",
@@ -81,10 +82,10 @@ class TargetAbi:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One incompatibility of an object: message, expected form, hint."""
+    """One fault of an object, of IR or of a payload: message, expected form, hint."""
 
     message: str
-    expected: str
+    expected: str | None = None
     hint: str | None = None
     warning: bool = False
     """Whether the object links and runs unless the difference is part of its interface."""
@@ -95,12 +96,8 @@ def abi_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
     if (abi.machine, abi.bits, abi.endian) != (target.machine, target.bits, target.endian):
         # Further comparisons require the same machine.
         return [_machine_fault(abi, target)]
-    faults: list[Fault] = []
-    if abi.machine == "arm":
-        faults += _arm_faults(abi, target)
-    elif abi.machine == "riscv":
-        faults += _riscv_faults(abi, target)
-    return faults
+    checks = {"arm": _arm_faults, "riscv": _riscv_faults}
+    return list(checks[abi.machine](abi, target)) if abi.machine in checks else []
 
 
 def abi_warnings(abi: Abi, target: TargetAbi) -> list[Fault]:
@@ -115,29 +112,19 @@ def abi_warnings(abi: Abi, target: TargetAbi) -> list[Fault]:
     """
     if abi.machine != "arm" or target.machine != "arm":
         return []
-    found = []
+    warnings = []
     if abi.enum_size and abi.enum_size != target.enum_size:
         words = {"short": "enumerations as small as their values allow", "int": "enumerations of 4 bytes"}
         flag = "-fshort-enums" if target.enum_size == "short" else "-fno-short-enums"
-        found.append(
-            Fault(
-                f"has {words[abi.enum_size]}; the rest of the firmware has {words[target.enum_size]}",
-                flag,
-                f"compile with {flag}; this matters only for functions with an enumeration in their interface",
-                warning=True,
-            )
-        )
+        text = f"has {words[abi.enum_size]}; the rest of the firmware has {words[target.enum_size]}"
+        hint = f"compile with {flag}; this matters only for functions with an enumeration in their interface"
+        warnings.append(Fault(text, flag, hint, warning=True))
     if abi.wchar_size and abi.wchar_size != target.wchar_size:
         flag = "-fno-short-wchar" if target.wchar_size == 4 else "-fshort-wchar"
-        found.append(
-            Fault(
-                f"has a wchar_t of {abi.wchar_size} bytes; the rest of the firmware has {target.wchar_size}",
-                flag,
-                f"compile with {flag}; this matters only for functions with wchar_t in their interface",
-                warning=True,
-            )
-        )
-    return found
+        text = f"has a wchar_t of {abi.wchar_size} bytes; the rest of the firmware has {target.wchar_size}"
+        hint = f"compile with {flag}; this matters only for functions with wchar_t in their interface"
+        warnings.append(Fault(text, flag, hint, warning=True))
+    return warnings
 
 
 def _machine_fault(abi: Abi, target: TargetAbi) -> Fault:
@@ -146,8 +133,8 @@ def _machine_fault(abi: Abi, target: TargetAbi) -> Fault:
     if target.machine == "arm" and target.arch in MARCH:
         flag = f" -march={MARCH[target.arch]}"
     if target.machine == "riscv":
-        suffix = _RISCV_SUFFIX.get(target.float_abi or "soft", "")
-        flag = f" -march={target.arch or f'rv{target.bits}imac'} -mabi={_riscv_abi(target.bits, suffix)}"
+        abi_name = riscv_abi_name(target.bits, target.float_abi)
+        flag = f" -march={target.arch or f'rv{target.bits}imac'} -mabi={abi_name}"
     if target.machine in ("arm", "aarch64") and target.endian == "big":
         flag += " -mbig-endian"
     hint = f"compile for {target.name}"
@@ -174,143 +161,96 @@ def runs_on(arch: str, target: str) -> bool:
     return False
 
 
-def _arm_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
-    faults = []
+def _arm_faults(abi: Abi, target: TargetAbi) -> Iterator[Fault]:
+    # A mismatch of the architecture or of the float ABI explains differences of extensions.
+    yield from list(_arm_basic_faults(abi, target)) or _arm_extension_faults(abi, target)
+    if abi.static_base:
+        expected = "data at absolute addresses: Zephyr does not set R9"
+        hint = "compile without -frwpi and -msingle-pic-base"
+        yield Fault("accesses writable data relative to a static base in R9", expected, hint)
+    if abi.be8:
+        hint = "use the .o files from before the link with --be8"
+        yield Fault("has little-endian code (BE8), the output of a linker", "an object that is not linked", hint)
+
+
+def _arm_basic_faults(abi: Abi, target: TargetAbi) -> Iterator[Fault]:
     if abi.eabi is not None and abi.eabi != EABI_VERSION:
         seen = f"EABI version {abi.eabi}" if abi.eabi else "the obsolete GNU ABI (EABI version 0)"
-        faults.append(Fault(f"uses {seen}", f"EABI version {EABI_VERSION}", "compile with an arm-none-eabi compiler"))
+        yield Fault(f"uses {seen}", f"EABI version {EABI_VERSION}", "compile with an arm-none-eabi compiler")
     if abi.arch and target.arch and not runs_on(abi.arch, target.arch):
         march = MARCH.get(target.arch)
         flag = f"with -march={march} -mthumb" if march else f"for Arm {target.arch}"
-        faults.append(
-            Fault(
-                f"compiled for the Arm architecture {abi.arch}",
-                f"{target.arch} or an older compatible architecture",
-                f"compile {flag}, or with the -mcpu of {target.name}",
-            )
-        )
-    faults += _arm_float_faults(abi.float_abi, target)
-    if not faults:  # an architecture or float ABI mismatch explains further differences
-        faults += _arm_extension_faults(abi, target)
-    if abi.static_base:
-        faults.append(
-            Fault(
-                "accesses writable data relative to a static base in R9",
-                "data at absolute addresses: Zephyr does not set R9",
-                "compile without -frwpi and -msingle-pic-base",
-            )
-        )
-    if abi.be8:
-        faults.append(
-            Fault(
-                "has little-endian code (BE8), the output of a linker",
-                "an object that is not linked",
-                _BE8_HINT,
-            )
-        )
-    return faults
+        expected = f"{target.arch} or an older compatible architecture"
+        hint = f"compile {flag}, or with the -mcpu of {target.name}"
+        yield Fault(f"compiled for the Arm architecture {abi.arch}", expected, hint)
+    yield from _arm_float_faults(abi.float_abi, target)
 
 
-_BE8_HINT = "use the .o files from before the link with --be8"
 _MVE_ORDER: tuple[Mve, ...] = ("none", "integer", "float")
 _FPU_ORDER: tuple[Fpu, ...] = ("none", "single", "double")
 
 
-def _arm_extension_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
-    """Return faults of optional parts of the processor; parts that the target does not specify are not checked."""
-    faults = []
+def _arm_extension_faults(abi: Abi, target: TargetAbi) -> Iterator[Fault]:
+    """Yield faults of optional parts of the processor; parts that the target does not specify are not checked."""
     if abi.dsp and target.dsp is False:
-        faults.append(
-            Fault(
-                "uses the DSP instructions",
-                "no DSP instructions",
-                f"compile for {target.name}, with +nodsp appended to -mcpu",
-            )
-        )
+        hint = f"compile for {target.name}, with +nodsp appended to -mcpu"
+        yield Fault("uses the DSP instructions", "no DSP instructions", hint)
     if abi.mve and target.mve and _MVE_ORDER.index(abi.mve) > _MVE_ORDER.index(target.mve):
         expected = {"none": "no vector extension", "integer": "its integer instructions only"}[target.mve]
-        hint = {"none": "+nomve", "integer": "+nomve.fp"}[target.mve]
-        faults.append(
-            Fault(
-                f"uses the M-profile vector extension (MVE, {abi.mve})",
-                expected,
-                f"compile for {target.name}, with {hint} appended to -mcpu",
-            )
-        )
+        option = {"none": "+nomve", "integer": "+nomve.fp"}[target.mve]
+        hint = f"compile for {target.name}, with {option} appended to -mcpu"
+        yield Fault(f"uses the M-profile vector extension (MVE, {abi.mve})", expected, hint)
     if abi.fpu and target.fpu and _FPU_ORDER.index(abi.fpu) > _FPU_ORDER.index(target.fpu):
         seen = "double-precision" if abi.fpu == "double" else "single-precision"
         expected = {"none": "no FPU", "single": "a single-precision FPU"}[target.fpu]
-        hint = {"none": "-mfloat-abi=soft", "single": "a single-precision -mfpu such as fpv5-sp-d16"}[target.fpu]
-        faults.append(Fault(f"uses {seen} FPU instructions", expected, f"compile with {hint}"))
-    return faults
+        option = {"none": "-mfloat-abi=soft", "single": "a single-precision -mfpu such as fpv5-sp-d16"}[target.fpu]
+        yield Fault(f"uses {seen} FPU instructions", expected, f"compile with {option}")
 
 
-def _arm_float_faults(seen: FloatAbi | None, target: TargetAbi) -> list[Fault]:
-    """Return a fault if arguments are passed in other registers, or the target has no FPU."""
+def _arm_float_faults(seen: FloatAbi | None, target: TargetAbi) -> Iterator[Fault]:
+    """Yield a fault if arguments are passed in other registers, or the target has no FPU."""
     required = target.float_abi
     if seen is None or required is None or seen in ("any", required) or required == "any":
-        return []
+        return
     if (seen, required) == ("soft", "softfp"):
-        return []
+        return
     flag = f"-mfloat-abi={required}"
     hint = f"recompile with {flag}"
     if required == "hard":
         hint += f", and with the -mfpu or -mcpu of {target.name}"
     elif required == "soft" and seen == "softfp":
         hint += f" (the target {target.name} has no FPU)"
-    return [Fault(_ARM_FLOAT_SEEN.get(seen, f"has the float ABI {seen}"), flag, hint)]
+    yield Fault(_ARM_FLOAT_SEEN.get(seen, f"has the float ABI {seen}"), flag, hint)
 
 
-def _riscv_abi(bits: int, suffix: str) -> str:
-    return ("lp64" if bits == 64 else "ilp32") + suffix
+def riscv_abi_name(bits: int, float_abi: str | None) -> str:
+    """Return the name of an ABI of RISC-V: `ilp32f`."""
+    return ("lp64" if bits == 64 else "ilp32") + _RISCV_SUFFIX.get(float_abi or "soft", "")
 
 
-def _riscv_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
-    faults = []
+def _riscv_faults(abi: Abi, target: TargetAbi) -> Iterator[Fault]:
     explained: frozenset[str] = frozenset()
     if abi.float_abi and target.float_abi and abi.float_abi != target.float_abi:
         explained = _FLOAT_EXTENSIONS
-        seen = _riscv_abi(abi.bits, _RISCV_SUFFIX.get(abi.float_abi, ""))
-        required = _riscv_abi(target.bits, _RISCV_SUFFIX.get(target.float_abi, ""))
-        faults.append(
-            Fault(
-                f"has the {abi.float_abi} float ABI ({seen})",
-                f"-mabi={required}",
-                f"recompile with -mabi={required}",
-            )
-        )
-    reduced = _is_rve(target.arch)
-    if target.arch and abi.rve != reduced:
+        seen, required = riscv_abi_name(abi.bits, abi.float_abi), riscv_abi_name(target.bits, target.float_abi)
+        text = f"has the {abi.float_abi} float ABI ({seen})"
+        yield Fault(text, f"-mabi={required}", f"recompile with -mabi={required}")
+    if not target.arch:
+        return
+    hint = f"recompile with -march={target.arch}"
+    if abi.rve != (re.match(r"rv(32|64)e", target.arch.lower()) is not None):
         seen, required = (_RVE_SEEN, _RVI_SEEN) if abi.rve else (_RVI_SEEN, _RVE_SEEN)
-        faults.append(Fault(seen, required, f"recompile with -march={target.arch} and the -mabi of {target.name}"))
-    if abi.rvc and not abi.arch and target.arch and not isa_extensions(target.arch) & {"c", "zca"}:
-        faults.append(
-            Fault(
-                "uses compressed instructions (RVC)",
-                f"at most the extensions of {target.arch}",
-                f"recompile with -march={target.arch}",
-            )
-        )
-    if abi.arch and target.arch:
-        missing = sorted(isa_extensions(abi.arch) - isa_extensions(target.arch))
-        if not explained.issuperset(missing):
-            faults.append(
-                Fault(
-                    f"uses the RISC-V extensions {', '.join(missing)} ({abi.arch})",
-                    f"at most the extensions of {target.arch}",
-                    f"recompile with -march={target.arch}",
-                )
-            )
-    return faults
+        yield Fault(seen, required, f"{hint} and the -mabi of {target.name}")
+    expected, extensions = f"at most the extensions of {target.arch}", isa_extensions(target.arch)
+    if abi.rvc and not abi.arch and not extensions & {"c", "zca"}:
+        yield Fault("uses compressed instructions (RVC)", expected, hint)
+    missing = sorted(isa_extensions(abi.arch) - extensions) if abi.arch else []
+    if not explained.issuperset(missing):
+        yield Fault(f"uses the RISC-V extensions {', '.join(missing)} ({abi.arch})", expected, hint)
 
 
 _FLOAT_EXTENSIONS = frozenset(("f", "d", "q", "zcf", "zcd"))
 _RVE_SEEN, _RVI_SEEN = "the ABI of RV32E (16 registers)", "the ABI of RV32I or RV64I (32 registers)"
-
-
-def _is_rve(isa: str | None) -> bool:
-    """Whether an ISA string is one with 16 registers."""
-    return isa is not None and re.match(r"rv(32|64)e", isa.lower()) is not None
 
 
 _IMPLIED: dict[str, tuple[str, ...]] = {
@@ -333,22 +273,17 @@ def isa_extensions(isa: str) -> frozenset[str]:
     Accepts `rv32i2p1_m2p0_c2p0_zicsr2p0` and `rv32imc_zicsr`.
     """
     text = re.sub(r"^rv(32|64|128)", "", isa.lower())
-    found: set[str] = set()
+    extensions: set[str] = set()
     for part in text.split("_"):
         plain = re.sub(r"\d+p\d+", "", part)
         # A part consists of single letters, optionally followed by one name of several letters.
-        letters = re.match(r"[a-rt-wy]*", plain)
-        singles = letters.group() if letters else ""
-        found.update(singles)
-        if plain[len(singles) :]:
-            found.add(plain[len(singles) :])
-    pending = list(found)
+        name = plain.lstrip("abcdefghijklmnopqrtuvwy")
+        extensions.update(plain.removesuffix(name), [name] if name else ())
+    pending = list(extensions)
     while pending:
-        for implied in _IMPLIED.get(pending.pop(), ()):
-            if implied not in found:
-                found.add(implied)
-                pending.append(implied)
-    if "c" in found:  # c with f or d implies the compressed floating-point loads
-        found.update({"zcf"} if "f" in found else ())
-        found.update({"zcd"} if "d" in found else ())
-    return frozenset(found)
+        implied = set(_IMPLIED.get(pending.pop(), ())) - extensions
+        extensions |= implied
+        pending += implied
+    if "c" in extensions:  # c with f or d implies the compressed floating-point loads
+        extensions.update(f"zc{letter}" for letter in "fd" if letter in extensions)
+    return frozenset(extensions)

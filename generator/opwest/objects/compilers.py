@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names in the output of rustc: mangled symbols, and the members that a staticlib takes from other crates.
+"""The compilers of objects: names of rustc, the origin of functions, options that change the ABI.
 
-A staticlib contains the objects of every crate that the user's crate depends on, the standard library included.
+A staticlib of Rust contains the objects of every crate that the user's crate depends on, the standard library included.
 Sources: rustc-dev-guide, "Symbol mangling"; the Rust Reference, "Linkage"; RFC 2603 (v0 mangling).
 """
 
@@ -55,10 +55,10 @@ def is_hosted(member: Member) -> bool:
 
 def _crate(member: Member) -> str | None:
     """Return the crate of the standard library that a member of an archive is from; None for other members."""
-    found = None if member.loose else _FROM_CRATE.match(member.name)
-    if found is None:
+    match = None if member.loose else _FROM_CRATE.match(member.name)
+    if match is None:
         return None
-    crate = str(found["crate"] or "compiler_builtins")
+    crate = str(match["crate"] or "compiler_builtins")
     return crate if crate in STANDARD_LIBRARY else None
 
 
@@ -113,7 +113,7 @@ class Origins:
     @cached_property
     def _tvm_check(self) -> str | None:
         """The first symbol of TVM's checks of arguments."""
-        return min((one for one in _TVM_CHECKS if one in self._defined or one in self._undefined), default=None)
+        return min((name for name in _TVM_CHECKS if name in self._defined or name in self._undefined), default=None)
 
     def _iree(self, symbol: str) -> Origin | None:
         if symbol.endswith(_IREE_QUERY):
@@ -170,23 +170,14 @@ def abi_options(member: Member) -> AbiOptions:
     """Return the options of an object that change its ABI."""
     if not any(s.kind == "function" for s in member.defined.values()):
         return AbiOptions()
-    found = producers(member)
-    if isinstance(found, str):
-        return AbiOptions(unknown=f"{found}; {_undetected(member)}")
-    faults: dict[str, str] = {}
-    for option in {word for producer in found for word in producer.split()}:
-        effect = abi_effect(option)
-        if effect is not None:
-            faults[option] = effect
-    silent = next((p for p in found if not _RECORDED.match(p) and " -" not in p), None)
-    unknown = (
-        None
-        if silent is None
-        else f"{silent.partition('(')[0].strip() or 'the compiler'} records no options; {_undetected(member)}"
-    )
-    return AbiOptions(tuple(sorted(faults.items())), unknown)
-
-
-def _undetected(member: Member) -> str:
-    examples = "-mabi=ms or " if member.abi.machine == "x86-64" else ""
-    return f"{examples}-fcall-saved-REG cannot be detected"
+    undetected = f"{'-mabi=ms or ' if member.abi.machine == 'x86-64' else ''}-fcall-saved-REG cannot be detected"
+    units = producers(member)
+    if isinstance(units, str):
+        return AbiOptions(unknown=f"{units}; {undetected}")
+    effects = {option: abi_effect(option) for producer in units for option in producer.split()}
+    faults = sorted((option, effect) for option, effect in effects.items() if effect is not None)
+    silent = next((p for p in units if not _RECORDED.match(p) and " -" not in p), None)
+    if silent is None:
+        return AbiOptions(tuple(faults))
+    compiler = silent.partition("(")[0].strip() or "the compiler"
+    return AbiOptions(tuple(faults), f"{compiler} records no options; {undetected}")

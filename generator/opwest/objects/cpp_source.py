@@ -43,19 +43,15 @@ def read_cpp_source(path: Path, content: bytes) -> CSource:
 
 def with_headers(source: CSource, headers: Iterable[CSource]) -> CSource:
     """Return a source with the facts of the headers that it includes: linkage, names, includes."""
-    found = list(headers)
-    declared = {name for header in found for name in header.declared}.union(source.declared)
+    every = [source, *headers]
+    declared = {name for file in every for name in file.declared}
     functions = tuple(replace(f, mangled=f.mangled and f.name not in declared) for f in source.functions)
-    every = [source, *found]
+    scope = dict.fromkeys(name for file in every for name in file.scope)
     return replace(
         source,
         functions=functions,
-        includes=tuple(dict.fromkeys(name for one in every for name in one.includes)),
-        scope=tuple(
-            dict.fromkeys(
-                name for one in every for name in one.scope if name not in declared and name not in source.globals
-            )
-        ),
+        includes=tuple(dict.fromkeys(name for file in every for name in file.includes)),
+        scope=tuple(name for name in scope if name not in declared and name not in source.globals),
     )
 
 
@@ -91,13 +87,13 @@ class _Reader(SourceReader):
         self.place = _Scope()
 
     def source(self, path: Path, content: bytes) -> CSource:
-        found = super().source(path, content)
+        source = super().source(path, content)
         for storage in QueryCursor(self.inside).captures(self.root).get("member", []):
             # `static` alone is a declaration of the definition outside the class.
             if storage.parent is not None and {b"inline", b"static"} <= self.storage(storage.parent):
                 self.variables(storage.parent, file_scope=False)
         own = replace(
-            found, language="C++", state=tuple(self.state), declared=tuple(self.declared), scope=tuple(self.scope)
+            source, language="C++", state=tuple(self.state), declared=tuple(self.declared), scope=tuple(self.scope)
         )
         return with_headers(own, ())
 
@@ -192,21 +188,21 @@ def read_with_headers(path: Path, content: bytes, include_dirs: Sequence[Path] =
     Headers that are not found are left out.
     """
     source = read_cpp_source(path, content)
-    found: dict[str, CSource] = {os.path.normpath(path): source}
+    files: dict[str, CSource] = {os.path.normpath(path): source}
     waiting = [source]
-    while waiting and len(found) <= _MAX_HEADERS:
-        one = waiting.pop(0)
-        for name in one.includes:
-            folders = [*([one.path.parent] if name in one.local_includes else []), *include_dirs]
+    while waiting and len(files) <= _MAX_HEADERS:
+        file = waiting.pop(0)
+        for name in file.includes:
+            folders = [*([file.path.parent] if name in file.local_includes else []), *include_dirs]
             for place in (os.path.normpath(folder / name) for folder in folders):
-                if place in found:
+                if place in files:
                     break
                 header = _read(Path(place))
                 if header is not None:
-                    found[place] = header
+                    files[place] = header
                     waiting.append(header)
                     break
-    return with_headers(source, list(found.values())[1:])
+    return with_headers(source, list(files.values())[1:])
 
 
 def _read(path: Path) -> CSource | None:

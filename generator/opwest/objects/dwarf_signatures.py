@@ -16,20 +16,7 @@ from typing import TypeVar
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects import dwarf_units as units_
 from opwest.objects.dwarf_types import NORMAL, DwarfSignature, DwarfType, Types
-from opwest.objects.dwarf_units import (
-    Abbreviation,
-    Budget,
-    DebugData,
-    Entry,
-    SplitDebugError,
-    Unit,
-    children,
-    read_entry,
-    read_units,
-    reference,
-    string,
-    subprograms,
-)
+from opwest.objects.dwarf_units import Abbreviation, Budget, DebugData, Entry, Unit, read_entry, string
 from opwest.objects.elf import SHF_COMPRESSED, STT_FUNC, STT_NOTYPE, Elf, StringTable, parse_elf
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.relocations import Relocations
@@ -98,31 +85,29 @@ def compare(signature: DwarfSignature, returns: str, arguments: Sequence[Declare
 
     `returns` is `status`, `void` or the C type of a value.
     """
-    found = _return_differences(signature.returns, returns)
+    differences = _return_differences(signature.returns, returns)
     floats = any(type_.kind == "float" for type_ in (signature.returns, *signature.parameters))
     if signature.convention != NORMAL and (floats or signature.convention not in _AAPCS):
         name = _CONVENTIONS.get(signature.convention, f"{signature.convention:#x} (DW_AT_calling_convention)")
-        found.append(f"its calling convention is {name}, expected that of C")
+        differences.append(f"its calling convention is {name}, expected that of C")
     count = len(signature.parameters)
     if signature.variadic:
-        found.append(f"the function takes variable arguments: {signature}")
+        differences.append(f"the function takes variable arguments: {signature}")
     elif count != len(arguments):
         declared = f"{len(arguments)} argument{'' if len(arguments) == 1 else 's'}"
-        found.append(f"{declared} declared, the function takes {count}: {signature}")
+        differences.append(f"{declared} declared, the function takes {count}: {signature}")
     else:
         for number, (expected, seen) in enumerate(zip(arguments, signature.parameters, strict=True), start=1):
             problem = _parameter_difference(parse_c_type(expected.c_type), seen)
             if problem:
-                found.append(f"argument {number} {expected.name!r} is {expected.words}, {problem}")
-    return found
+                differences.append(f"argument {number} {expected.name!r} is {expected.words}, {problem}")
+    return differences
 
 
 def _return_differences(returns: DwarfType, declared: str) -> list[str]:
-    if returns.kind == "unknown":
+    if returns.kind == "unknown" or returns.kind == declared == "void":
         return []
     if declared == "void":
-        if returns.kind == "void":
-            return []
         return [f"declared with `returns: void`, the function returns {returns}"]
     if declared != "status":
         expected = parse_c_type(declared)
@@ -178,21 +163,12 @@ def _values_alike(expected: DwarfType, seen: DwarfType) -> bool:
     )
 
 
-__all__ = [
-    "NO_DEBUG_INFORMATION",
-    "DeclaredParameter",
-    "DwarfSignature",
-    "DwarfType",
-    "compare",
-    "producers",
-    "signatures",
-]
-
 _NOT_CHECKED = "signature not checked: "
-NO_DEBUG_INFORMATION = f"{_NOT_CHECKED}the object has no debug information (compile with -g)"
+_ABSENT = "the object has no debug information (compile with -g)"
+NO_DEBUG_INFORMATION = f"{_NOT_CHECKED}{_ABSENT}"
 _INFO = ".debug_info"
 _SECTIONS = (_INFO, ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets")
-_COMPRESSED = f"{_NOT_CHECKED}the debug information is compressed (compile with -gz=none)"
+_COMPRESSED = "the debug information is compressed (compile with -gz=none)"
 _MAX_CHAIN_LENGTH = 8
 _T = TypeVar("_T")
 _MAX_BYTES = 1 << 28
@@ -206,8 +182,13 @@ def signatures(member: Member, *, names: bool = False) -> dict[str, DwarfSignatu
     """
     requested = {n for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
 
-    def read(elf: Elf) -> dict[str, DwarfSignature] | str:
-        return _read(elf, _Wanted(requested, _same_addresses(elf, requested)), names)
+    def read(elf: Elf) -> dict[str, DwarfSignature]:
+        wanted = _Wanted(requested, _same_addresses(elf, requested))
+        described: dict[str, DwarfSignature] = {}
+        for data in _debug_data(elf):
+            for name, signature in _section_signatures(data, wanted, names, elf.machine_name):
+                described.setdefault(name, signature)
+        return described
 
     return _without_errors(member, read)
 
@@ -236,13 +217,10 @@ class _Wanted:
 
 def _same_addresses(elf: Elf, requested: set[str]) -> dict[str, set[str]]:
     """Return, by symbol, the requested symbols with its section and value."""
-    table = elf.symbol_table()
-    if table is None:
-        return {}
-    names = elf.strings_of(table)
+    names = elf.symbol_names()
     places: dict[tuple[int, int], set[str]] = {}
     every: list[tuple[str, tuple[int, int]]] = []
-    for raw in elf.raw_symbols(table):
+    for raw in elf.symbols():
         if raw.section > 0 and raw.info & 15 in (STT_NOTYPE, STT_FUNC) and raw.name:
             name = names.name(raw.name)
             place = raw.section, raw.value
@@ -255,57 +233,51 @@ def _same_addresses(elf: Elf, requested: set[str]) -> dict[str, set[str]]:
 def producers(member: Member) -> tuple[str, ...] | str:
     """Return the producers of the units (compilers, often with their options), or the reason why they are unknown."""
 
-    def read(elf: Elf) -> tuple[str, ...] | str:
-        found: dict[str, None] = {}
-        sections = _debug_data(elf)
-        if isinstance(sections, str):
-            return sections
-        for data in sections:
-            for unit in read_units(data):
+    def read(elf: Elf) -> tuple[str, ...]:
+        names: dict[str, None] = {}
+        for data in _debug_data(elf):
+            for unit in units_.read_units(data):
                 root = read_entry(data, unit, unit.first)
                 value = root.attributes.get(units_.AT_PRODUCER) if root else None
-                found[string(data, unit, value) if value else ""] = None
-        return tuple(found)
+                names[string(data, unit, value) if value else ""] = None
+        return tuple(names)
 
     seen = _without_errors(member, read)
     return seen.removeprefix(_NOT_CHECKED) if isinstance(seen, str) else seen
 
 
-def _without_errors(member: Member, read: Callable[[Elf], _T | str]) -> _T | str:
+def _without_errors(member: Member, read: Callable[[Elf], _T]) -> _T | str:
     """Return what `read` finds in an object, or a sentence that starts with "signature not checked: "."""
     try:
         return read(parse_elf(member.content))
-    except SplitDebugError:
-        return f"{_NOT_CHECKED}the debug information is in another file (compile without -gsplit-dwarf)"
-    except (ObjectError, RecursionError) as fault:
-        reason = fault.message if isinstance(fault, ObjectError) else "types are nested too deeply"
-        return f"{_NOT_CHECKED}{reason}"
+    except ObjectError as fault:
+        return f"{_NOT_CHECKED}{fault.message}"
+    except RecursionError:
+        return f"{_NOT_CHECKED}types are nested too deeply"
 
 
-def _debug_data(elf: Elf) -> Iterator[DebugData] | str:
-    """Return the data of each `.debug_info`, or the reason why there is none."""
+def _debug_data(elf: Elf) -> Iterator[DebugData]:
+    """Yield the data of each `.debug_info`; raise ObjectError if there is none."""
     names = {name: [i for i, s in enumerate(elf.sections) if s.name == name] for name in _SECTIONS}
     if not names[_INFO]:
         if any(s.name.startswith(".zdebug_info") for s in elf.sections):
-            return _COMPRESSED
-        if any(s.name == ".debug_info.dwo" for s in elf.sections):
-            raise SplitDebugError
-        return NO_DEBUG_INFORMATION
+            raise ObjectError(_COMPRESSED)
+        raise ObjectError(units_.SPLIT if any(s.name == ".debug_info.dwo" for s in elf.sections) else _ABSENT)
     used = [elf.sections[i] for indexes in names.values() for i in indexes]
     if any(s.flags & SHF_COMPRESSED for s in used):
-        return _COMPRESSED
+        raise ObjectError(_COMPRESSED)
     if sum(s.size for s in used) > _MAX_BYTES:
-        return f"{_NOT_CHECKED}the object has more than {_MAX_BYTES >> 20} MiB of debug information"
+        raise ObjectError(f"the object has more than {_MAX_BYTES >> 20} MiB of debug information")
     relocations = Relocations(elf)
     parts = {
         name: relocations.patched(indexes[0]) if indexes else b"" for name, indexes in names.items() if name != _INFO
     }
     # Sections that overlap bring no more steps than the file has bytes.
     size = sum(elf.sections[i].size for i in names[_INFO]) + len(parts[".debug_abbrev"])
-    budget = Budget.of(min(size, len(elf.content)))
+    budget = Budget(4 * min(size, len(elf.content)) + (1 << 20))
     tables: dict[tuple[int, int, int, int], dict[int, Abbreviation]] = {}
-    return (
-        DebugData(
+    for index in names[_INFO]:
+        yield DebugData(
             relocations.patched(index),
             parts[".debug_abbrev"],
             StringTable(parts[".debug_str"], ".debug_str"),
@@ -315,37 +287,25 @@ def _debug_data(elf: Elf) -> Iterator[DebugData] | str:
             budget,
             tables,
         )
-        for index in names[_INFO]
-    )
-
-
-def _read(elf: Elf, wanted: _Wanted, with_names: bool) -> dict[str, DwarfSignature] | str:
-    """Return the signatures of the functions in `wanted`."""
-    sections = _debug_data(elf)
-    if isinstance(sections, str):
-        return sections
-    found: dict[str, DwarfSignature] = {}
-    for data in sections:
-        for name, signature in _section_signatures(data, wanted, with_names, elf.machine_name):
-            found.setdefault(name, signature)
-    return found
 
 
 def _section_signatures(
     data: DebugData, wanted: _Wanted, with_names: bool, machine: str
 ) -> Iterator[tuple[str, DwarfSignature]]:
     """Yield the signatures of one `.debug_info`, entries with code first."""
-    units = read_units(data)
+    units = units_.read_units(data)
     types = Types(data, units, machine)
     later: list[tuple[str, DwarfSignature]] = []
     for unit in units:
-        for offset in subprograms(data, unit):
+        for offset in units_.subprograms(data, unit):
             chain = _chain(data, unit, units, offset)
             if units_.AT_DECLARATION in chain[0][1].attributes:
                 continue
             external = any(units_.AT_EXTERNAL in entry.attributes for _, entry in chain)
             attributes = chain[0][1].attributes
-            for name in wanted.of(_linkage_name(data, chain), _name(data, chain), external):
+            # Only a function whose symbol differs from its name in the source has a linkage name.
+            linkage = _text(data, chain, units_.AT_LINKAGE_NAME) or _text(data, chain, units_.AT_MIPS_LINKAGE_NAME)
+            for name in wanted.of(linkage, _text(data, chain, units_.AT_NAME), external):
                 signature = _signature(data, name, chain, types, with_names)
                 if units_.AT_LOW_PC in attributes or units_.AT_RANGES in attributes:
                     yield name, signature
@@ -365,19 +325,8 @@ def _chain(data: DebugData, unit: Unit, units: list[Unit], offset: int) -> list[
             break
         chain.append((unit, entry))
         origin = entry.attributes.get(units_.AT_ABSTRACT_ORIGIN) or entry.attributes.get(units_.AT_SPECIFICATION)
-        place = reference(data, unit, units, origin) if origin else None
+        place = units_.reference(unit, units, origin) if origin else None
     return chain
-
-
-def _linkage_name(data: DebugData, chain: list[tuple[Unit, Entry]]) -> str:
-    """Return the symbol of a function whose name in the source differs from it, or else an empty string."""
-    linkage = _text(data, chain, units_.AT_LINKAGE_NAME)
-    return linkage or _text(data, chain, units_.AT_MIPS_LINKAGE_NAME)
-
-
-def _name(data: DebugData, chain: list[tuple[Unit, Entry]]) -> str:
-    """Return the name of a function or a parameter in the source."""
-    return _text(data, chain, units_.AT_NAME)
 
 
 def _text(data: DebugData, chain: list[tuple[Unit, Entry]], attribute: int) -> str:
@@ -391,9 +340,9 @@ def _text(data: DebugData, chain: list[tuple[Unit, Entry]], attribute: int) -> s
 
 def _type(data: DebugData, unit: Unit, entry: Entry, types: Types) -> DwarfType:
     """Return the type of an entry, or else of the entry that it completes."""
-    for owner, one in _chain(data, unit, types.units, entry.offset):
-        if units_.AT_TYPE in one.attributes:
-            return types.of(owner, one)
+    for owner, described in _chain(data, unit, types.units, entry.offset):
+        if units_.AT_TYPE in described.attributes:
+            return types.of(owner, described)
     return types.of(unit, entry)
 
 
@@ -404,12 +353,12 @@ def _signature(
     names: list[str] = []
     variadic = False
     for unit, entry in chain:
-        for child in children(data, unit, entry):
+        for child in units_.children(data, unit, entry):
             tag = child.abbreviation.tag
             if tag == units_.TAG_PARAMETER:
                 parameters.append(_type(data, unit, child, types))
                 if with_names:
-                    names.append(_name(data, _chain(data, unit, types.units, child.offset)))
+                    names.append(_text(data, _chain(data, unit, types.units, child.offset), units_.AT_NAME))
             elif tag == units_.TAG_UNSPECIFIED_PARAMETERS:
                 variadic = True
         if parameters or variadic:

@@ -11,7 +11,6 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.objects import dwarf_units as units_
 from opwest.objects.dwarf_units import DebugData, Entry, Unit, list_children, read_entry, reference, string
 
-_AGGREGATES = (units_.TAG_STRUCT, units_.TAG_UNION, units_.TAG_CLASS)
 _INNER = (
     units_.TAG_TYPEDEF, units_.TAG_CONST, units_.TAG_VOLATILE, units_.TAG_RESTRICT, units_.TAG_ATOMIC,
     units_.TAG_ARRAY,
@@ -19,87 +18,6 @@ _INNER = (
 _MAX_ALIGNMENTS = {"i386": 4, "arm": 8}
 _COMPLEX_FLOAT = 3
 """DW_ATE_complex_float: two floats."""
-
-
-def alignment(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, machine: str, depth: int = 0) -> int:
-    """Return the alignment of a type in bytes; 0 if it is unknown."""
-    tag = entry.abbreviation.tag
-    given = entry.attributes.get(units_.AT_ALIGNMENT)
-    explicit = given.number if given else 0
-    size = entry.attributes.get(units_.AT_BYTE_SIZE)
-    if depth > _MAX_DEPTH:
-        return 0
-    if tag in _AGGREGATES:
-        return max(explicit, _of_members(data, units, unit, entry, machine, depth))
-    if tag in _POINTERS:
-        return max(explicit, unit.address)
-    if tag == units_.TAG_ARRAY and units_.AT_GNU_VECTOR in entry.attributes:
-        return max(explicit, _of_vector(data, units, unit, entry, machine))
-    if tag in _INNER:
-        return max(explicit, _of_type(data, units, unit, entry, machine, depth))
-    if size is None or not size.number:
-        return explicit
-    encoding = entry.attributes.get(units_.AT_ENCODING)
-    if encoding and encoding.number == _COMPLEX_FLOAT:
-        return max(explicit, min((size.number // 2) & -(size.number // 2), _MAX_ALIGNMENTS.get(machine, 16)))
-    return max(explicit, min(size.number & -size.number, _MAX_ALIGNMENTS.get(machine, 16)))
-
-
-def _of_vector(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, machine: str) -> int:
-    """Return the alignment of a type of SIMD registers: its size, at most 8 on 32-bit Arm (AAPCS32).
-
-    Compilers align vectors that are larger than the target's registers less; DWARF does not record the registers.
-    """
-    given = entry.attributes.get(units_.AT_BYTE_SIZE)
-    size = given.number if given else _size_of_element(data, units, unit, entry)
-    if not given:
-        for child in list_children(data, unit, entry):
-            if child.abbreviation.tag == units_.TAG_SUBRANGE:
-                count = child.attributes.get(units_.AT_COUNT)
-                last = child.attributes.get(units_.AT_UPPER_BOUND)
-                size *= count.number if count else last.number + 1 if last else 0
-    return min(size & -size, 8) if machine == "arm" else size & -size
-
-
-def _size_of_element(data: DebugData, units: list[Unit], unit: Unit, entry: Entry) -> int:
-    """Return the size of the elements of an array in bytes; 0 if it is unknown."""
-    for _ in range(_MAX_DEPTH):
-        value = entry.attributes.get(units_.AT_TYPE)
-        place = reference(data, unit, units, value) if value else None
-        target = read_entry(data, *place) if place else None
-        if place is None or target is None:
-            return 0
-        unit, entry = place[0], target
-        size = entry.attributes.get(units_.AT_BYTE_SIZE)
-        if size is not None:
-            return size.number
-    return 0
-
-
-def _of_type(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, machine: str, depth: int) -> int:
-    """Return the alignment of the type that an entry refers to."""
-    value = entry.attributes.get(units_.AT_TYPE)
-    place = reference(data, unit, units, value) if value else None
-    target = read_entry(data, *place) if place else None
-    return alignment(data, units, place[0], target, machine, depth + 1) if place and target else 0
-
-
-def _of_members(data: DebugData, units: list[Unit], unit: Unit, entry: Entry, machine: str, depth: int) -> int:
-    """Return the alignment that the members of a structure require; 1 if it is packed."""
-    largest = 1
-    for child in list_children(data, unit, entry):
-        if child.abbreviation.tag not in (units_.TAG_MEMBER, units_.TAG_INHERITANCE):
-            continue
-        given = child.attributes.get(units_.AT_ALIGNMENT)
-        found = max(given.number if given else 0, _of_type(data, units, unit, child, machine, depth))
-        offset = child.attributes.get(units_.AT_DATA_MEMBER_LOCATION)
-        if found and offset is not None and offset.number % found:
-            found = offset.number & -offset.number  # packed
-        largest = max(largest, found)
-    size = entry.attributes.get(units_.AT_BYTE_SIZE)
-    if size is not None and size.number % largest:
-        return size.number & -size.number  # packed
-    return largest
 
 
 Kind = Literal["void", "integer", "float", "bool", "pointer", "struct", "function", "other", "unknown"]
@@ -171,10 +89,6 @@ class DwarfSignature:
         return f"{self.returns} ({', '.join(parameters) or 'void'})"
 
 
-def _as_const(type_: DwarfType) -> DwarfType:
-    return replace(type_, const=True)
-
-
 @dataclass(slots=True)
 class Types:
     """The types of one `.debug_info`, each built once."""
@@ -190,7 +104,7 @@ class Types:
         value = entry.attributes.get(units_.AT_TYPE)
         if value is None:
             return VOID
-        place = reference(self.data, unit, self.units, value)
+        place = reference(unit, self.units, value)
         if place is None or depth > _MAX_DEPTH:
             return UNKNOWN
         unit, offset = place
@@ -208,7 +122,7 @@ class Types:
         if tag in _QUALIFIERS:
             return self.of(unit, entry, depth)
         if tag == units_.TAG_CONST:
-            return _as_const(self.of(unit, entry, depth))
+            return replace(self.of(unit, entry, depth), const=True)
         name = self._name(unit, entry)
         size = self._number(entry, units_.AT_BYTE_SIZE)
         if tag == units_.TAG_TYPEDEF:
@@ -216,14 +130,14 @@ class Types:
             return replace(inner, name=name, names=inner.names | {name})
         if tag in _POINTERS:
             target = self.of(unit, entry, depth)
-            return DwarfType(
-                "pointer", size or unit.address, target=_as_const(target) if POINTER_TO_CONST.match(name) else target
-            )
+            if POINTER_TO_CONST.match(name):
+                target = replace(target, const=True)
+            return DwarfType("pointer", size or unit.address, target=target)
         if tag == units_.TAG_ARRAY:
             return self.of(unit, entry, depth)  # only as the target of a pointer, which then refers to the elements
         if tag in _TAGGED:
             label = f"{_TAGGED[tag]} {name}" if name else f"an unnamed {_TAGGED[tag]}"
-            align = alignment(self.data, self.units, unit, entry, self.machine)
+            align = self._alignment(unit, entry)
             return DwarfType("struct", size, name=label, names=frozenset({label}), align=align)
         if tag == units_.TAG_ENUM:
             label = f"enum {name}" if name else "an unnamed enum"
@@ -243,5 +157,80 @@ class Types:
 
     @staticmethod
     def _number(entry: Entry, attribute: int) -> int:
+        """Return the number of an attribute; 0 without it."""
         value = entry.attributes.get(attribute)
         return value.number if value else 0
+
+    def _target(self, unit: Unit, entry: Entry) -> tuple[Unit, Entry] | None:
+        """Return the entry of the type that an entry refers to; None if there is none."""
+        value = entry.attributes.get(units_.AT_TYPE)
+        place = reference(unit, self.units, value) if value else None
+        target = read_entry(self.data, *place) if place else None
+        return (place[0], target) if place and target else None
+
+    def _alignment(self, unit: Unit, entry: Entry, depth: int = 0) -> int:
+        """Return the alignment of a type in bytes; 0 if it is unknown."""
+        if depth > _MAX_DEPTH:
+            return 0
+        return max(self._number(entry, units_.AT_ALIGNMENT), self._natural_alignment(unit, entry, depth))
+
+    def _natural_alignment(self, unit: Unit, entry: Entry, depth: int) -> int:
+        """Return the alignment of a type without attributes; 0 if it is unknown."""
+        tag = entry.abbreviation.tag
+        if tag in _TAGGED:
+            return self._alignment_of_members(unit, entry, depth)
+        if tag in _POINTERS:
+            return unit.address
+        if tag == units_.TAG_ARRAY and units_.AT_GNU_VECTOR in entry.attributes:
+            return self._alignment_of_vector(unit, entry)
+        if tag in _INNER:
+            return self._alignment_of_target(unit, entry, depth)
+        size = self._number(entry, units_.AT_BYTE_SIZE)
+        if self._number(entry, units_.AT_ENCODING) == _COMPLEX_FLOAT:
+            size //= 2
+        return min(size & -size, _MAX_ALIGNMENTS.get(self.machine, 16))
+
+    def _alignment_of_target(self, unit: Unit, entry: Entry, depth: int) -> int:
+        target = self._target(unit, entry)
+        return self._alignment(*target, depth + 1) if target else 0
+
+    def _alignment_of_members(self, unit: Unit, entry: Entry, depth: int) -> int:
+        """Return the alignment that the members of a structure require; 1 if it is packed."""
+        largest = 1
+        for child in list_children(self.data, unit, entry):
+            if child.abbreviation.tag not in (units_.TAG_MEMBER, units_.TAG_INHERITANCE):
+                continue
+            align = max(self._number(child, units_.AT_ALIGNMENT), self._alignment_of_target(unit, child, depth))
+            offset = self._number(child, units_.AT_DATA_MEMBER_LOCATION)
+            if align and offset % align:
+                align = offset & -offset  # packed
+            largest = max(largest, align)
+        size = self._number(entry, units_.AT_BYTE_SIZE)
+        return size & -size if size % largest else largest  # packed, or not
+
+    def _alignment_of_vector(self, unit: Unit, entry: Entry) -> int:
+        """Return the alignment of a type of SIMD registers: its size, at most 8 on 32-bit Arm (AAPCS32).
+
+        Compilers align vectors that are larger than the target's registers less; DWARF does not record the registers.
+        """
+        if units_.AT_BYTE_SIZE in entry.attributes:
+            size = self._number(entry, units_.AT_BYTE_SIZE)
+        else:
+            size = self._size_of_element(unit, entry)
+            for child in list_children(self.data, unit, entry):
+                if child.abbreviation.tag == units_.TAG_SUBRANGE:
+                    count = child.attributes.get(units_.AT_COUNT)
+                    last = child.attributes.get(units_.AT_UPPER_BOUND)
+                    size *= count.number if count else last.number + 1 if last else 0
+        return min(size & -size, 8) if self.machine == "arm" else size & -size
+
+    def _size_of_element(self, unit: Unit, entry: Entry) -> int:
+        """Return the size of the elements of an array in bytes; 0 if it is unknown."""
+        for _ in range(_MAX_DEPTH):
+            target = self._target(unit, entry)
+            if target is None:
+                return 0
+            unit, entry = target
+            if units_.AT_BYTE_SIZE in entry.attributes:
+                return self._number(entry, units_.AT_BYTE_SIZE)
+        return 0

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.elf import MAX_NAME_LENGTH, StringTable, damaged
+from opwest.objects.facts import ObjectError
 
 _MAX_LENGTH = 10  # bytes of a LEB128 number of 64 bits
 
@@ -46,6 +47,14 @@ def fixed(data: bytes, at: int, size: int, order: str) -> int:
     return int.from_bytes(data[at : at + size], "little" if order == "<" else "big")
 
 
+def initial_length(data: bytes, at: int, order: str) -> tuple[int, int, int]:
+    """Return the length of a unit or an entry, where it begins, and the size of offsets in it: 4 or 8."""
+    length = fixed(data, at, 4, order)
+    if length == 0xFFFFFFFF:
+        return fixed(data, at + 4, 8, order), at + 12, 8
+    return length, at + 4, 4
+
+
 def string_end(data: bytes, at: int) -> int:
     """Return the offset of the null byte that ends the string at `at`, which has at most `MAX_NAME_LENGTH` bytes."""
     end = data.find(b"\0", at, at + MAX_NAME_LENGTH + 1) if at >= 0 else -1
@@ -63,11 +72,11 @@ AT_NAME, AT_BYTE_SIZE, AT_LOW_PC, AT_ABSTRACT_ORIGIN, AT_DECLARATION, AT_ENCODIN
 AT_EXTERNAL, AT_SPECIFICATION, AT_TYPE, AT_RANGES, AT_LINKAGE_NAME, AT_STR_OFFSETS_BASE = (
     0x3F, 0x47, 0x49, 0x55, 0x6E, 0x72,
 )  # fmt: skip
-AT_DATA_MEMBER_LOCATION, AT_ALIGNMENT, AT_BIT_SIZE = 0x38, 0x88, 0x0D
+AT_DATA_MEMBER_LOCATION, AT_ALIGNMENT = 0x38, 0x88
 AT_UPPER_BOUND, AT_COUNT, AT_GNU_VECTOR = 0x2F, 0x37, 0x2107
 AT_PRODUCER, AT_CALLING_CONVENTION, AT_MIPS_LINKAGE_NAME = 0x25, 0x36, 0x2007
 _DWO_NAMES = (0x76, 0x2130)
-_UNIT_COMPILE, _UNIT_TYPE, _UNIT_PARTIAL = 1, 2, 3
+_UNIT_COMPILE, _UNIT_PARTIAL = 1, 3
 _STRX = {0x1A: 0, 0x1F02: 0, 0x25: 1, 0x26: 2, 0x27: 3, 0x28: 4}
 _FIXED = {
     0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x19: 0, 0x1C: 4, 0x1E: 16,
@@ -80,11 +89,8 @@ _ADDR, _STRING, _SDATA, _STRP, _REF_ADDR, _INDIRECT = 0x01, 0x08, 0x0D, 0x0E, 0x
 _LINE_STRP, _IMPLICIT = 0x1F, 0x21
 _UNIT_REFERENCES = (0x11, 0x12, 0x13, 0x14, 0x15)
 _FLAG_PRESENT = 0x19
+SPLIT = "the debug information is in another file (compile without -gsplit-dwarf)"
 _PER_STEP = 16  # bytes of a string that take the time of one step
-
-
-class SplitDebugError(Exception):
-    """A unit whose entries are in another file (`-gsplit-dwarf`)."""
 
 
 class Abbreviation(NamedTuple):
@@ -133,11 +139,6 @@ class Budget:
 
     steps: int
 
-    @staticmethod
-    def of(size: int) -> Budget:
-        """Return the steps for `size` bytes of debug information."""
-        return Budget(4 * size + (1 << 20))
-
 
 @dataclass(slots=True)
 class DebugData:
@@ -166,10 +167,7 @@ class DebugData:
 
 
 def read_units(data: DebugData) -> list[Unit]:
-    """Return the units of `.debug_info` that describe compiled code.
-
-    Raises SplitDebugError if the entries are in another file.
-    """
+    """Return the units of `.debug_info` that describe compiled code; raise ObjectError if they are in another file."""
     units: list[Unit] = []
     at = 0
     while at + 4 <= len(data.info):
@@ -183,9 +181,7 @@ def read_units(data: DebugData) -> list[Unit]:
 def _read_unit(data: DebugData, start: int) -> Unit:
     """Return the unit at `start`; version 0 marks a unit to skip, which ends at `first`."""
     data.spend(16)
-    length, at, offset = data.number(start, 4), start + 4, 4
-    if length == 0xFFFFFFFF:
-        length, at, offset = data.number(at, 8), at + 8, 8
+    length, at, offset = initial_length(data.info, start, data.order)
     end = at + length
     if end > len(data.info):
         raise damaged("truncated unit in the debug information")
@@ -196,7 +192,7 @@ def _read_unit(data: DebugData, start: int) -> Unit:
         table = data.number(at + 2, offset)
         at += 2 + offset
         if kind in (4, 5, 6):
-            raise SplitDebugError
+            raise ObjectError(SPLIT)
         if kind not in (_UNIT_COMPILE, _UNIT_PARTIAL):
             return Unit(start, end, end, 0, 0, 0, {})
     elif version in (2, 3, 4):
@@ -211,7 +207,7 @@ def _read_unit(data: DebugData, start: int) -> Unit:
     if root is None:
         return Unit(start, end, end, 0, 0, 0, {})
     if any(name in root.attributes for name in _DWO_NAMES):
-        raise SplitDebugError
+        raise ObjectError(SPLIT)
     base = root.attributes.get(AT_STR_OFFSETS_BASE)
     unit.strings_base = base.number if base else (2 * offset if version == 5 else 0)
     return unit
@@ -242,8 +238,8 @@ def _abbreviations(data: DebugData, at: int, address: int, offset: int, version:
             if name == 0 and form == 0:
                 break
             attributes.append((name, form, constant))
-            one = _form_size(form, address, offset, version)
-            size = None if one is None or size is None else size + one
+            width = _form_size(form, address, offset, version)
+            size = None if width is None or size is None else size + width
         table[code] = Abbreviation(tag, bool(children), tuple(attributes), size)
     data.tables[key] = table
     return table
@@ -302,7 +298,7 @@ def read_entry(data: DebugData, unit: Unit, offset: int) -> Entry | None:
     if abbreviation is None:
         raise damaged(f"undefined abbreviation {code} in the debug information")
     data.spend(1 + len(abbreviation.attributes))
-    found: dict[int, Value] = {}
+    attributes: dict[int, Value] = {}
     for name, form, constant in abbreviation.attributes:
         if form == _INDIRECT:
             form, at = uleb(data.info, at)
@@ -313,11 +309,11 @@ def read_entry(data: DebugData, unit: Unit, offset: int) -> Entry | None:
         else:
             end = at + size
             number = constant if form == _IMPLICIT else 1 if form == _FLAG_PRESENT else data.number(at, size)
-        found.setdefault(name, Value(form, number, at))
+        attributes.setdefault(name, Value(form, number, at))
         at = end
     if at > unit.end:
         raise damaged("truncated entry in the debug information")
-    return Entry(offset, abbreviation, found, at)
+    return Entry(offset, abbreviation, attributes, at)
 
 
 def subprograms(data: DebugData, unit: Unit) -> Iterator[int]:
@@ -384,7 +380,7 @@ def list_children(data: DebugData, unit: Unit, entry: Entry) -> Iterator[Entry]:
         depth += child.abbreviation.children
 
 
-def reference(data: DebugData, unit: Unit, units: list[Unit], value: Value) -> tuple[Unit, int] | None:
+def reference(unit: Unit, units: list[Unit], value: Value) -> tuple[Unit, int] | None:
     """Return the unit and the offset that an attribute refers to; None for another file or a type unit."""
     if value.form in _UNIT_REFERENCES:
         return unit, unit.start + value.number
@@ -397,10 +393,10 @@ def reference(data: DebugData, unit: Unit, units: list[Unit], value: Value) -> t
 def string(data: DebugData, unit: Unit, value: Value) -> str:
     """Return the text of an attribute, empty if it is in another file."""
     if value.form == _STRING:
-        found = data.info[value.at : string_end(data.info, value.at)]
+        text = data.info[value.at : string_end(data.info, value.at)]
         # Bytes that are not UTF-8 are decoded one by one.
-        data.spend(len(found) // _PER_STEP if found.isascii() else len(found))
-        return found.decode("utf-8", "backslashreplace")
+        data.spend(len(text) // _PER_STEP if text.isascii() else len(text))
+        return text.decode("utf-8", "backslashreplace")
     if value.form == _STRP:
         return data.strings.name(value.number)
     if value.form == _LINE_STRP:

@@ -15,14 +15,15 @@ from typing import NamedTuple
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.facts import Endian, ObjectError
 
-SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS, SHT_DYNSYM = 0, 1, 2, 3, 8, 11
+SHT_NULL, SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS, SHT_DYNSYM = 0, 2, 3, 8, 11
 SHT_RELA, SHT_REL = 4, 9
-SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY, SHT_SYMTAB_SHNDX = 14, 15, 16, 18
+SHT_INIT_ARRAY, SHT_FINI_ARRAY, SHT_PREINIT_ARRAY, SHT_GROUP, SHT_SYMTAB_SHNDX = 14, 15, 16, 17, 18
+SHT_ARM_EXIDX = 0x70000001
 SHF_WRITE, SHF_ALLOC, SHF_EXECINSTR, SHF_GROUP, SHF_TLS, SHF_COMPRESSED = 0x1, 0x2, 0x4, 0x200, 0x400, 0x800
 SHN_LORESERVE, SHN_XINDEX = 0xFF00, 0xFFFF
 # Reserved indexes in `RawSymbol`: negative, to differ from every section index.
 UNDEFINED, ABSOLUTE, COMMON, X86_64_LARGE_COMMON = 0, 0xFFF1 - 0x10000, 0xFFF2 - 0x10000, 0xFF02 - 0x10000
-STT_NOTYPE, STT_FUNC = 0, 2
+STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_SECTION, STT_FILE, STT_IFUNC = 0, 1, 2, 3, 4, 10
 ET_REL, ET_EXEC, ET_DYN, ET_CORE = 1, 2, 3, 4
 
 _AGAIN = "the file is damaged or incomplete: rebuild it or copy it again"
@@ -176,6 +177,17 @@ class Elf:
                 if section.kind == kind:
                     return index
         return None
+
+    def symbols(self) -> Iterator[RawSymbol]:
+        """Yield the entries of the symbol table, if there is one."""
+        table = self.symbol_table()
+        if table is not None:
+            yield from self.raw_symbols(table)
+
+    def symbol_names(self) -> StringTable:
+        """Return the names of `symbols`."""
+        table = self.symbol_table()
+        return StringTable(b"\0", "the string table") if table is None else self.strings_of(table)
 
     def strings_of(self, table: int) -> StringTable:
         """Return the names of a symbol table."""

@@ -17,7 +17,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.calls import UndecodedError, decoder_of
 from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, STT_FUNC, STT_NOTYPE, RawSymbol, parse_elf
 from opwest.objects.facts import Member, ObjectError
-from opwest.objects.relocations import Relocations, relocation_entries
+from opwest.objects.relocations import Relocations
 
 STACK = "the stack"
 _X86_64: Mapping[str, tuple[str, ...]] = {
@@ -41,7 +41,6 @@ _ARM_FLOATS: Mapping[str, tuple[str, ...]] = {f"s{n}": (f"s{n}", f"d{n // 2}", f
 class CallRegisters:
     """The registers of a function's arguments."""
 
-    machine: str
     watched: Mapping[str, tuple[str, ...]]
     """Registers that pass arguments in any convention, each with the names that contain a part of it."""
     used: tuple[str, ...]
@@ -64,9 +63,9 @@ def call_registers(member: Member, parameters: Sequence[str], result: str) -> Ca
     if machine == "x86-64":
         whole = [parameter for parameter in parameters if not is_float(parameter)]
         used = tuple(_X86_64)[: len(whole)]
-        return CallRegisters(machine, _X86_64, used, frozenset(used[:2]))
+        return CallRegisters(_X86_64, used, frozenset(used[:2]))
     if machine == "i386":
-        return CallRegisters(machine, _I386, (), frozenset((STACK,) if parameters else ()))
+        return CallRegisters(_I386, (), frozenset((STACK,) if parameters else ()))
     if machine != "arm" or not any(map(is_float, (*parameters, result))):
         return None
     if member.abi.float_abi == "hard":
@@ -75,7 +74,7 @@ def call_registers(member: Member, parameters: Sequence[str], result: str) -> Ca
     else:
         used, floats = _base(parameters)
         watched = {**_ARM_CORE, **_ARM_FLOATS}
-    return CallRegisters(machine, watched, used, frozenset(floats))
+    return CallRegisters(watched, used, frozenset(floats))
 
 
 def is_float(c_type: str) -> bool:
@@ -107,8 +106,8 @@ def _with_float_registers(parameters: Sequence[str]) -> tuple[tuple[str, ...], t
     whole, _ = _base([parameter for parameter in parameters if not is_float(parameter)])
     free = list(range(16))
     floats: list[str] = []
-    for one in filter(is_float, parameters):
-        count = 2 if _is_double_word(one) else 1
+    for parameter in filter(is_float, parameters):
+        count = 2 if _is_double_word(parameter) else 1
         first = next((n for n in free if n % count == 0 and {n, n + count - 1} <= set(free)), None)
         if first is not None:
             taken = range(first, first + count)
@@ -187,9 +186,9 @@ class EntryCode:
             code = self._code(symbol)
             if code is None:
                 return Finding("unknown")
-            found = _returns(code)
-            if found is not None or registers is None:
-                return found or Finding("verified")
+            finding = _returns(code)
+            if finding is not None or registers is None:
+                return finding or Finding("verified")
             return _Walk(code, registers).finding()
         except (ObjectError, UndecodedError):
             return Finding("unknown")
@@ -198,16 +197,13 @@ class EntryCode:
         """Read the tables of the object."""
         self._symbols = {}
         self._elf = parse_elf(self._member.content)
-        table = self._elf.symbol_table()
-        if table is None:
-            return
         self._decoder = decoder_of(self._elf)
-        self._names = self._elf.strings_of(table)
-        self._by_number = {symbol.number: symbol for symbol in self._elf.raw_symbols(table)}
+        self._names = self._elf.symbol_names()
+        self._by_number = {symbol.number: symbol for symbol in self._elf.symbols()}
         self._relocations = Relocations(self._elf)
-        for one in self._by_number.values():
-            if one.section > 0 and one.info & 15 in (STT_FUNC, STT_NOTYPE) and one.info >> 4:  # not local
-                self._symbols[self._names.name(one.name)] = one
+        for raw in self._by_number.values():
+            if raw.section > 0 and raw.info & 15 in (STT_FUNC, STT_NOTYPE) and raw.info >> 4:  # not local
+                self._symbols[self._names.name(raw.name)] = raw
 
     def _code(self, symbol: str) -> _Code | None:
         """Return the code of a function; None if the object does not have it as instructions."""
@@ -227,18 +223,17 @@ class EntryCode:
 
     def _calls(self, section: int) -> dict[int, str]:
         if section not in self._relocated:
-            found = self._relocated[section] = {}
-            for index in self._relocations.tables.get(section, ()):
-                for entry in relocation_entries(self._elf, index):
-                    target = self._by_number.get(entry.symbol)
-                    found[entry.offset] = self._names.name(target.name) if target else ""
+            names = self._relocated[section] = {}
+            for entry in self._relocations.entries(section):
+                target = self._by_number.get(entry.symbol)
+                names[entry.offset] = self._names.name(target.name) if target else ""
         return self._relocated[section]
 
 
 def _returns(code: _Code) -> Finding | None:
     """Return the finding of a function that returns from an interrupt, or removes its arguments from the stack."""
     part = code.content[code.start : min(code.end, code.start + _MAX_FUNCTION_BYTES)]
-    if not any(one in part for one in _RETURNS.get(code.machine, ())):
+    if not any(instruction in part for instruction in _RETURNS.get(code.machine, ())):
         return None
     code.decoder.detail, code.decoder.skipdata = False, True
     for _, _, mnemonic, operands in code.decoder.disasm_lite(part, code.start):
@@ -310,15 +305,15 @@ class _Walk:
                     self.complete = False
                     return
                 seen.add(at)
-                one = next(decoder.disasm(self.code.content[at : min(at + 16, self.code.end)], at, 1), None)
-                if one is None:  # an extension that capstone lacks; it may write any register
+                instruction = next(decoder.disasm(self.code.content[at : min(at + 16, self.code.end)], at, 1), None)
+                if instruction is None:  # an extension that capstone lacks; it may write any register
                     self.complete = False
                     written |= self.registers.watched.keys() - set(self.registers.used)
                     goes_on, at = self.is_arm, at + 4
                     continue
-                self._note(one, written, straight=straight)
-                after = self._after(one, written)
-                at += one.size
+                self._note(instruction, written, straight=straight)
+                after = self._after(instruction, written)
+                at += instruction.size
                 goes_on = after.goes_on
                 if after.target is not None:
                     straight = straight and not goes_on
@@ -327,28 +322,28 @@ class _Walk:
                 if not straight and not self.certain and self._is_own() and self.code.machine != "i386":
                     return  # nothing can refuse it
 
-    def _after(self, one: Any, written: set[str]) -> _After:
+    def _after(self, instruction: Any, written: set[str]) -> _After:
         """Return how the code continues after an instruction."""
         import capstone
 
-        word = _word(one)
-        places = range(one.address, one.address + one.size)
+        word = _word(instruction)
+        places = range(instruction.address, instruction.address + instruction.size)
         called = next((self.code.calls[n] for n in places if n in self.code.calls), None)
-        conditional = one.cc not in (0, capstone.arm.ARM_CC_AL) if self.is_arm else False
-        if one.group(capstone.CS_GRP_CALL) or word in ("bl", "blx"):
+        conditional = instruction.cc not in (0, capstone.arm.ARM_CC_AL) if self.is_arm else False
+        if instruction.group(capstone.CS_GRP_CALL) or word in ("bl", "blx"):
             if called is not None and called.startswith(_THUNK):
                 written |= self._all([f"e{called.removeprefix(_THUNK)}"])
                 return _After(goes_on=True)
             self._forward(written)
             return _After(goes_on=conditional, conditional=conditional)
-        if self.is_arm and (word.startswith("bx") or (word not in ("cmp", "tst") and "pc" in _registers(one))):
+        if self.is_arm and (word.startswith("bx") or (word not in ("cmp", "tst") and "pc" in _registers(instruction))):
             return _After(goes_on=conditional, conditional=conditional)
-        if one.group(capstone.CS_GRP_RET):
+        if instruction.group(capstone.CS_GRP_RET):
             return _After()
-        if not (one.group(capstone.CS_GRP_JUMP) or word in ("b", "cbz", "cbnz")):
+        if not (instruction.group(capstone.CS_GRP_JUMP) or word in ("b", "cbz", "cbnz")):
             return _After(goes_on=True)
         always = word in ("jmp", "b") and not conditional
-        target = next((o.imm for o in one.operands if o.type == capstone.CS_OP_IMM), None)
+        target = next((o.imm for o in instruction.operands if o.type == capstone.CS_OP_IMM), None)
         if called is not None or target is None or not self.code.start <= target < self.code.end:
             self._forward(written)
             target = None
@@ -359,33 +354,33 @@ class _Walk:
         self.complete = False
         self.forwarded |= self.registers.watched.keys() - written
 
-    def _note(self, one: Any, written: set[str], *, straight: bool) -> None:
+    def _note(self, instruction: Any, written: set[str], *, straight: bool) -> None:
         """Record the registers that an instruction uses, and those that it writes."""
-        word = _word(one)
-        reads, writes = ([one.reg_name(n) for n in numbers] for numbers in one.regs_access())
-        if not _saves(one, word) and not self._is_constant(one, word):
+        word = _word(instruction)
+        reads, writes = ([instruction.reg_name(n) for n in numbers] for numbers in instruction.regs_access())
+        if not _saves(instruction, word) and not self._is_constant(instruction, word):
             for name in self._all(reads) - written:
                 if name in self.registers.used:
                     self.own.add(name)
-            for name in sorted(self._all(self._used(one, word)) - written):
+            for name in sorted(self._all(self._used(instruction, word)) - written):
                 if name not in self.registers.used:
                     self.foreign.append(name)
                     self.certain |= straight
-            if self.code.machine == "i386" and any(_is_stack_argument(one, o) for o in one.operands):
+            if self.code.machine == "i386" and any(_is_stack_argument(instruction, o) for o in instruction.operands):
                 self.own.add(STACK)
         if self.is_arm and word.startswith(_ARM_LOADS):  # capstone leaves out the list
-            writes += _registers(one)
+            writes += _registers(instruction)
         written |= self._all(writes)
 
     def _all(self, names: Iterable[str]) -> set[str]:
         """Return the watched registers that contain a part of any of the registers."""
         return {whole for name in names for whole in self.names.get(name, ())}
 
-    def _is_constant(self, one: Any, word: str) -> bool:
+    def _is_constant(self, instruction: Any, word: str) -> bool:
         """Whether the result does not depend on the registers: `xor eax, eax`, `or eax, -1`, `lea esi, [esi]`."""
         import capstone
 
-        operands = one.operands
+        operands = instruction.operands
         if word == "lea" and len(operands) == 2:
             return bool(operands[0].reg == operands[1].mem.base and operands[1].mem.disp == 0)
         if len(operands) < 2 or self.is_arm:
@@ -396,13 +391,13 @@ class _Walk:
         same = first.type == last.type == capstone.CS_OP_REG and first.reg == last.reg
         return bool(same and word not in ("mov", "test", "and", "or"))
 
-    def _used(self, one: Any, word: str) -> Iterator[str]:
+    def _used(self, instruction: Any, word: str) -> Iterator[str]:
         """Yield the registers whose content an instruction certainly uses: in addresses, and as sources."""
         import capstone
 
-        name: Callable[[int], str] = one.reg_name
+        name: Callable[[int], str] = instruction.reg_name
         sources, every = (_ARM_SOURCES, _ARM_READS) if self.is_arm else (_X86_SOURCES, _X86_READS)
-        for index, operand in enumerate(one.operands):
+        for index, operand in enumerate(instruction.operands):
             if operand.type == capstone.CS_OP_MEM:
                 yield from (name(n) for n in (operand.mem.base, operand.mem.index) if n)
             elif operand.type == capstone.CS_OP_REG:
@@ -413,30 +408,30 @@ class _Walk:
                     yield name(operand.reg)
 
 
-def _word(one: Any) -> str:
+def _word(instruction: Any) -> str:
     """Return a mnemonic without prefix, width and type: `rep movsd`, `add.w`, `vmul.f32`."""
-    word: str = one.mnemonic.rsplit(" ", 1)[-1].split(".", 1)[0]
+    word: str = instruction.mnemonic.rsplit(" ", 1)[-1].split(".", 1)[0]
     return word
 
 
-def _saves(one: Any, word: str) -> bool:
+def _saves(instruction: Any, word: str) -> bool:
     """Whether an instruction only saves registers, or does nothing."""
-    return word in _SAVES or (word.startswith(("stm", "vstm")) and "sp" in _registers(one))
+    return word in _SAVES or (word.startswith(("stm", "vstm")) and "sp" in _registers(instruction))
 
 
-def _registers(one: Any) -> list[str]:
+def _registers(instruction: Any) -> list[str]:
     """Return the registers among the operands of an instruction."""
     import capstone
 
-    return [one.reg_name(o.reg) for o in one.operands if o.type == capstone.CS_OP_REG]
+    return [instruction.reg_name(o.reg) for o in instruction.operands if o.type == capstone.CS_OP_REG]
 
 
-def _is_stack_argument(one: Any, operand: Any) -> bool:
+def _is_stack_argument(instruction: Any, operand: Any) -> bool:
     """Whether an operand is in the arguments of an i386 function, with the usual frames."""
     import capstone
 
     if operand.type != capstone.CS_OP_MEM or not operand.mem.base:
         return False
-    base: str = one.reg_name(operand.mem.base)
+    base: str = instruction.reg_name(operand.mem.base)
     at: int = operand.mem.disp
     return (base == "ebp" and at >= 8) or (base == "esp" and at >= 4)

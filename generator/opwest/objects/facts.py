@@ -105,26 +105,10 @@ class Sizes:
         """Bytes of RAM that the object itself occupies."""
         return self.data + self.bss
 
-    @property
-    def total(self) -> int:
-        """Bytes of all kinds."""
-        return self.code + self.constant + self.data + self.bss
-
     def __add__(self, other: Sizes) -> Sizes:
         return Sizes(
-            self.code + other.code,
-            self.constant + other.constant,
-            self.data + other.data,
-            self.bss + other.bss,
+            self.code + other.code, self.constant + other.constant, self.data + other.data, self.bss + other.bss
         )
-
-    @staticmethod
-    def sum(sizes: list[Sizes]) -> Sizes:
-        """Return the sizes of several members together."""
-        total = Sizes()
-        for size in sizes:
-            total += size
-        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +128,12 @@ class Member:
     opaque: bool = False
     """Whether its symbols are not those of its code: not relocatable, stripped, or compiled with -flto."""
     # Computed once: they are looked up per operator, of which a model can have thousands.
-    _defined: Mapping[str, Symbol] = field(init=False, repr=False, compare=False)
-    _undefined_strong: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _undefined_weak: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    defined: Mapping[str, Symbol] = field(init=False, repr=False, compare=False)
+    """Global and weak definitions by name."""
+    undefined_strong: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """Names that must be found when the firmware is linked."""
+    undefined_weak: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """Weak references, null without a definition."""
 
     def __post_init__(self) -> None:
         defined: dict[str, Symbol] = {}
@@ -157,39 +144,19 @@ class Member:
                 (weak if symbol.binding == "weak" else strong)[symbol.name] = None
             elif symbol.binding != "local":
                 defined.setdefault(symbol.name, symbol)
-        object.__setattr__(self, "_defined", MappingProxyType(defined))
-        object.__setattr__(self, "_undefined_strong", tuple(strong))
-        object.__setattr__(self, "_undefined_weak", tuple(weak))
-
-    @property
-    def defined(self) -> Mapping[str, Symbol]:
-        """Global and weak definitions by name."""
-        return self._defined
+        object.__setattr__(self, "defined", MappingProxyType(defined))
+        object.__setattr__(self, "undefined_strong", tuple(strong))
+        object.__setattr__(self, "undefined_weak", tuple(weak))
 
     @property
     def undefined(self) -> tuple[str, ...]:
         """Names of all undefined symbols: strong references, then weak ones."""
-        return self._undefined_strong + self._undefined_weak
-
-    @property
-    def undefined_strong(self) -> tuple[str, ...]:
-        """Names that must be found when the firmware is linked."""
-        return self._undefined_strong
-
-    @property
-    def undefined_weak(self) -> tuple[str, ...]:
-        """Weak references, null without a definition."""
-        return self._undefined_weak
+        return self.undefined_strong + self.undefined_weak
 
     @property
     def stateful_symbols(self) -> tuple[str, ...]:
         """Names of variables, local ones included: state that is shared by all callers."""
         return tuple(s.name for s in self.symbols if s.section in ("data", "bss", "common") and s.kind != "function")
-
-    @property
-    def writable_bytes(self) -> int:
-        """Bytes of initialised, zeroed and common data."""
-        return self.sizes.writable
 
 
 @dataclass(frozen=True, slots=True)

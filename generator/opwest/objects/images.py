@@ -103,23 +103,23 @@ def _notes(data: bytes, order: str) -> Iterator[bytes]:
 
 def _model(content: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(content)
+        model = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise damaged(f"the note of a model is invalid JSON: {error}") from error
-    seen = found.get("format") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or seen != NOTE_FORMAT:
+    seen = model.get("format") if isinstance(model, dict) else None
+    if not isinstance(model, dict) or seen != NOTE_FORMAT:
         raise ObjectError(
             f"the note of a model has format {seen!r:.40}",
             f"format {NOTE_FORMAT}",
             "inspect the image with the version of opwest that generated it",
         )
-    optional = [found.get("variant", "")]
-    fits = _fits(found, NOTE_SHAPE)
+    optional = [model.get("variant", "")]
+    fits = _fits(model, NOTE_SHAPE)
     if fits:
-        optional += [step.get(key, "") for step in found["steps"] for key in ("program", "symbol")]
+        optional += [step.get(key, "") for step in model["steps"] for key in ("program", "symbol")]
     if not fits or not all(isinstance(text, str) for text in optional):
         raise damaged("the note of a model has missing or invalid members")
-    return found
+    return model
 
 
 def _fits(value: object, shape: Any) -> bool:
@@ -135,27 +135,17 @@ def _fits(value: object, shape: Any) -> bool:
 
 def _addresses(elf: Elf) -> dict[str, int]:
     """Return the addresses of defined symbols; empty for a stripped image."""
-    table = elf.symbol_table()
-    if table is None:
-        return {}
-    strings = elf.strings_of(table)
+    names = elf.symbol_names()
     return {
-        strings.name(symbol.name): symbol.value
-        for symbol in elf.raw_symbols(table)
-        if symbol.section != UNDEFINED and symbol.name
+        names.name(symbol.name): symbol.value for symbol in elf.symbols() if symbol.section != UNDEFINED and symbol.name
     }
-
-
-_NOT_LINKED = "not linked"
-_UNKNOWN = "unknown"
-"""The address of a constant in an image without symbols."""
 
 
 def image_text(label: str, elf: Elf, image: Image) -> str:
     """Return the models of an image as text that ends with a newline."""
     count = len(image.models)
-    words = abi_words(abi_of(elf))
-    lines = [f"{label}: image with {count} model{'' if count == 1 else 's'}", f"  ABI          {words}"]
+    heading = f"{label}: image with {count} model{'' if count == 1 else 's'}"
+    lines = [heading, f"  ABI          {abi_words(abi_of(elf))}"]
     for model in image.models:
         lines += ["", *_model_lines(model, image.addresses)]
     return "\n".join(printable(line) for line in lines) + "\n"
@@ -166,14 +156,13 @@ def image_json(label: str, elf: Elf, image: Image) -> dict[str, Any]:
     abi = abi_of(elf)
     models = []
     for model in image.models:
-        found = dict(model)
-        for key in ("constants", "devices"):
-            found[key] = [row | {"address": image.addresses.get(row["symbol"])} for row in model[key]]
-        found["steps"] = [
-            step | {"address": image.addresses.get(step["symbol"])} if "symbol" in step else step
-            for step in model["steps"]
-        ]
-        models.append(found)
+        located = {
+            key: [
+                row | {"address": image.addresses.get(row["symbol"])} if "symbol" in row else row for row in model[key]
+            ]
+            for key in ("constants", "devices", "steps")
+        }
+        models.append(model | located)
     return {
         "file": label,
         "kind": "image",
@@ -198,16 +187,13 @@ def _model_lines(model: dict[str, Any], addresses: dict[str, int]) -> Iterator[s
     total = sum(constant["size"] for constant in model["constants"])
     if model["constants"]:
         yield f"  constants: {total} bytes"
-        rows = [
-            (_address(addresses, c["symbol"]), str(c["size"]), c["name"], _type(c), _copied(c))
-            for c in model["constants"]
-        ]
+        rows = []
+        for c in model["constants"]:
+            copied = f"copied to pool {c['pool']}" if c["pool"] else ""
+            rows.append((_address(addresses, c["symbol"]), str(c["size"]), c["name"], _type(c), copied))
         yield from _table(("address", "bytes", "constant", "type", ""), rows)
     yield "  steps"
-    steps = [
-        (str(index), step["operator"], _place(step), ", ".join(step["args"]))
-        for index, step in enumerate(model["steps"])
-    ]
+    steps = [(str(n), step["operator"], _place(step), ", ".join(step["args"])) for n, step in enumerate(model["steps"])]
     yield from _table(("step", "operator", "device", "arguments"), steps)
 
 
@@ -237,14 +223,11 @@ def _place(step: dict[str, Any]) -> str:
     return f"{step['device']} ({step['program']})" if step.get("program") else step["device"] or "cpu"
 
 
-def _copied(constant: dict[str, Any]) -> str:
-    return f"copied to pool {constant['pool']}" if constant["pool"] else ""
-
-
 def _address(addresses: dict[str, int], symbol: str) -> str:
+    """Return the address of a constant; unknown in an image without symbols."""
     if not addresses:
-        return _UNKNOWN
-    return f"0x{addresses[symbol]:08x}" if symbol in addresses else _NOT_LINKED
+        return "unknown"
+    return f"0x{addresses[symbol]:08x}" if symbol in addresses else "not linked"
 
 
 def _listed(heading: str, texts: Iterable[str]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opwest.base import path_suggestions
@@ -33,11 +33,9 @@ from opwest.objects.rewriting import FUNCTIONS, WritableCode, writable_code
 MAX_FILE = 1 << 30
 _BINDINGS: dict[int, Binding] = {0: "local", 1: "global", 2: "weak", 10: "global"}
 _KINDS: dict[int, SymbolKind] = {1: "object", 2: "function", 5: "object", 6: "tls", 10: "function"}
-_STT_SECTION, _STT_FILE, _STT_IFUNC = 3, 4, 10
 _CONSTRUCTORS = (".init_array", ".ctors", ".preinit_array", ".fini_array", ".dtors")
 _CONSTRUCTOR_KINDS = (elf_format.SHT_INIT_ARRAY, elf_format.SHT_FINI_ARRAY, elf_format.SHT_PREINIT_ARRAY)
 _RELOCATED = (".data.rel.ro.", ".data.DW.ref.", ".data.rel.local.DW.ref.")
-_LTO_HINT = "compile without -flto (add -fno-lto)"
 
 
 def inspect_object(path: Path, include_dirs: Sequence[Path] = ()) -> ObjectFile | CSource:
@@ -97,13 +95,12 @@ def _archive(content: bytes) -> list[Member]:
 def read_member(name: str, content: bytes, *, loose: bool = True) -> Member:
     """Return the facts about one ELF object."""
     elf = parse_elf(content)
-    table = elf.symbol_table()
-    mixed = writable_code(elf, table)
+    mixed = writable_code(elf)
     kinds = [section_kind(s) if i not in mixed else mixed[i].kind for i, s in enumerate(elf.sections)]
-    symbols, oddities = _symbols(elf, table, kinds, mixed) if table is not None else ((), set())
+    symbols, indirect = _symbols(elf, kinds, mixed)
     sizes = _sizes(elf, kinds, symbols, mixed)
-    unusable = [*_container_faults(elf, table), *_bytecode_faults(elf)]
-    faults = (*unusable, *_start_faults(elf), *_symbol_faults(symbols, oddities, elf))
+    unusable = tuple(_container_faults(elf))
+    faults = (*unusable, *(_faults(elf, symbols, indirect) if elf.type == elf_format.ET_REL else ()))
     return Member(name, content, abi_of(elf), symbols, sizes, faults, loose, opaque=bool(unusable))
 
 
@@ -123,11 +120,6 @@ def section_kind(section: Section) -> SectionKind | None:
     return "data"
 
 
-def _shared(section: Section) -> bool:
-    """Whether a section is in a group, of which a linker keeps one copy (`__x86.get_pc_thunk.ax`)."""
-    return bool(section.flags & elf_format.SHF_GROUP)
-
-
 def _symbol_section(raw: RawSymbol, kinds: list[SectionKind | None]) -> SectionKind | None:
     """Return the kind of memory of a symbol; None if its section is not loaded (debug information)."""
     if raw.section == elf_format.UNDEFINED:
@@ -138,16 +130,16 @@ def _symbol_section(raw: RawSymbol, kinds: list[SectionKind | None]) -> SectionK
 
 
 def _symbols(
-    elf: Elf, table: int, kinds: list[SectionKind | None], mixed: Mapping[int, WritableCode]
+    elf: Elf, kinds: list[SectionKind | None], mixed: Mapping[int, WritableCode]
 ) -> tuple[tuple[Symbol, ...], set[str]]:
     """Return the relevant symbols, and the names of indirect functions."""
-    names = elf.strings_of(table)
+    names = elf.symbol_names()
     mapped = elf.machine_name in ("arm", "aarch64", "riscv")
-    found: list[Symbol] = []
+    symbols: list[Symbol] = []
     indirect: set[str] = set()
-    for raw in elf.raw_symbols(table):
+    for raw in elf.symbols():
         kind = raw.info & 15
-        if kind in (_STT_SECTION, _STT_FILE):
+        if kind in (elf_format.STT_SECTION, elf_format.STT_FILE):
             continue
         name = names.name(raw.name)
         binding = _BINDINGS.get(raw.info >> 4)
@@ -162,21 +154,21 @@ def _symbols(
             if binding == "local":
                 continue
             section = "absolute"
-        elif binding == "global" and raw.section > 0 and _shared(elf.sections[raw.section]):
-            binding = "weak"
+        elif binding == "global" and raw.section > 0 and elf.sections[raw.section].flags & elf_format.SHF_GROUP:
+            binding = "weak"  # of a group, a linker keeps one copy (`__x86.get_pc_thunk.ax`)
         if not name:
             raise damaged("a global symbol has no name")
-        if kind == _STT_IFUNC:
+        if kind == elf_format.STT_IFUNC:
             indirect.add(name)
-        found.append(Symbol(name, binding, _KINDS.get(kind, "other"), section, raw.size))
-    return tuple(found), indirect
+        symbols.append(Symbol(name, binding, _KINDS.get(kind, "other"), section, raw.size))
+    return tuple(symbols), indirect
 
 
 def _sizes(
     elf: Elf, kinds: list[SectionKind | None], symbols: tuple[Symbol, ...], mixed: Mapping[int, WritableCode]
 ) -> Sizes:
     """Return the bytes by kind."""
-    sums: dict[str, int] = {"code": 0, "constant": 0, "data": 0, "bss": 0}
+    sums = {"code": 0, "constant": 0, "data": 0, "bss": 0}
     for index, (section, kind) in enumerate(zip(elf.sections, kinds, strict=True)):
         if kind is not None:
             written = mixed[index].bytes if index in mixed else 0
@@ -186,38 +178,22 @@ def _sizes(
     return Sizes(**sums)
 
 
-def _container_faults(elf: Elf, table: int | None) -> list[str]:
-    """Return the faults of the file as a whole."""
+def _container_faults(elf: Elf) -> Iterator[str]:
+    """Yield the faults of the file as a whole, and the one of output of -flto."""
     if elf.type == elf_format.ET_EXEC:
-        return ["not relocatable: an executable; link the .o files instead"]
-    if elf.type == elf_format.ET_DYN:
+        yield "not relocatable: an executable; link the .o files instead"
+    elif elf.type == elf_format.ET_DYN:
         what = "an executable" if elf.find(".interp") else "a shared library"
-        return [f"not relocatable: {what}; link the .o files instead"]
-    if elf.type == elf_format.ET_CORE:
-        return ["not relocatable: a core dump, not an object"]
-    if elf.type != elf_format.ET_REL:
-        return [f"not relocatable: unknown ELF file type {elf.type}"]
-    if table is None and any(section_kind(s) and s.size for s in elf.sections):
-        return ["no symbol table: do not strip objects (`strip --strip-debug` keeps the table)"]
-    return []
-
-
-def _bytecode_faults(elf: Elf) -> list[str]:
-    """Return a fault for the output of -flto."""
+        yield f"not relocatable: {what}; link the .o files instead"
+    elif elf.type == elf_format.ET_CORE:
+        yield "not relocatable: a core dump, not an object"
+    elif elf.type != elf_format.ET_REL:
+        yield f"not relocatable: unknown ELF file type {elf.type}"
+    elif elf.symbol_table() is None and any(section_kind(s) and s.size for s in elf.sections):
+        yield "no symbol table: do not strip objects (`strip --strip-debug` keeps the table)"
     names = [s.name for s in elf.sections]
     if any(n.startswith((".gnu.lto_", ".gnu.debuglto_.gnu.lto_")) or n == ".llvm.lto" for n in names):
-        return [f"compiled with -flto: its symbols cannot be renamed; {_LTO_HINT}"]
-    return []
-
-
-def _start_faults(elf: Elf) -> list[str]:
-    """Return a fault for constructors and destructors."""
-    if elf.type != elf_format.ET_REL:
-        return []
-    early = next((s.name for s in elf.sections if s.size and _runs_by_itself(s)), None)
-    if early is None:
-        return []
-    return [f"has code that runs before or after main (section {early}): remove constructors and destructors"]
+        yield "compiled with -flto: its symbols cannot be renamed; compile without -flto (add -fno-lto)"
 
 
 def _runs_by_itself(section: Section) -> bool:
@@ -226,15 +202,15 @@ def _runs_by_itself(section: Section) -> bool:
     return named or section.kind in _CONSTRUCTOR_KINDS
 
 
-def _symbol_faults(symbols: tuple[Symbol, ...], indirect: set[str], elf: Elf) -> list[str]:
-    """Return the faults found in symbols."""
-    faults = []
-    if elf.type == elf_format.ET_REL:
-        tls = [s.name for s in symbols if s.kind == "tls"]
-        if tls or any(s.flags & elf_format.SHF_TLS and s.size for s in elf.sections):
-            which = f" ({', '.join(tls[:3])}{', …' if len(tls) > 3 else ''})" if tls else ""
-            faults.append(f"uses thread-local variables{which}: remove _Thread_local or __thread")
-        if indirect:
-            shown = ", ".join(sorted(indirect)[:3])
-            faults.append(f"uses indirect functions ({shown}): remove ifunc and target_clones")
-    return faults
+def _faults(elf: Elf, symbols: tuple[Symbol, ...], indirect: set[str]) -> Iterator[str]:
+    """Yield the faults of constructors, destructors and symbols in a relocatable file."""
+    early = next((s.name for s in elf.sections if s.size and _runs_by_itself(s)), None)
+    if early is not None:
+        yield f"has code that runs before or after main (section {early}): remove constructors and destructors"
+    tls = [s.name for s in symbols if s.kind == "tls"]
+    if tls or any(s.flags & elf_format.SHF_TLS and s.size for s in elf.sections):
+        which = f" ({', '.join(tls[:3])}{', …' if len(tls) > 3 else ''})" if tls else ""
+        yield f"uses thread-local variables{which}: remove _Thread_local or __thread"
+    if indirect:
+        shown = ", ".join(sorted(indirect)[:3])
+        yield f"uses indirect functions ({shown}): remove ifunc and target_clones"

@@ -74,14 +74,14 @@ def _of_object(content: bytes, machine: str) -> tuple[HiddenInstruction, ...]:
     candidate = re.compile(_CANDIDATES.get(machine, rb"(?!)"), re.DOTALL)
     if candidate.search(content) is None:
         return ()
-    found: list[HiddenInstruction] = []
+    instructions: list[HiddenInstruction] = []
     try:
         for code in code_of(content):
             if candidate.search(code.content) is not None:
-                found += _of_function(code)
+                instructions += _of_function(code)
     except (UndecodedError, ObjectError):
         return ()
-    return tuple(found)
+    return tuple(instructions)
 
 
 def _of_function(code: Code) -> Iterator[HiddenInstruction]:
@@ -118,7 +118,7 @@ def _of_function(code: Code) -> Iterator[HiddenInstruction]:
 def effect_of(mnemonic: str, operands: str) -> str | None:
     """Return the effect of one instruction, None without one."""
     word = mnemonic.lower().rsplit(" ", 1)[-1].split(".")[0]
-    registers = [one.strip().lower().lstrip("%") for one in operands.split(",")]
+    registers = [register.strip().lower().lstrip("%") for register in operands.split(",")]
     if word in _CONTROL:
         return "control"
     if word in _RANDOM or (word in _READS and not _CLOCKS.isdisjoint(registers)):
@@ -136,7 +136,7 @@ def effect_of(mnemonic: str, operands: str) -> str | None:
 
 
 def _saves_fenv(mnemonic: str, operands: str) -> bool:
-    names = [one.strip().lower() for one in operands.split(",")]
+    names = [name.strip().lower() for name in operands.split(",")]
     is_read = mnemonic in _READS and not _FENV_REGISTERS.isdisjoint(names[1:])
     return mnemonic in _STORES_FENV or (is_read and _PLAIN_REGISTERS.fullmatch(names[0]) is None)
 
@@ -146,7 +146,7 @@ def _of_source(text: bytes) -> tuple[HiddenInstruction, ...]:
     if _ASM.search(text) is None:
         return ()
     plain = _COMMENT.sub(lambda match: b" " * len(match[0]), text)
-    found: dict[str, HiddenInstruction] = {}
+    by_effect: dict[str, HiddenInstruction] = {}
     for start in _ASM.finditer(plain):
         words = [match[1] for match in _CONDITIONAL.finditer(plain, 0, start.start())]
         if 2 * words.count(b"endif") < len(words):
@@ -155,8 +155,8 @@ def _of_source(text: bytes) -> tuple[HiddenInstruction, ...]:
             mnemonic, _, operands = line.partition(" ")
             effect = effect_of(mnemonic, operands)
             if effect is not None:
-                found.setdefault(effect, HiddenInstruction("", line, effect))
-    return tuple(found.values())
+                by_effect.setdefault(effect, HiddenInstruction("", line, effect))
+    return tuple(by_effect.values())
 
 
 def _lines(text: bytes, at: int) -> Iterator[str]:

@@ -29,56 +29,38 @@ _SOFT_FLOAT: Final = re.compile(
 _SUPPORT_MACHINES: Final = ("arm", "riscv", "x86-64", "i386", "aarch64")
 
 
-def _sections(name: str) -> dict[str, frozenset[str]]:
+@cache
+def listed_symbols(name: str) -> dict[str, frozenset[str]]:
     """Return the names of a list by section; those before the first section header under ''."""
     text = (Path(__file__).parent / "libc" / name).read_text(encoding="utf-8")
-    found: dict[str, set[str]] = {"": set()}
+    sections: dict[str, set[str]] = {"": set()}
     current = ""
     for line in text.splitlines():
         if line.startswith("#"):
             continue
         if line.startswith("["):
             current = line.strip("[]")
-            found[current] = set()
+            sections[current] = set()
         else:
-            found[current].update(line.split())
-    return {section: frozenset(names) for section, names in found.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Providers:
-    """The symbols that a machine's support library and one libc define."""
-
-    machine: str
-    libc: str
-    support: frozenset[str]
-    standard: frozenset[str]
-    math: frozenset[str]
-
-    def of(self, symbol: str) -> str | None:
-        """Return the provider of a symbol: `libgcc`, `picolibc`, `picolibc (libm)`, …; None if there is none."""
-        if symbol in _LINKER_DEFINED:
-            return LINKER
-        if symbol in self.support:
-            return "libgcc"
-        if symbol in self.math:
-            return f"{self.libc} (libm)"
-        return self.libc if symbol in self.standard else None
-
-
-@cache
-def providers(machine: str, libc: str) -> Providers:
-    """Return the providers for a machine and a libc; an unknown machine has no support library."""
-    if libc not in LIBCS:
-        raise ValueError(f"unknown libc {libc!r}; known: {', '.join(LIBCS)}")
-    support = _sections(f"libgcc-{machine}.txt")[""] if machine in _SUPPORT_MACHINES else frozenset[str]()
-    library = _sections(f"{libc}.txt")
-    return Providers(machine, libc, support, library["libc"], library["libm"])
+            sections[current].update(line.split())
+    return {section: frozenset(names) for section, names in sections.items()}
 
 
 def provider_of(symbol: str, machine: str, libc: str) -> str | None:
-    """Return the provider of a symbol: `libgcc`, the name of the libc (with ` (libm)`), `linker`, or None."""
-    return providers(machine, libc).of(symbol)
+    """Return the provider of a symbol: `libgcc`, `picolibc`, `picolibc (libm)`, `linker`; None if there is none.
+
+    An unknown machine has no support library.
+    """
+    if libc not in LIBCS:
+        raise ValueError(f"unknown libc {libc!r}; known: {', '.join(LIBCS)}")
+    if symbol in _LINKER_DEFINED:
+        return LINKER
+    if machine in _SUPPORT_MACHINES and symbol in listed_symbols(f"libgcc-{machine}.txt")[""]:
+        return "libgcc"
+    library = listed_symbols(f"{libc}.txt")
+    if symbol in library["libm"]:
+        return f"{libc} (libm)"
+    return libc if symbol in library["libc"] else None
 
 
 def is_soft_float(symbol: str) -> bool:
@@ -86,14 +68,9 @@ def is_soft_float(symbol: str) -> bool:
     return _SOFT_FLOAT.fullmatch(symbol) is not None
 
 
-@cache
-def _libm() -> frozenset[str]:
-    return frozenset[str]().union(*(providers("", libc).math for libc in LIBCS))
-
-
 def uses_libm(symbol: str) -> bool:
     """Whether a symbol belongs to libm in any libc."""
-    return symbol in _libm()
+    return any(symbol in listed_symbols(f"{libc}.txt")["libm"] for libc in LIBCS)
 
 
 EFFECTS: Final = ("state", "heap", "io", "nondeterminism", "control", "fenv")
@@ -118,7 +95,7 @@ def hidden_effects(
     functions: Iterable[str], libcs: Iterable[str], permitted: Collection[str] = frozenset()
 ) -> list[HiddenEffect]:
     """Return the functions with effects, in any of the C libraries `libcs`, that are not permitted."""
-    return [HiddenEffect(*found) for found in script("effects").hidden(functions, tuple(libcs), permitted)]
+    return [HiddenEffect(*effect) for effect in script("effects").hidden(functions, tuple(libcs), permitted)]
 
 
 def instruction_effect(instruction: str, function: str, effect: str) -> HiddenEffect:

@@ -7,13 +7,14 @@ symbols and require an ABI. Both print the reasons of `judge`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects import halide_symbols
 from opwest.objects.compat import WORD_SIZES, TargetAbi, abi_faults
-from opwest.objects.compilers import HOSTED, HOSTED_HINT, PERSONALITY_HINT, is_hosted
+from opwest.objects.compilers import HOSTED, HOSTED_HINT, PERSONALITY_HINT, abi_options, is_hosted
+from opwest.objects.dwarf_signatures import producers
 from opwest.objects.elf import COMMON_MACHINES, machines
 from opwest.objects.facts import CSource, Member, ObjectError
 from opwest.objects.instructions import instruction_effects
@@ -117,47 +118,32 @@ def judge_file(item: Member | CSource, target: TargetAbi | None = None) -> list[
         return []
     machine = item.abi.machine
     abi = target or TargetAbi("its own ABI", machine, WORD_SIZES.get(machine, item.abi.bits), item.abi.endian)
-    found = [Reason("file", text) for text in item.faults]
+    reasons = [Reason("file", text) for text in item.faults]
     if target is None and machine not in COMMON_MACHINES and machine not in machines():
-        found.append(Reason("abi", f"compiled for an unknown machine: {machine}"))
-    found += [Reason("abi", f.message, f.expected, f.hint) for f in abi_faults(item.abi, abi)]
+        reasons.append(Reason("abi", f"compiled for an unknown machine: {machine}"))
+    reasons += [Reason("abi", f.message, f.expected, f.hint) for f in abi_faults(item.abi, abi)]
     if not item.opaque:
-        found += [
+        # Reading debug information takes time.
+        reasons += [
             Reason("abi", f"compiled with {option}: {effect}", "the ABI of Zephyr", f"compile without {option}")
-            for option, effect in _abi_options(item)
+            for option, effect in (abi_options(item).faults if _DEBUG in item.content else ())
         ]
         try:
-            found += [Reason("relocation", text) for text in relocation_faults(item, abi)]
+            reasons += [Reason("relocation", text) for text in relocation_faults(item, abi)]
         except ObjectError as fault:
-            found.append(Reason("file", fault.message, fault.expected, fault.hint))
-    return found
-
-
-def _abi_options(item: Member) -> tuple[tuple[str, str], ...]:
-    if _DEBUG not in item.content:
-        return ()
-    from opwest.objects.compilers import abi_options  # reads debug information
-
-    return abi_options(item).faults
+            reasons.append(Reason("file", fault.message, fault.expected, fault.hint))
+    return reasons
 
 
 def unrecorded_options(item: Member) -> bool:
     """Return whether an object does not record the options of its compiler that change the ABI."""
-    if _DEBUG not in item.content:
-        return True
-    from opwest.objects.compilers import abi_options
-
-    return abi_options(item).unknown is not None
+    return _DEBUG not in item.content or abi_options(item).unknown is not None
 
 
 def records_conventions(item: Member) -> bool:
     """Return whether the debug information of an object contains the calling conventions of functions, as clang's."""
-    if _DEBUG not in item.content:
-        return False
-    from opwest.objects.dwarf_signatures import producers
-
-    found = producers(item)
-    return not isinstance(found, str) and bool(found) and all("clang" in one for one in found)
+    units = producers(item) if _DEBUG in item.content else ()
+    return not isinstance(units, str) and bool(units) and all("clang" in producer for producer in units)
 
 
 def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
@@ -166,10 +152,13 @@ def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
         return []
     if isinstance(item, Member) and is_hosted(item):
         return [Reason("file", HOSTED, expected="operators that need no operating system", hint=HOSTED_HINT)]
-    halide = _halide(item, link)
-    if any(reason.symbol == halide_symbols.ALLOCATE and reason.kind == "halide" for reason in halide):
-        return halide  # a copy of Halide's runtime: its state and its effects are consequences
-    return [*_undefined(item, link), *_tvm(item, link), *halide, *_state(item, link), *effects(item, link)]
+    if isinstance(item, Member) and item.defined.keys() >= {halide_symbols.ALLOCATE, "halide_error"}:
+        # Its state and its effects are consequences.
+        expected = "a pipeline without it: its memory would come from a heap"
+        hint = "add no_runtime to Halide's target: x86-64-linux-no_runtime"
+        return [Reason("halide", "a copy of Halide's runtime", expected, hint, symbol=halide_symbols.ALLOCATE)]
+    reasons = [*_undefined(item, link), *_tvm(item, link), *_halide(item, link), *_state(item, link)]
+    return reasons + effects(item, link)
 
 
 def state_of(item: Member | CSource) -> State:
@@ -181,24 +170,22 @@ def state_of(item: Member | CSource) -> State:
         return State((), None)
     names = tuple(dict.fromkeys(name for name in item.stateful_symbols if name not in _IGNORED_STATE))
     foreign = sum(s.size for s in item.symbols if s.name in _IGNORED_STATE and s.section in ("data", "bss", "common"))
-    return State(names, item.writable_bytes - foreign)
+    return State(names, item.sizes.writable - foreign)
 
 
-def _state(item: Member | CSource, link: Link) -> list[Reason]:
+def _state(item: Member | CSource, link: Link) -> Iterator[Reason]:
     state = state_of(item)
     thread_local = {s.name for s in item.symbols if s.kind == "tls"} if isinstance(item, Member) else set()
     if "state" in link.permits or not state or (state.names and thread_local.issuperset(state.names)):
-        return []  # thread-local variables have a reason of their own
+        return  # thread-local variables have a reason of their own
     amount = f" of {state.bytes} bytes" if state.bytes else ""
-    return [
-        Reason(
-            "state",
-            f"writable state{amount}: {', '.join(sorted(state.names)[:5]) or 'unnamed data'}",
-            expected="operators without .data and .bss, so that models are reentrant",
-            hint="make it const, declare it under `run.state` and pass it as an argument, or set `stateful: true`",
-            remedy="`stateful: true` permits it",
-        )
-    ]
+    yield Reason(
+        "state",
+        f"writable state{amount}: {', '.join(sorted(state.names)[:5]) or 'unnamed data'}",
+        expected="operators without .data and .bss, so that models are reentrant",
+        hint="make it const, declare it under `run.state` and pass it as an argument, or set `stateful: true`",
+        remedy="`stateful: true` permits it",
+    )
 
 
 def effects(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
@@ -214,59 +201,42 @@ def effects(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
     ]
 
 
-def _tvm(item: Member | CSource, link: Link) -> list[Reason]:
-    """Return references to functions of TVM's runtime that are not supported, and to undeclared memory."""
-    own = item.defined if isinstance(item, Member) else {f.name for f in item.c_functions}
-    needed = {name for name in tvm_functions(item) if name not in link.defined and name not in own}
-    found = [
-        Reason(
-            "tvm",
-            f"unsupported function {symbol!r}",
-            expected="operators that use only their arguments and a workspace",
-            hint="in TVM, compile one function per operator, for the CPU, without threads",
-            symbol=symbol,
-        )
-        for symbol in sorted(needed & REFUSED.keys())
-    ]
-    return [*found, *_workspace(ALLOCATE, needed, link)]
+def _tvm(item: Member | CSource, link: Link) -> Iterator[Reason]:
+    """Yield references to functions of TVM's runtime that are not supported, and to undeclared memory."""
+    needed = _needed(tvm_functions(item), item, link)
+    expected = "operators that use only their arguments and a workspace"
+    hint = "in TVM, compile one function per operator, for the CPU, without threads"
+    for symbol in sorted(needed & REFUSED.keys()):
+        yield Reason("tvm", f"unsupported function {symbol!r}", expected, hint, symbol=symbol)
+    yield from _workspace(ALLOCATE, needed, link)
 
 
-def _halide(item: Member | CSource, link: Link) -> list[Reason]:
-    """Return references to functions of Halide's runtime that are not provided, a copy of it, and undeclared memory."""
-    own = item.defined if isinstance(item, Member) else {f.name for f in item.c_functions}
-    if isinstance(item, Member) and halide_symbols.ALLOCATE in own and "halide_error" in own:
-        return [
-            Reason(
-                "halide",
-                "a copy of Halide's runtime",
-                expected="a pipeline without it: its memory would come from a heap",
-                hint="add no_runtime to Halide's target: x86-64-linux-no_runtime",
-                symbol=halide_symbols.ALLOCATE,
-            )
-        ]
-    used = item.calls if isinstance(item, CSource) else item.undefined_strong
-    needed = {name for name in used if name not in link.defined and name not in own}
-    found = []
+def _halide(item: Member | CSource, link: Link) -> Iterator[Reason]:
+    """Yield references to functions of Halide's runtime that are not provided, and to undeclared memory."""
+    needed = _needed(item.calls if isinstance(item, CSource) else item.undefined_strong, item, link)
+    expected = "a pipeline that uses only its arguments and a workspace"
     for symbol in sorted(needed):
         refusal = halide_symbols.refusal_of(symbol)
         if refusal is not None:
-            expected = "a pipeline that uses only its arguments and a workspace"
-            found.append(Reason("halide", f"unsupported function {symbol!r}", expected, refusal[1], symbol=symbol))
-    return [*found, *_workspace(halide_symbols.ALLOCATE, needed, link)]
+            yield Reason("halide", f"unsupported function {symbol!r}", expected, refusal[1], symbol=symbol)
+    yield from _workspace(halide_symbols.ALLOCATE, needed, link)
 
 
-def _workspace(function: str, needed: Collection[str], link: Link) -> list[Reason]:
-    """Return the reason for a call of an allocation function without a workspace."""
-    if function not in needed or link.workspace:
-        return []
-    return [
-        Reason(
+def _needed(functions: Iterable[str], item: Member | CSource, link: Link) -> set[str]:
+    """Return the functions that neither the file itself nor the rest of the link defines."""
+    own = item.defined if isinstance(item, Member) else {f.name for f in item.c_functions}
+    return {name for name in functions if name not in link.defined and name not in own}
+
+
+def _workspace(function: str, needed: Collection[str], link: Link) -> Iterator[Reason]:
+    """Yield the reason for a call of an allocation function without a workspace."""
+    if function in needed and not link.workspace:
+        yield Reason(
             "workspace",
             f"calls {function}, but no operator has a workspace",
             expected="'workspace' in the operators that allocate memory",
             remedy="`workspace` in the operators that allocate memory permits it",
         )
-    ]
 
 
 def _undefined(item: Member | CSource, link: Link) -> list[Reason]:
@@ -296,7 +266,7 @@ def usual_libcs(machine: str) -> tuple[str, ...]:
 def _undefined_reason(symbol: str, machine: str, libcs: tuple[str, ...]) -> Reason:
     words = "the host's C library" if libcs == ("host",) else f"the C library ({' or '.join(libcs)})"
     hint, remedy = None, "another object or `externals` can define it"
-    others = [one for one in LIBCS if one not in ("host", *libcs) and provider_of(symbol, machine, one)]
+    others = [libc for libc in LIBCS if libc not in ("host", *libcs) and provider_of(symbol, machine, libc)]
     if others and libcs != ("host",):
         hint = f"for firmware with {others[0]}, set libc: {others[0]}"
         remedy = f"`libc: {others[0]}` permits it"
@@ -304,14 +274,8 @@ def _undefined_reason(symbol: str, machine: str, libcs: tuple[str, ...]) -> Reas
         hint = PERSONALITY_HINT
     if symbol.startswith("__stack_chk"):
         hint = "compile with -fno-stack-protector: prebuilt operators cannot use Zephyr's stack canaries"
-    return Reason(
-        "undefined",
-        f"undefined symbol {symbol!r}",
-        expected=f"a definition in another object, the runtime, libgcc, {words}, or externals",
-        hint=hint,
-        remedy=remedy,
-        symbol=symbol,
-    )
+    expected = f"a definition in another object, the runtime, libgcc, {words}, or externals"
+    return Reason("undefined", f"undefined symbol {symbol!r}", expected, hint, remedy, symbol)
 
 
 def verdict(reasons: Collection[Reason | str], item: Member | CSource | None) -> str:

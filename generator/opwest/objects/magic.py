@@ -88,17 +88,15 @@ def looks_like(content: bytes) -> tuple[str, str | None]:
     if any(magic.startswith(content) for magic in (ELF, ARCHIVE, THIN_ARCHIVE)):
         return "a truncated object or archive", "rebuild it or copy it again"
     if _is_coff(content):
-        return (
-            "a Windows COFF object",
-            "compile for an ELF target, for example with `clang --target=<triple>`",
-        )
-    if b"\0" not in content:
-        try:
-            content.decode("utf-8")
-        except UnicodeDecodeError:
-            return "data in an unknown format", None
-        return _text_kind(content)
-    return "data in an unknown format", None
+        return ("a Windows COFF object", "compile for an ELF target, for example with `clang --target=<triple>`")
+    unknown = "data in an unknown format", None
+    if b"\0" in content:
+        return unknown
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return unknown
+    return _text_kind(content)
 
 
 def is_known_binary(content: bytes) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detect relocations that Zephyr's link of a target cannot resolve, before the link.
+"""The relocations of an object, and those that Zephyr's link of a target cannot resolve.
 
 Results with the linkers and scripts of Zephyr 4.2 (repeated by tests/unit/objects/test_objects_relocations.py
 if the tools are installed):
@@ -99,26 +99,40 @@ class Relocations:
 
         Raises ObjectError for sections with more bytes in total than the file, which bounds the number of entries.
         """
-        found: dict[int, list[int]] = {}
+        tables: dict[int, list[int]] = {}
         total, size = 0, len(self.elf.content)
         for index, section in enumerate(self.elf.sections):
             if section.kind in (SHT_RELA, SHT_REL):
-                found.setdefault(section.info, []).append(index)
+                tables.setdefault(section.info, []).append(index)
                 total += section.size
         if total > size:
             raise damaged(f"the sections of relocations overlap: {total} bytes in a file of {size}")
-        return found
+        return tables
 
     @cached_property
     def places(self) -> list[tuple[int, int]]:
         """Section and value of every symbol, by its number."""
-        table = self.elf.symbol_table()
-        places = [(0, 0)]
-        if table is not None:
-            places += [(raw.section, raw.value) for raw in self.elf.raw_symbols(table)]
-        return places
+        return [(0, 0), *((raw.section, raw.value) for raw in self.elf.symbols())]
 
-    def _entries(self, section: int) -> Iterator[Entry]:
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        names = self.elf.symbol_names()
+        return {raw.number: names.name(raw.name) for raw in self.elf.symbols()}
+
+    def name(self, symbol: int) -> str:
+        """Return the name of a symbol, by its number; that of its section where it has none."""
+        name = self._names.get(symbol, "")
+        if name or not 0 < symbol < len(self.places):
+            return name
+        section = self.places[symbol][0]
+        return self.elf.sections[section].name if section > 0 else ""
+
+    def is_absolute(self, symbol: int) -> bool:
+        """Whether a symbol is an absolute value, not an address."""
+        return symbol == 0 or (symbol < len(self.places) and self.places[symbol][0] < 0)
+
+    def entries(self, section: int) -> Iterator[Entry]:
+        """Yield the relocations of a section."""
         for table in self.tables.get(section, ()):
             yield from relocation_entries(self.elf, table)
 
@@ -130,8 +144,8 @@ class Relocations:
     def targets(self, section: int) -> dict[int, tuple[int, int]]:
         """Return the targets of the fields of a section, by offset: a section and an offset in it."""
         data = self.elf.data(self.elf.sections[section])
-        found: dict[int, tuple[int, int]] = {}
-        for entry in self._entries(section):
+        targets: dict[int, tuple[int, int]] = {}
+        for entry in self.entries(section):
             operation, size = self._operations.get(entry.type, ("set", 0))
             if operation not in ("absolute", "relative", "prel31", "add") or size < 4:
                 continue
@@ -139,8 +153,8 @@ class Relocations:
             addend = entry.addend
             if addend is None:
                 addend = self._in_place(data, entry.offset, size, 31 if operation == "prel31" else 8 * size)
-            found[entry.offset] = where, value + addend
-        return found
+            targets[entry.offset] = where, value + addend
+        return targets
 
     def _in_place(self, data: bytes | bytearray, offset: int, size: int, bits: int) -> int:
         """Return the sign-extended addend in the section."""
@@ -161,7 +175,7 @@ class Relocations:
         if section not in self.tables:
             return content
         data = bytearray(content)
-        for entry in self._entries(section):
+        for entry in self.entries(section):
             known = self._operations.get(entry.type)
             if known is None:
                 if entry.type in self._ignored:
@@ -306,34 +320,27 @@ def relocation_faults(member: Member, target: TargetAbi) -> list[str]:
     has no faults here; `abi_faults` reports it. Raises ObjectError if the object cannot be read.
     """
     elf = parse_elf(member.content)
-    machine = elf.machine_name
-    if machine != target.machine or elf.layout.bits != target.bits:
+    if elf.machine_name != target.machine or elf.layout.bits != target.bits:
         return []
     families = _families_of(target, member.abi.arch)
     reasons = {number: family for family in families for number in family.types}
-    thunks = machine == "i386"
-    if thunks:
+    if elf.machine_name == "i386":
         reasons |= {_I386_PC32: _I386_THUNK, _PLT32_I386: _I386_THUNK}
     first: dict[str, tuple[_Family, int, str, int]] = {}
     counts: dict[str, int] = {}
     relocations = Relocations(elf)
-    names = _Names(elf, relocations)
-    for section, tables in relocations.tables.items():
+    for section in relocations.tables:
         if section >= len(elf.sections) or not elf.sections[section].flags & SHF_ALLOC:
             continue
-        for table in tables:
-            for entry in relocation_entries(elf, table):
-                family = reasons.get(entry.type)
-                if family is None:
-                    continue
-                if family is _I386_THUNK and names.of(entry.symbol) != _PC_THUNK:
-                    continue
-                if family is _RISCV_MEDLOW and names.is_absolute(entry.symbol):
-                    continue
-                counts[family.reason] = counts.get(family.reason, 0) + 1
-                first.setdefault(family.reason, (family, entry.type, elf.sections[section].name, entry.symbol))
+        for entry in relocations.entries(section):
+            family = reasons.get(entry.type)
+            is_other = family is _I386_THUNK and relocations.name(entry.symbol) != _PC_THUNK
+            if family is None or is_other or (family is _RISCV_MEDLOW and relocations.is_absolute(entry.symbol)):
+                continue
+            counts[family.reason] = counts.get(family.reason, 0) + 1
+            first.setdefault(family.reason, (family, entry.type, elf.sections[section].name, entry.symbol))
     return [
-        _sentence(machine, names, *first[family.reason], counts[family.reason])
+        _sentence(relocations, *first[family.reason], counts[family.reason])
         for family in (*families, _I386_THUNK)
         if family.reason in first
     ]
@@ -349,34 +356,8 @@ def _families_of(target: TargetAbi, arch: str | None) -> list[_Family]:
     return families
 
 
-class _Names:
-    """Names of symbols by number, read on demand."""
-
-    def __init__(self, elf: Elf, relocations: Relocations) -> None:
-        self._elf = elf
-        self._relocations = relocations
-        self._table = elf.symbol_table()
-        self._by_number: dict[int, str] = {}
-
-    def of(self, number: int) -> str:
-        """Return the name of a symbol; that of its section where it has none."""
-        if not self._by_number and self._table is not None:
-            strings = self._elf.strings_of(self._table)
-            self._by_number = {raw.number: strings.name(raw.name) for raw in self._elf.raw_symbols(self._table)}
-        name = self._by_number.get(number, "")
-        if name or not 0 < number < len(self._relocations.places):
-            return name
-        section = self._relocations.places[number][0]
-        return self._elf.sections[section].name if section > 0 else ""
-
-    def is_absolute(self, number: int) -> bool:
-        """Whether a symbol is an absolute value, not an address."""
-        places = self._relocations.places
-        return number == 0 or (number < len(places) and places[number][0] < 0)
-
-
-def _sentence(machine: str, names: _Names, family: _Family, number: int, section: str, symbol: int, count: int) -> str:
-    name = names.of(symbol)
-    relocation = f"{_PREFIXES[machine]}{family.types.get(number, 'PLT32')}"
+def _sentence(relocations: Relocations, family: _Family, number: int, section: str, symbol: int, count: int) -> str:
+    name = relocations.name(symbol)
+    relocation = f"{_PREFIXES[relocations.elf.machine_name]}{family.types.get(number, 'PLT32')}"
     more = f", and {count - 1} more" if count > 1 else ""
     return f"{relocation} in {section}{f' for {name}' if name else ''}{more}: {family.reason}; {family.hint}"

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from opwest.base.diagnostics import printable
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.compat import TargetAbi
 from opwest.objects.compilers import abi_options
-from opwest.objects.dwarf_signatures import NO_DEBUG_INFORMATION, DwarfSignature, signatures
+from opwest.objects.dwarf_signatures import NO_DEBUG_INFORMATION, signatures
+from opwest.objects.dwarf_types import DwarfSignature
 from opwest.objects.facts import Abi, CSource, Member, ObjectError, ObjectFile, Sizes, Symbol
 from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
-from opwest.objects.library_symbols import LIBCS, LINKER, providers
+from opwest.objects.library_symbols import LIBCS, LINKER, provider_of
 from opwest.objects.linkability import Link, Reason, judge, state_of, verdict
 from opwest.objects.stack import UNKNOWN, StackUse, stack_usage
 from opwest.objects.tvm_symbols import POINTERS, PROVIDED, REFUSED
@@ -37,21 +39,21 @@ class Requirement:
     """The named target for which LLVM IR was compiled to the object."""
 
 
-def as_text(path_label: str, item: ObjectFile | CSource, requirement: Requirement | None = None) -> str:
+OWN_MACHINE = Requirement()
+
+
+def as_text(path_label: str, item: ObjectFile | CSource, required: Requirement = OWN_MACHINE) -> str:
     """Return the facts about a file as aligned text that ends with a newline."""
-    required = requirement or Requirement()
     reasons = judgements(item, required)
-    lines = (
-        _source_lines(item, reasons[0])
-        if isinstance(item, CSource)
-        else _object_lines(item, reasons, required.compiled_for)
-    )
+    if isinstance(item, CSource):
+        lines = _source_lines(item, reasons[0])
+    else:
+        lines = _object_lines(item, reasons, required.compiled_for)
     return "\n".join([_heading(path_label, item, reasons, required.compiled_for), *lines]) + "\n"
 
 
-def as_json(path_label: str, item: ObjectFile | CSource, requirement: Requirement | None = None) -> dict[str, Any]:
+def as_json(path_label: str, item: ObjectFile | CSource, required: Requirement = OWN_MACHINE) -> dict[str, Any]:
     """Return the facts about a file as plain JSON values."""
-    required = requirement or Requirement()
     reasons = judgements(item, required)
     if isinstance(item, CSource):
         return {
@@ -74,13 +76,13 @@ def as_json(path_label: str, item: ObjectFile | CSource, requirement: Requiremen
             "unread_lines": list(item.unread),
             **_judgement_json(item, reasons[0]),
         }
-    total = Sizes.sum([m.sizes for m in item.members])
+    total = sum((m.sizes for m in item.members), Sizes())
     return {
         "file": path_label,
         "kind": "llvm-ir" if required.compiled_for else item.kind,
         **({"target": required.compiled_for} if required.compiled_for else {}),
         "exportable": not any(reasons),
-        "sizes": _sizes_json(total),
+        "sizes": asdict(total),
         "members": [_member_json(*both, required.compiled_for) for both in zip(item.members, reasons, strict=True)],
     }
 
@@ -106,10 +108,6 @@ def _judgement_json(item: Member | CSource, reasons: Sequence[Reason]) -> dict[s
     }
 
 
-def _sizes_json(sizes: Sizes) -> dict[str, int]:
-    return {"code": sizes.code, "constant": sizes.constant, "data": sizes.data, "bss": sizes.bss}
-
-
 def _stack(member: Member) -> dict[str, StackUse]:
     """Return the stack of the functions of an object, empty if its tables are damaged."""
     try:
@@ -119,7 +117,7 @@ def _stack(member: Member) -> dict[str, StackUse]:
 
 
 def _definition_json(symbol: Symbol, stack: dict[str, StackUse], known: dict[str, DwarfSignature]) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    definition: dict[str, Any] = {
         "name": symbol.name,
         "kind": symbol.kind,
         "section": symbol.section,
@@ -129,9 +127,9 @@ def _definition_json(symbol: Symbol, stack: dict[str, StackUse], known: dict[str
     if symbol.kind == "function":
         use = stack.get(symbol.name, UNKNOWN)
         use_json = {"bytes": use.bytes, "exact": use.exact, "source": use.source}
-        found["stack"] = use_json if use.bytes is not None else None
-        found["signature"] = str(known[symbol.name]) if symbol.name in known else None
-    return found
+        definition["stack"] = use_json if use.bytes is not None else None
+        definition["signature"] = str(known[symbol.name]) if symbol.name in known else None
+    return definition
 
 
 def _member_json(member: Member, reasons: Sequence[Reason], compiled_for: str | None) -> dict[str, Any]:
@@ -140,15 +138,8 @@ def _member_json(member: Member, reasons: Sequence[Reason], compiled_for: str | 
     known: dict[str, DwarfSignature] = {} if isinstance(described, str) else described
     return {
         "name": member.name,
-        "abi": {
-            "machine": abi.machine,
-            "bits": abi.bits,
-            "endian": abi.endian,
-            "arch": abi.arch,
-            "float_abi": abi.float_abi,
-            "eabi": abi.eabi,
-        },
-        "sizes": _sizes_json(member.sizes),
+        "abi": {name: getattr(abi, name) for name in ("machine", "bits", "endian", "arch", "float_abi", "eabi")},
+        "sizes": asdict(member.sizes),
         "signatures": described if isinstance(described, str) else f"{len(described)} in the debug information",
         "abi_options": "unknown" if not compiled_for and abi_options(member).unknown else "verified",
         **_judgement_json(member, reasons),
@@ -165,13 +156,13 @@ def usual_providers(symbol: str, machine: str) -> list[str]:
     """Return the providers of a symbol, by libc if they differ: `libgcc`, `libm`, `libc`, `newlib`, …"""
     if symbol in PROVIDED or symbol in HALIDE_PROVIDED:
         return ["opwest's runtime"]
-    found = {libc: providers(machine, libc).of(symbol) for libc in LIBCS if _fits(machine, libc)}
-    who = [name for name in found.values() if name is not None]
+    names = [provider_of(symbol, machine, libc) for libc in LIBCS if _fits(machine, libc)]
+    who = [name for name in names if name is not None]
     for everywhere in ("libgcc", LINKER):
         if everywhere in who:
             return [everywhere]
     word = "libm" if any(name.endswith("(libm)") for name in who) else "libc"
-    if len(who) == len(found) or word == "libm":
+    if len(who) == len(names) or word == "libm":
         return [word]
     return [name for name in who if name in LIBCS]
 
@@ -216,11 +207,8 @@ def abi_words(abi: Abi) -> str:
     if abi.arch:
         words.append(abi.arch)
     if abi.float_abi:
-        words.append(
-            _FLOAT_WORDS.get(abi.float_abi, f"{abi.float_abi} float ABI")
-            if abi.machine == "arm"
-            else f"{abi.float_abi} float ABI"
-        )
+        known = _FLOAT_WORDS if abi.machine == "arm" else {}
+        words.append(known.get(abi.float_abi, f"{abi.float_abi} float ABI"))
     if abi.eabi is not None:
         words.append(f"EABI {abi.eabi}")
     return ", ".join(printable(w) for w in words)
@@ -233,7 +221,7 @@ def _size_words(sizes: Sizes) -> str:
 def _object_lines(item: ObjectFile, reasons: Sequence[Sequence[Reason]], compiled_for: str | None) -> list[str]:
     lines: list[str] = []
     if item.kind == "archive":
-        lines += _row("total", _size_words(Sizes.sum([m.sizes for m in item.members])))
+        lines += _row("total", _size_words(sum((m.sizes for m in item.members), Sizes())))
     for member, why in zip(item.members, reasons, strict=True):
         if item.kind == "archive":
             lines += ["", printable(member.name)]
@@ -277,11 +265,11 @@ def _definition_rows(member: Member) -> list[tuple[str, ...]]:
 
 def _signature_words(member: Member) -> list[str]:
     """Return the number of signatures in the debug information, empty without debug information."""
-    found = signatures(member)
-    if isinstance(found, str):
-        return [] if found == NO_DEBUG_INFORMATION else [printable(found)]
+    described = signatures(member)
+    if isinstance(described, str):
+        return [] if described == NO_DEBUG_INFORMATION else [printable(described)]
     functions = sum(s.kind == "function" for s in member.defined.values())
-    return [f"{len(found)} of {functions} function{'' if functions == 1 else 's'} in the debug information"]
+    return [f"{len(described)} of {functions} function{'' if functions == 1 else 's'} in the debug information"]
 
 
 def _need_rows(member: Member) -> list[tuple[str, ...]]:
@@ -302,19 +290,13 @@ def _source_lines(source: CSource, reasons: Sequence[Reason]) -> list[str]:
         linkage = "static" if function.is_static else "C++ linkage" if function.mangled else ""
         functions.append((function.name, function.returns, arguments, f"line {function.line}", linkage))
     calls = [f"{name}{' (libm)' if 'libm' in usual_providers(name, '') else ''}" for name in source.calls]
+    unread = f"not parsed as {source.language}: line {', '.join(map(str, source.unread[:8]))}"
     return [
         *_row("defines", *(_columns(functions) or ["no functions"])),
         *_row("variables", *map(printable, source.globals)),
         *_row("state", printable(str(state_of(source)))),
         *_row("includes", *([", ".join(map(printable, source.includes))] if source.includes else [])),
         *_row("calls", *([", ".join(map(printable, calls))] if calls else [])),
-        *_row(
-            "unread",
-            *(
-                [f"not parsed as {source.language}: line {', '.join(map(str, source.unread[:8]))}"]
-                if source.unread
-                else []
-            ),
-        ),
+        *_row("unread", *([unread] if source.unread else [])),
         *_verdict_rows(source, reasons),
     ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Renaming symbols in a copy of an object, without a toolchain.
+"""Changes of a copy of an object, without a toolchain: renamed symbols, removed sections; writable code.
 
-The symbol table gets a new string table at the end of the file: the old table followed by the new
+For renamed symbols, the symbol table gets a new string table at the end of the file: the old table followed by the new
 names. Old offsets remain valid: other symbols do not change, nor do section names that share the
 table.
 """
@@ -14,12 +14,9 @@ from typing import Final, Literal
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects import elf as elf_format
-from opwest.objects.elf import SHF_ALLOC, SHF_WRITE, SHT_NOBITS, SHT_SYMTAB, Elf, RawSymbol, damaged, parse_elf
+from opwest.objects.elf import Elf, RawSymbol, Section, damaged, parse_elf
 from opwest.objects.facts import ObjectError
 from opwest.objects.library_symbols import UNWIND_PREFIX
-
-_STB_LOCAL = 0
-_SPECIAL_KINDS = (3, 4)  # section and file symbols
 
 
 def rename_symbols(content: bytes, names: Mapping[str, str]) -> bytes:
@@ -29,7 +26,7 @@ def rename_symbols(content: bytes, names: Mapping[str, str]) -> bytes:
     or if a new name is in use.
     """
     elf = parse_elf(content)
-    table = next((i for i, s in enumerate(elf.sections) if s.kind == SHT_SYMTAB), None)
+    table = next((i for i, s in enumerate(elf.sections) if s.kind == elf_format.SHT_SYMTAB), None)
     if table is None:
         return content
     changes = _changes(elf, table, names)
@@ -64,7 +61,8 @@ def _changes(elf: Elf, table: int, names: Mapping[str, str]) -> list[tuple[int, 
     changes: list[tuple[int, bytes]] = []
     holders: dict[bytes, bytes] = {}  # new name to old name
     for raw in elf.raw_symbols(table):
-        if raw.info >> 4 == _STB_LOCAL or raw.info & 15 in _SPECIAL_KINDS:
+        is_local = raw.info >> 4 == 0
+        if is_local or raw.info & 15 in (elf_format.STT_SECTION, elf_format.STT_FILE):
             continue
         old = strings.raw(raw.name)
         new = renames.get(old, old)
@@ -90,74 +88,57 @@ def _move_section(elf: Elf, result: bytearray, index: int, offset: int, size: in
     layout.pack_into(result, at, *fields)
 
 
-_SHT_RELA, _SHT_REL, _SHT_GROUP, _SHT_ARM_EXIDX = 4, 9, 17, 0x70000001
-_ELF_64, _LITTLE = 2, 1
-_STACK_NOTE, _EXTAB = b".note.GNU-stack", b".ARM.extab"
-_EXTENDED = 0xFFFF
-_NAME, _TYPE, _OFFSET, _SIZE, _LINK, _INFO = 0, 1, 4, 5, 6, 7
-
-
 def without_sections(content: bytes, *, unwind_tables: bool, stack_note: bool) -> bytes:
     """Return a valid ELF object without the named sections and their relocations.
 
     Without unwind tables, undefined personality routines become weak: a linker does not extract them from libgcc.
     """
-    wide = content[4] == _ELF_64
-    order = "<" if content[5] == _LITTLE else ">"
-    header = struct.Struct(order + ("2I4Q2I2Q" if wide else "10I"))
-    start = struct.unpack_from(order + ("Q" if wide else "I"), content, 0x28 if wide else 0x20)[0]
-    if not start:
-        return content
-    count, names = struct.unpack_from(order + "2H", content, 0x3C if wide else 0x30)
-    first = header.unpack_from(content, start)
-    # More than 65,279 sections: the first header has the numbers.
-    count = count or first[_SIZE]
-    names = first[_LINK] if names == _EXTENDED else names
-    headers = [header.unpack_from(content, start + i * header.size) for i in range(count)]
+    elf = parse_elf(content)
 
-    def is_removed(section: tuple[int, ...]) -> bool:
-        name = headers[names][_OFFSET] + section[_NAME]
-        if section[_TYPE] == _SHT_ARM_EXIDX or content.startswith(_EXTAB, name):
+    def is_removed(section: Section) -> bool:
+        if section.kind == elf_format.SHT_ARM_EXIDX or section.name.startswith(".ARM.extab"):
             return unwind_tables
-        return stack_note and content.startswith(_STACK_NOTE + b"\0", name)
+        return stack_note and section.name == ".note.GNU-stack"
 
-    dropped = {i for i, section in enumerate(headers) if is_removed(section)}
-    relocations = (_SHT_REL, _SHT_RELA)
-    dropped |= {i for i, section in enumerate(headers) if section[_TYPE] in relocations and section[_INFO] in dropped}
+    sections = list(enumerate(elf.sections))
+    dropped = {index for index, section in sections if is_removed(section)}
+    kinds = (elf_format.SHT_REL, elf_format.SHT_RELA)
+    dropped |= {index for index, section in sections if section.kind in kinds and section.info in dropped}
     data = bytearray(content)
-    for index, section in enumerate(headers):
-        at = start + index * header.size
+    for index, section in sections:
         if index in dropped:
-            header.pack_into(data, at, *[0] * 10)
-        elif section[_TYPE] == SHT_SYMTAB and unwind_tables and section[_LINK] < count:
-            _weaken(data, order, wide, section, headers[section[_LINK]])
-        elif section[_TYPE] == _SHT_GROUP and section[_SIZE] >= 4:
-            fields = list(section)
-            fields[_SIZE] = _without_members(data, order, section[_OFFSET], section[_SIZE], dropped)
-            header.pack_into(data, at, *fields)
+            at = elf.table_offset + index * elf.layout.section.size
+            data[at : at + elf.layout.section.size] = bytes(elf.layout.section.size)
+        elif section.kind == elf_format.SHT_GROUP and section.size >= 4:
+            size = _without_members(data, elf.layout.order, section, dropped)
+            _move_section(elf, data, index, section.offset, size)
+    if unwind_tables:
+        _weaken(elf, data)
     return bytes(data)
 
 
-def _without_members(data: bytearray, order: str, offset: int, size: int, dropped: set[int]) -> int:
+def _without_members(data: bytearray, order: str, group: Section, dropped: set[int]) -> int:
     """Remove sections from a group (a word of flags, then the number of each); return its new size."""
-    flags, *members = struct.unpack_from(f"{order}{size // 4}I", data, offset)
+    flags, *members = struct.unpack_from(f"{order}{group.size // 4}I", data, group.offset)
     kept = [m for m in members if m not in dropped]
-    struct.pack_into(f"{order}{len(kept) + 1}I", data, offset, flags, *kept)
+    struct.pack_into(f"{order}{len(kept) + 1}I", data, group.offset, flags, *kept)
     return 4 * (len(kept) + 1)
 
 
-def _weaken(data: bytearray, order: str, wide: bool, table: tuple[int, ...], names: tuple[int, ...]) -> None:
+def _weaken(elf: Elf, data: bytearray) -> None:
     """Make undefined personality routines weak."""
-    size, info_at, index_at = (24, 4, 6) if wide else (16, 12, 14)
-    for at in range(table[_OFFSET], table[_OFFSET] + table[_SIZE] // size * size, size):
-        (index,) = struct.unpack_from(f"{order}H", data, at + index_at)
-        (name,) = struct.unpack_from(f"{order}I", data, at)
-        if index == 0 and data.startswith(UNWIND_PREFIX.encode(), names[_OFFSET] + name):
-            data[at + info_at] = 2 << 4 | data[at + info_at] & 15
+    table = elf.symbol_table()
+    if table is None:
+        return
+    symbols, names = elf.sections[table], elf.sections[elf.sections[table].link]
+    info_at = 4 if elf.layout.bits == 64 else 12
+    for raw in elf.raw_symbols(table):
+        is_personality = elf.content.startswith(UNWIND_PREFIX.encode(), names.offset + raw.name)
+        if raw.section == elf_format.UNDEFINED and is_personality:
+            data[symbols.offset + raw.number * symbols.entry_size + info_at] = 2 << 4 | raw.info & 15
 
 
-_STT_OBJECT, _STT_IFUNC = 1, 10
-FUNCTIONS: Final = (elf_format.STT_FUNC, _STT_IFUNC)
+FUNCTIONS: Final = (elf_format.STT_FUNC, elf_format.STT_IFUNC)
 _FLAGS = elf_format.SHF_ALLOC | elf_format.SHF_WRITE | elf_format.SHF_EXECINSTR
 _PADDING = 15
 """Bytes before a function that compilers insert to align it, at most."""
@@ -173,23 +154,23 @@ class WritableCode:
     """Those of variables, in a section with functions."""
 
 
-def writable_code(elf: Elf, table: int | None) -> dict[int, WritableCode]:
-    """Return the writable sections with code by their indexes. `table` is the index of the symbol table."""
-    found = {i: s for i, s in enumerate(elf.sections) if s.flags & _FLAGS == _FLAGS}
-    symbols: dict[int, list[RawSymbol]] = {index: [] for index in found}
-    for raw in elf.raw_symbols(table) if found and table is not None else ():
+def writable_code(elf: Elf) -> dict[int, WritableCode]:
+    """Return the writable sections with code by their indexes."""
+    sections = {i: s for i, s in enumerate(elf.sections) if s.flags & _FLAGS == _FLAGS}
+    symbols: dict[int, list[RawSymbol]] = {index: [] for index in sections}
+    for raw in elf.symbols() if sections else ():
         if raw.section in symbols:
             symbols[raw.section].append(raw)
-    return {index: _section(section, symbols[index]) for index, section in found.items()}
+    return {index: _section(section, symbols[index]) for index, section in sections.items()}
 
 
-def _section(section: elf_format.Section, symbols: list[RawSymbol]) -> WritableCode:
+def _section(section: Section, symbols: list[RawSymbol]) -> WritableCode:
     if not section.size:
         return WritableCode("constant")
     functions = [s for s in symbols if s.info & 15 in FUNCTIONS]
     if not functions:
         return WritableCode("bss" if section.kind == elf_format.SHT_NOBITS else "data")
-    variables = _covered([s for s in symbols if s.info & 15 == _STT_OBJECT], section.size)
+    variables = _covered([s for s in symbols if s.info & 15 == elf_format.STT_OBJECT], section.size)
     # Local variables without symbols: bytes that belong to no function. Assembly may give no sizes.
     if all(s.size for s in functions):
         rest = section.size - _covered(functions, section.size)
@@ -210,9 +191,6 @@ def _covered(symbols: list[RawSymbol], size: int) -> int:
 
 def code_size(content: bytes) -> int:
     """Return the bytes of code and constants, as the column `text` of size(1). Raises ObjectError."""
-    sections = parse_elf(content).sections
-    return sum(
-        section.size
-        for section in sections
-        if section.flags & SHF_ALLOC and not section.flags & SHF_WRITE and section.kind != SHT_NOBITS
-    )
+    kept, writable = elf_format.SHF_ALLOC, elf_format.SHF_ALLOC | elf_format.SHF_WRITE
+    sections = (s for s in parse_elf(content).sections if s.kind != elf_format.SHT_NOBITS)
+    return sum(section.size for section in sections if section.flags & writable == kept)

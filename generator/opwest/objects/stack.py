@@ -16,6 +16,7 @@ A function without data is unknown, never 0.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,20 +24,18 @@ from typing import Literal
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.dwarf_units import uleb
-from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, Elf, parse_elf
+from opwest.objects.elf import SHF_EXECINSTR, SHT_ARM_EXIDX, SHT_NOBITS, STT_FUNC, STT_NOTYPE, Elf, parse_elf
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.relocations import Relocations
-from opwest.objects.unwind_tables import SHT_ARM_EXIDX, Frame, cfi_frames, exidx_frames
+from opwest.objects.unwind_tables import Frame, cfi_frames, exidx_frames
 
 Source = Literal[".su", ".stack_sizes", ".debug_frame", ".eh_frame", ".ARM.exidx"]
-SuKind = Literal["static", "dynamic", "dynamic,bounded"]
 
 _RETURN_ADDRESS = {"x86-64": 8, "i386": 4}
-_STT_FUNC, _STT_NOTYPE = 2, 0
 _MAX_SU = 1 << 26
 # GCC: file:line:column:function; clang: file:line:function. The file name may contain colons.
-_PLACE = re.compile(r"(?P<file>.*?):(?P<line>\d+):(?:(?P<column>\d+):)?(?P<function>.+)", re.DOTALL)
-_SU_KINDS: dict[str, SuKind] = {k: k for k in ("static", "dynamic", "dynamic,bounded")}
+_PLACE = re.compile(r".*?:\d+:(?P<column>\d+:)?(?P<function>.+)", re.DOTALL)
+_SU_KINDS = ("static", "dynamic", "dynamic,bounded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +68,10 @@ class StackEntry:
 
     bytes: int
     """As written; for a `dynamic` function, the fixed part."""
-    kind: SuKind
-    file: str
-    line: int
-    column: int | None = None
-    """None in files that clang wrote."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether `bytes` is an upper bound; false if the frame depends on values (alloca)."""
-        return self.kind != "dynamic"
+    exact: bool
+    """Whether `bytes` is an upper bound; false if the frame depends on values (alloca)."""
+    from_clang: bool
+    """Whether clang wrote the line: without a column, unlike GCC."""
 
 
 def read_su(path: Path) -> dict[str, StackEntry]:
@@ -93,31 +86,28 @@ def read_su(path: Path) -> dict[str, StackEntry]:
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
         raise ObjectError(f"{path.name}: cannot read the file: {reason}", "a .su file written by a compiler") from fault
-    found: dict[str, StackEntry] = {}
+    entries: dict[str, StackEntry] = {}
     for number, line in enumerate(content.split("\n"), start=1):
         if not line.strip():
             continue
         name, entry = _su_line(path.name, number, line.rstrip("\r"))
-        known = found.get(name)
+        known = entries.get(name)
         if known is None or (entry.exact, -entry.bytes) < (known.exact, -known.bytes):
-            found[name] = entry
-    return found
+            entries[name] = entry
+    return entries
 
 
 def _su_line(file: str, number: int, line: str) -> tuple[str, StackEntry]:
     fields = line.rsplit("\t", 2)
     place = _PLACE.fullmatch(fields[0]) if len(fields) == 3 else None
-    kind = _SU_KINDS.get(fields[-1].strip())
-    if place is None or kind is None or not re.fullmatch(r"[0-9]{1,18}", fields[1]):
+    kind = fields[-1].strip()
+    if place is None or kind not in _SU_KINDS or not re.fullmatch(r"[0-9]{1,18}", fields[1]):
         raise ObjectError(
             f"{file}: line {number} does not have the format of a .su file",
             "file:line:column:function, tab, bytes, tab, static or dynamic",
             "create the file with -fstack-usage",
         )
-    column = place["column"]
-    line_number = int(place["line"][:18])
-    entry = StackEntry(int(fields[1]), kind, place["file"], line_number, int(column[:18]) if column else None)
-    return place["function"], entry
+    return place["function"], StackEntry(int(fields[1]), kind != "dynamic", place["column"] is None)
 
 
 def stack_usage(member: Member, su: Mapping[str, StackEntry | int] | None = None) -> dict[str, StackUse]:
@@ -131,18 +121,18 @@ def stack_usage(member: Member, su: Mapping[str, StackEntry | int] | None = None
     """
     elf = parse_elf(member.content)
     names = _functions(elf)
-    found: dict[tuple[int, int], StackUse] = {}
+    by_place: dict[tuple[int, int], StackUse] = {}
     extra = _RETURN_ADDRESS.get(elf.machine_name, 0)
-    for source, frames in _sources(Relocations(elf), set(names), extra):
+    for source, frames in _sources(Relocations(elf), extra):
         for frame in frames:
             place = frame.section, frame.offset
             if place in names:
-                found[place] = _better(found.get(place, UNKNOWN), StackUse(frame.bytes, source, frame.exact))
+                by_place[place] = _better(by_place.get(place, UNKNOWN), StackUse(frame.bytes, source, frame.exact))
     result: dict[str, tuple[bool, StackUse]] = {}
     for place, functions in names.items():
         for name, local in functions:
             use = _from_su(su, name, extra) if su else None
-            use = _better(use or UNKNOWN, found.get(place, UNKNOWN))
+            use = _better(use or UNKNOWN, by_place.get(place, UNKNOWN))
             old = result.get(name)
             if old is None or (local, _rank(use)) < (old[0], _rank(old[1])) or (not local and old[0]):
                 result[name] = local, use
@@ -163,69 +153,59 @@ def _better(old: StackUse, new: StackUse) -> StackUse:
 
 def _from_su(su: Mapping[str, StackEntry | int], name: str, extra: int) -> StackUse | None:
     """Return the `.su` entry of a function; GCC omits the number of a clone (`f.constprop.0`)."""
-    entry = su.get(name)
-    if entry is None:
-        entry = su.get(re.sub(r"\.\d+$", "", name))
+    entry = su.get(name, su.get(re.sub(r"\.\d+$", "", name)))
     if entry is None:
         return None
     if isinstance(entry, int):
         return StackUse(entry, ".su")
-    return StackUse(entry.bytes + (extra if entry.column is None else 0), ".su", entry.exact)
+    return StackUse(entry.bytes + (extra if entry.from_clang else 0), ".su", entry.exact)
 
 
 def _functions(elf: Elf) -> dict[tuple[int, int], list[tuple[str, bool]]]:
     """Return names of functions, and whether they are local, by section and offset."""
-    found: dict[tuple[int, int], list[tuple[str, bool]]] = {}
-    table = elf.symbol_table()
-    if table is None:
-        return found
-    strings = elf.strings_of(table)
+    functions: dict[tuple[int, int], list[tuple[str, bool]]] = {}
+    strings = elf.symbol_names()
     thumb = elf.machine_name == "arm"
-    for raw in elf.raw_symbols(table):
+    for raw in elf.symbols():
         kind, local = raw.info & 15, raw.info >> 4 == 0
-        if raw.section <= 0 or (kind != _STT_FUNC and (local or kind != _STT_NOTYPE)):
+        if raw.section <= 0 or (kind != STT_FUNC and (local or kind != STT_NOTYPE)):
             continue
         if not elf.sections[raw.section].flags & SHF_EXECINSTR:
             continue
         name = strings.name(raw.name)
         if name:
-            found.setdefault((raw.section, raw.value & ~1 if thumb else raw.value), []).append((name, local))
-    return found
+            functions.setdefault((raw.section, raw.value & ~1 if thumb else raw.value), []).append((name, local))
+    return functions
 
 
-def _sources(
-    relocations: Relocations, places: set[tuple[int, int]], extra: int
-) -> Iterable[tuple[Source, list[Frame]]]:
-    """Yield the frames of each source in order of preference."""
+def _sources(relocations: Relocations, extra: int) -> Iterable[tuple[Source, list[Frame]]]:
+    """Yield the frames of each section with frames, in order of preference."""
     elf = relocations.elf
     by_name: dict[str, list[int]] = {".stack_sizes": [], ".debug_frame": [], ".eh_frame": []}
-    exidx: list[int] = []
+    tables: list[int] = []
     for index, section in enumerate(elf.sections):
         if section.kind == SHT_NOBITS:
             continue
         if section.kind == SHT_ARM_EXIDX and elf.machine_name == "arm":
-            exidx.append(index)
+            tables.append(index)
         elif section.name in by_name:
             by_name[section.name].append(index)
     for index in by_name[".stack_sizes"]:
-        yield ".stack_sizes", _collect(_stack_sizes(relocations, index, places, extra))
+        yield ".stack_sizes", _collect(_stack_sizes(relocations, index, extra))
     for index in by_name[".debug_frame"]:
         yield ".debug_frame", _cfi(relocations, index, eh=False)
     for index in by_name[".eh_frame"]:
         yield ".eh_frame", _cfi(relocations, index, eh=True)
-    for index in exidx:
+    for index in tables:
         yield ".ARM.exidx", _collect(exidx_frames(relocations, index))
 
 
 def _collect(frames: Iterable[Frame]) -> list[Frame]:
     """Return the frames before the first damaged entry."""
-    found: list[Frame] = []
-    try:
-        for frame in frames:
-            found.append(frame)
-    except ObjectError:
-        pass
-    return found
+    collected: list[Frame] = []
+    with contextlib.suppress(ObjectError):
+        collected.extend(frames)
+    return collected
 
 
 def _cfi(relocations: Relocations, index: int, *, eh: bool) -> list[Frame]:
@@ -240,7 +220,7 @@ def _cfi(relocations: Relocations, index: int, *, eh: bool) -> list[Frame]:
     return frames
 
 
-def _stack_sizes(relocations: Relocations, index: int, places: set[tuple[int, int]], extra: int) -> Iterable[Frame]:
+def _stack_sizes(relocations: Relocations, index: int, extra: int) -> Iterable[Frame]:
     """Yield the entries of LLVM's `.stack_sizes`: an address and a ULEB128 number each.
 
     LLVM writes no entry for a function whose frame is dynamic, so that each is exact. Source: LLVM's

@@ -66,11 +66,10 @@ REFUSED: Final[dict[str, str]] = {
 
 def tvm_functions(item: Member | CSource) -> set[str]:
     """Return the functions of TVM's runtime that an object or source refers to, directly or by pointer."""
-    names: Iterable[str] = item.calls if isinstance(item, CSource) else (*item.undefined, *item.defined)
+    names: Iterable[str]
+    if isinstance(item, CSource):
+        names = item.calls
+    else:  # of an object's definitions, only the pointer variables are references
+        names = (*item.undefined, *(name for name in item.defined if name.startswith("__")))
     known = PROVIDED | REFUSED.keys()
-    return {plain for name in names if (plain := name.removeprefix("__")) in known and _refers(item, name)}
-
-
-def _refers(item: Member | CSource, name: str) -> bool:
-    """Whether a name is a reference; of an object's definitions, only the pointer variables are."""
-    return isinstance(item, CSource) or name not in item.defined or name.startswith("__")
+    return {plain for name in names if (plain := name.removeprefix("__")) in known}

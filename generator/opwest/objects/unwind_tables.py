@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frame sizes from call frame information (`.debug_frame`, `.eh_frame`).
+"""Frame sizes from call frame information (`.debug_frame`, `.eh_frame`) and index tables of Arm (`.ARM.exidx`).
 
 A row of the table defines the start of the frame (the canonical frame address, CFA) as a register plus
 an offset. If the register is the stack pointer, the offset is the size of the frame at that location;
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.objects.dwarf_units import fixed, sleb, string_end, uleb
+from opwest.objects.dwarf_units import fixed, initial_length, sleb, string_end, uleb
 from opwest.objects.elf import Layout, damaged
 from opwest.objects.facts import ObjectError
 from opwest.objects.relocations import Relocations
@@ -78,17 +78,15 @@ def cfi_frames(
     at = 0
     while at + 4 <= len(data):
         entry, order = at, layout.order
-        length, at, wide = fixed(data, at, 4, order), at + 4, False
-        if length == 0xFFFFFFFF:
-            length, at, wide = fixed(data, at, 8, order), at + 8, True
-        elif length == 0:
+        length, at, offset_size = initial_length(data, at, order)
+        if length == 0:
             if eh:
                 return
             continue
         end = at + length
         if end > len(data):
             return
-        size = 8 if wide and not eh else 4
+        size = 4 if eh else offset_size
         identifier = fixed(data, at, size, order)
         body = at + size
         if identifier == (0 if eh else (1 << 8 * size) - 1):
@@ -96,7 +94,7 @@ def cfi_frames(
         else:
             cie = _cie(data, at - identifier if eh else identifier, cies, layout, stack_pointer, eh=eh)
             target = targets.get(body + cie.segment) if cie else None
-            frame = _read_fde(data[body:end], cie, target, order, stack_pointer) if cie and target else None
+            frame = _read_fde(data[body:end], cie, target, stack_pointer) if cie and target else None
             if frame:
                 yield frame
         at = end
@@ -109,10 +107,8 @@ def _cie(
     if at not in cies:
         cies[at] = None
         if at >= 0 and at + 12 <= len(data):
-            length, body = fixed(data, at, 4, layout.order), at + 4
-            if length == 0xFFFFFFFF:
-                length, body = fixed(data, body, 8, layout.order), body + 8
-            size = 8 if body == at + 12 and not eh else 4
+            length, body, offset_size = initial_length(data, at, layout.order)
+            size = 4 if eh else offset_size
             end = body + length
             marker = 0 if eh else (1 << 8 * size) - 1
             if end <= len(data) and length <= _MAX_CIE_LENGTH and fixed(data, body, size, layout.order) == marker:
@@ -146,7 +142,7 @@ def _read_cie(data: bytes, layout: Layout, stack_pointer: int, *, eh: bool) -> _
         if not pointer:
             return None
         cie = _Cie(data_align, pointer, segment, augmented, _Rows())
-        _run(data, at, cie, cie.start, stack_pointer, layout.order)
+        _run(data, at, cie, cie.start, stack_pointer)
         cie.start.largest, cie.start.exact = 0, True
     except ObjectError:
         return None
@@ -175,7 +171,7 @@ def _pointer_size(encoding: int, address: int) -> int:
     return address if encoding & 0x0F in (0x00, 0x08) else _POINTER_SIZES.get(encoding & 0x0F, 0)
 
 
-def _read_fde(data: bytes, cie: _Cie, target: tuple[int, int], order: str, stack_pointer: int) -> Frame | None:
+def _read_fde(data: bytes, cie: _Cie, target: tuple[int, int], stack_pointer: int) -> Frame | None:
     """Return the frame that an FDE describes, of the code at `target`."""
     if target[0] <= 0:
         return None
@@ -185,14 +181,14 @@ def _read_fde(data: bytes, cie: _Cie, target: tuple[int, int], order: str, stack
         if cie.augmented:
             length, at = uleb(data, at)
             at += length
-        _run(data, at, cie, rows, stack_pointer, order)
+        _run(data, at, cie, rows, stack_pointer)
     except ObjectError:
         return None
     rows.row(stack_pointer)
     return Frame(*target, rows.largest, rows.exact) if rows.exact or rows.largest else None
 
 
-def _run(data: bytes, at: int, cie: _Cie, rows: _Rows, stack_pointer: int, order: str) -> None:
+def _run(data: bytes, at: int, cie: _Cie, rows: _Rows, stack_pointer: int) -> None:
     """Run instructions to the end of `data` (DWARF 5, table 7.29)."""
     remembered: list[tuple[int, int | None]] = []
     initial = cie.start.register, cie.start.offset
@@ -245,7 +241,6 @@ def _define(data: bytes, at: int, code: int, cie: _Cie, rows: _Rows) -> int:
     return at
 
 
-SHT_ARM_EXIDX = 0x70000001
 _CANTUNWIND = 1
 _COMPACT = 0x80000000
 
@@ -327,7 +322,7 @@ def frame_size(codes: bytes) -> tuple[int, bool]:
         elif code == 0xB2:
             number, at = uleb(codes, at)
             size += 0x204 + (number << 2)
-        elif code == 0xB1 or code == 0xC7:
+        elif code in (0xB1, 0xC7):
             mask, at = following, at + 1
             if not 0 < mask < 16:
                 raise damaged(f"an unwind table has the reserved instruction 0x{code:02x} 0x{mask:02x}")

@@ -5,8 +5,9 @@ import struct
 
 import pytest
 from llvm_support import ADD, bitcode, needs_llvmlite
-from opwest.objects.llvm.api import looks_like_ir, read_ir, read_many
+from opwest.objects.llvm.api import read_ir, read_many
 from opwest.objects.llvm.facts import IrModule, IrParameter, LlvmError
+from opwest.objects.llvm.magic import looks_like_ir
 
 MODULE = """
 target datalayout = "e-m:e-p:32:32-Fi8-i64:64-v128:64:128-a:0:32-n32-S64"
@@ -141,13 +142,8 @@ def test_symbol_with_odd_characters(tmp_path):
         (b"define void @f()\0\n", None),
     ],
 )
-def test_looks_like_ir(tmp_path, content, kind):
+def test_looks_like_ir(content, kind):
     assert looks_like_ir(content) == kind
-    assert looks_like_ir(write(tmp_path, content)) == kind
-
-
-def test_looks_like_ir_of_no_file(tmp_path):
-    assert looks_like_ir(tmp_path) is None and looks_like_ir(tmp_path / "absent") is None
 
 
 @needs_llvmlite

@@ -165,7 +165,7 @@ def test_module_without_target_matches_every_target(name):
     own = target(name)
     for triple in (own.triple, "", "unknown-unknown-unknown", own.triple.replace("-unknown", "", 1)):
         for layout in (own.data_layout, ""):
-            assert contradictions(module(triple, layout, own.abi or None), own, own.data_layout) == []
+            assert contradictions(module(triple, layout, own.abi or None), own) == []
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from opwest.model.types.dtypes import (
     reference_of,
 )
 from opwest.objects.c_source import read_c_source
-from opwest.objects.dwarf_signatures import DwarfType
+from opwest.objects.dwarf_types import DwarfType
 from opwest.objects.llvm.facts import IrFunction, IrParameter, IrUse
 from opwest.render.tables.arrays import halide_type
 from opwest.zephyr.runtime import FEATURES

@@ -99,7 +99,7 @@ def test_abi_and_symbols(tmp_path, compiler, flags, abi):
     assert one.undefined_weak == ("maybe",)
     assert one.undefined == one.undefined_strong + one.undefined_weak
     assert set(one.stateful_symbols) == {"calls", "counter", "zeroed"}
-    assert one.sizes.data == 4 and one.sizes.bss >= 20 and one.writable_bytes == one.sizes.bss + 4
+    assert one.sizes.data == 4 and one.sizes.bss >= 20 and one.sizes.writable == one.sizes.bss + 4
     assert one.sizes.code > 0 and one.sizes.constant >= 8
     assert not any(s.name.startswith(("$", ".L")) for s in one.symbols)
 

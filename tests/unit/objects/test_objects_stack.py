@@ -101,7 +101,7 @@ def test_stack_sizes_of_llvm(tmp_path, flags):
     extra = {"x86-64": 8, "i386": 4}.get(member.abi.machine, 0)
     found = stack_usage(member)
     for name, entry in expected.items():
-        assert entry.column is None  # clang writes no column, unlike GCC
+        assert entry.from_clang
         assert found[name].bytes is not None and found[name].exact
         if name != "other":  # pushes its arguments on x86, which is only in the unwind data
             assert found[name] == StackUse(entry.bytes + extra, ".stack_sizes", True), name
@@ -130,7 +130,7 @@ def test_frame_pointer_gives_a_lower_bound(tmp_path):
 def test_dynamic_frames_are_never_exact(tmp_path, compiler, flags):
     path = compile_object(tmp_path, DYNAMIC, compiler, [*flags, "-fstack-usage"])
     (entry,) = read_su(path.with_suffix(".su")).values()
-    assert entry.kind == "dynamic" and not entry.exact
+    assert not entry.exact
     assert not stack_usage(read(path))["op"].known
     with_su = stack_usage(read(path), {"op": entry})["op"]
     assert not with_su.exact and with_su.bytes == entry.bytes
@@ -190,9 +190,9 @@ def test_su_files(tmp_path):
         "b.c:1:1:leaf\t8\tstatic\n"
     )
     found = read_su(path)
-    assert (found["leaf"].bytes, found["leaf"].file) == (8, "b.c")
-    assert found["conv"].exact and found["conv"].file == "C:\\work dir\\a.c" and found["conv"].column == 7
-    assert found["clang_one"].column is None and found["clang_one"].line == 7
+    assert found["leaf"].bytes == 8
+    assert found["conv"].exact and not found["conv"].from_clang
+    assert found["clang_one"].from_clang
     assert not found["grow"].exact
     assert found["int ns::f(std::pair<int, int>, a::b)"].bytes == 24
 

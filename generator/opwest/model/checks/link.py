@@ -20,7 +20,7 @@ from opwest.model.types.c_names import is_symbol
 from opwest.model.types.model import Operator
 from opwest.objects.archives import needed_members
 from opwest.objects.compilers import is_hosted
-from opwest.objects.dwarf_signatures import DwarfSignature, signatures
+from opwest.objects.dwarf_signatures import signatures
 from opwest.objects.facts import CFunction, CSource, Member
 from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
 from opwest.objects.library_symbols import EFFECTS, is_soft_float, provider_of, uses_libm
@@ -37,6 +37,7 @@ from opwest.objects.rewriting import without_sections
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
 if TYPE_CHECKING:
+    from opwest.objects.dwarf_types import DwarfSignature
     from opwest.objects.entry_code import EntryCode
 
 

@@ -11,7 +11,8 @@ from opwest.model.types.conventions import CONVENTIONS
 from opwest.model.types.dtypes import dtype_of_c
 from opwest.model.types.model import Argument, Operator
 from opwest.objects.compilers import origin_of
-from opwest.objects.dwarf_signatures import C_SCALARS, DeclaredParameter, DwarfSignature, DwarfType, compare
+from opwest.objects.dwarf_signatures import C_SCALARS, DeclaredParameter, compare
+from opwest.objects.dwarf_types import DwarfSignature, DwarfType
 from opwest.objects.facts import CFunction, CParameter
 from opwest.objects.tvm_symbols import GENERATED
 

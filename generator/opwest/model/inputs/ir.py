@@ -17,8 +17,16 @@ from opwest.model.types.model import Argument, Operator
 from opwest.objects.compat import Fault
 from opwest.objects.facts import Member, ObjectError, ObjectFile
 from opwest.objects.inspect import read_member
-from opwest.objects.llvm.api import compile_ir, compile_many, contradictions, is_available, missing, read_ir, read_many
-from opwest.objects.llvm.facts import CompileJob, CompileOptions, IrFunction, IrModule, IrParameter, LlvmError
+from opwest.objects.llvm.api import compile_ir, compile_many, is_available, missing, read_ir, read_many
+from opwest.objects.llvm.facts import (
+    CompileJob,
+    CompileOptions,
+    IrFunction,
+    IrModule,
+    IrParameter,
+    LlvmError,
+    contradictions,
+)
 from opwest.objects.targets import named_targets
 
 
@@ -84,7 +92,7 @@ def compile_ir_files(
             member = read_member(file.name, result)
             examined.item = member
             objects.append(IrObject(file, name, member, examined))
-        except (LlvmError, ObjectError) as error:
+        except ObjectError as error:
             message = f"for target {name!r}: {error.message}"
             examined.error(message, file.location, expected=error.expected, hint=error.hint)
             failed.append(file.name)
@@ -116,7 +124,7 @@ def module_faults(module: IrModule, target: Target) -> list[Fault]:
             return [Fault(f"the IR contains {what}", "plain functions and constants")]
     if target.llvm is None:
         return [Fault(f"missing key 'llvm' in target {target.name!r}", "llvm: {triple: ..., cpu: ...} in the target")]
-    return contradictions(module, target.llvm, target.llvm.data_layout)
+    return contradictions(module, target.llvm)
 
 
 def matching_targets(module: IrModule, name: str = "") -> list[str]:
@@ -129,7 +137,7 @@ def matching_targets(module: IrModule, name: str = "") -> list[str]:
     ranked = []
     for order, (target_name, entry) in enumerate(named_targets().items()):
         target = make_target(target_name, entry).llvm
-        if target is None or contradictions(module, target, target.data_layout):
+        if target is None or contradictions(module, target):
             continue
         cpu = f"target-cpu={target.cpu}" not in module.target_attributes
         architecture = target.triple.split("-")[0] != module.triple.split("-")[0]

@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of Arm Ethos-U NPUs: the meaning of the custom operator payload, and its check."""
+"""Programs of Arm Ethos-U NPUs.
+
+Enters: a custom operator payload of Vela. Leaves: its operations, its accesses to memory, its faults. Never: a run.
+"""

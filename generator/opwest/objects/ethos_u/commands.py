@@ -60,7 +60,7 @@ _REGION = "0-2"
 def _combined(*fields: tuple[int, Iterable[int]]) -> list[int]:
     """Return the values of a parameter with fields, given by their first bits and their values."""
     choices = [[value << low for value in values] for low, values in fields]
-    return [sum(one) for one in product(*choices)]
+    return [sum(values) for values in product(*choices)]
 
 
 _IFM_PRECISION = _combined((0, (0, 1)), (2, range(3)), (6, (0, 1)), (8, range(3)), (14, range(3)))
@@ -215,13 +215,14 @@ def needed(operation: str, mode: int, registers: Registers) -> tuple[str, ...]:
         return _DMA
     common = (*_OFM, *_IFM)
     if operation in ("CONV", "DEPTHWISE"):
-        second = "PARALLEL_MODE" in registers and registers["PARALLEL_MODE"]
-        return (*common, *_KERNEL, *_WEIGHTS, *(_second_core(_WEIGHTS) if second else ()))
+        second = [name.replace("_", "1_", 1) for name in _WEIGHTS if not name.endswith("REGION")]
+        return (*common, *_KERNEL, *_WEIGHTS, *(second if registers.get("PARALLEL_MODE") else ()))
     if operation == "POOL":
         return (*common, *_KERNEL)
-    if operation == "ELEMENTWISE":
-        return common if mode in _UNARY else (*common, "IFM2_BROADCAST", *_second_operand(registers))
-    return ()
+    if operation == "ELEMENTWISE" and mode not in _UNARY:
+        is_scalar = registers.get("IFM2_BROADCAST", 0) & _IS_SCALAR
+        return (*common, "IFM2_BROADCAST", *(() if is_scalar else (f"IFM2_{name}" for name in _FEATURE_MAP)))
+    return common if operation == "ELEMENTWISE" else ()
 
 
 def uses(operation: str, mode: int, registers: Registers) -> Iterator[MemoryAccess]:
@@ -235,18 +236,8 @@ def uses(operation: str, mode: int, registers: Registers) -> Iterator[MemoryAcce
         yield from _block_uses(operation, mode, registers)
 
 
-def _second_core(names: tuple[str, ...]) -> Iterator[str]:
-    return (name.replace("_", "1_", 1) for name in names if not name.endswith("REGION"))
-
-
-def _second_operand(registers: Registers) -> tuple[str, ...]:
-    if registers.get("IFM2_BROADCAST", 0) & _IS_SCALAR:
-        return ()
-    return tuple(f"IFM2_{name}" for name in _FEATURE_MAP)
-
-
 def _block_uses(operation: str, mode: int, registers: Registers) -> Iterator[MemoryAccess]:
-    width, height, depth = (registers[f"OFM_{one}_M1"] + 1 for one in ("WIDTH", "HEIGHT", "DEPTH"))
+    width, height, depth = (registers[f"OFM_{axis}_M1"] + 1 for axis in ("WIDTH", "HEIGHT", "DEPTH"))
     element = 1 << (registers["OFM_PRECISION"] >> 1 & 3)
     yield from _feature_map("OFM", registers, width, height, depth, element, writes=True)
     in_depth = registers["IFM_DEPTH_M1"] + 1

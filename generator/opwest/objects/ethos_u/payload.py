@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.objects.compat import Fault
 
 FAMILY = "ethos-u"
 """The start of the types of devices that are such NPUs."""
@@ -47,7 +48,7 @@ def is_npu(device_type: str | None) -> bool:
 
 def npu_of_config(word: int) -> Npu | None:
     """Return the NPU that a value of CONFIG describes: product in bits 31 to 28, log2 of the MACs in bits 3 to 0."""
-    return next((one for one in NPUS.values() if (one.product, one.macs) == (word >> 28, 1 << (word & 15))), None)
+    return next((npu for npu in NPUS.values() if (npu.product, npu.macs) == (word >> 28, 1 << (word & 15))), None)
 
 
 ALIGNMENT = 16
@@ -62,19 +63,8 @@ in bits 15 to 8; `config` is followed by values of the registers CONFIG and ID."
 _CUSTOM_DMA = 1 << 27
 _STREAM_VERSION = 0
 """The only version of command streams of U55 and U65, in bits 7 to 4 of CONFIG."""
-_ARCHITECTURES = {U55: 1, U65: 1}
+_ARCHITECTURES = {U55: 1, U65: 1, U85: 2}
 """The major revision of the architecture by product, in bits 31 to 28 of ID."""
-_ARCHITECTURE_OF_U85 = 2
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One fault of a payload."""
-
-    message: str
-    """It contains the position."""
-    expected: str | None = None
-    hint: str | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +78,7 @@ class Payload:
     start: int
     """The position of the stream in the payload, bytes."""
     faults: tuple[Fault, ...]
+    """Their messages contain the position."""
 
 
 def read_payload(content: bytes) -> Payload:
@@ -96,8 +87,8 @@ def read_payload(content: bytes) -> Payload:
         hint = "compile without --cop-format COP2 and --separate-io-regions"
         return _nothing(Fault("the payload has the format COP2", "COP1, which Zephyr's driver executes", hint))
     if content[:4] != _NAME:
-        found = f"begins with {content[:4].hex(' ')}" if content else "is empty"
-        return _nothing(Fault(f"the payload {found}", "a custom operator payload of Vela, which begins with COP1"))
+        begin = f"begins with {content[:4].hex(' ')}" if content else "is empty"
+        return _nothing(Fault(f"the payload {begin}", "a custom operator payload of Vela, which begins with COP1"))
     if len(content) % 4:
         return _nothing(Fault(f"the payload is truncated: {len(content)} bytes", "a multiple of 4 bytes"))
     return _Actions(struct.unpack(f"<{len(content) // 4}I", content)).read()
@@ -150,8 +141,12 @@ class _Actions:
             length = word >> 16 | (word & 0xFF00) << 8
             if length > left:
                 return self._truncated(at, length, left)
-            self._stream(at, length)
-            return at + 1 + length
+            start = at + 1
+            if start * 4 % ALIGNMENT:
+                text = f"the command stream begins at byte {start * 4} of the payload"
+                self.fault(text, f"a multiple of {ALIGNMENT} bytes")
+            self.streams.append((start, start + length))
+            return start + length
         expected = f"{_CONFIG} (configuration), {_STREAM} (command stream) or {_NOTHING} (nothing)"
         self.fault(f"unknown driver action {code} at byte {at * 4} of the payload", expected)
         return len(self.words)
@@ -162,12 +157,6 @@ class _Actions:
             hint="compile the model again, or copy the file again",
         )
         return len(self.words)
-
-    def _stream(self, at: int, length: int) -> None:
-        if (at + 1) * 4 % ALIGNMENT:
-            text = f"the command stream begins at byte {(at + 1) * 4} of the payload"
-            self.fault(text, f"a multiple of {ALIGNMENT} bytes")
-        self.streams.append((at + 1, at + 1 + length))
 
     def _config(self, at: int) -> None:
         """Check the values of CONFIG and ID that the command stream was made for."""
@@ -182,10 +171,10 @@ class _Actions:
             self.fault(f"the payload is for {self.npu.name} and for {npu.name}", "one configuration")
         self.npu = npu
         version = config >> 4 & 15
-        if npu.product in _ARCHITECTURES and version != _STREAM_VERSION:
+        if npu.product != U85 and version != _STREAM_VERSION:
             self.fault(f"the command stream has version {version}", f"version {_STREAM_VERSION}")
         if config & _CUSTOM_DMA:
             self.fault("the payload is for an NPU with a custom DMA", "an NPU without one")
-        major = _ARCHITECTURES.get(npu.product, _ARCHITECTURE_OF_U85)
+        major = _ARCHITECTURES[npu.product]
         if revision >> 28 != major:
             self.fault(f"the payload is for revision {revision >> 28} of the architecture", f"{major}, of {npu.name}")

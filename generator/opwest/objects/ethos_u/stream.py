@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import field
+from itertools import islice
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
+from opwest.objects.compat import Fault
 from opwest.objects.ethos_u.commands import COMMANDS, HAS_DATA, Command, MemoryAccess, fault_of, needed, uses
-from opwest.objects.ethos_u.payload import ALIGNMENT, FAMILY, MAX_FAULTS, NPUS, U85, Fault, Npu, is_npu, read_payload
+from opwest.objects.ethos_u.payload import ALIGNMENT, FAMILY, MAX_FAULTS, NPUS, U85, Npu, Payload, is_npu, read_payload
 
 _STOP = "NPU_OP_STOP"
 _SET = "NPU_SET_"
@@ -19,116 +20,95 @@ _ALIGNED = ("WEIGHT_BASE", "WEIGHT1_BASE")
 """Registers with addresses that are multiples of ALIGNMENT."""
 
 
-@dataclass(eq=False)
-class Walk:
-    """What was found in a stream."""
+class _Walk:
+    """A walk through the command stream of a payload.
 
-    operations: dict[str, int] = field(default_factory=dict)
-    """The number of operations by name, without NPU_OP_."""
-    uses: list[MemoryAccess] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
-    """At most the first eight."""
-
-
-def walk(stream: Sequence[int], product: int, start: int, regions: Sequence[int | None] | None) -> Walk:
-    """Return the operations and accesses of a stream, with its faults.
-
-    `start` is the position of the stream in the payload, bytes; `regions` are the sizes of the regions, bytes; None:
-    all are unknown, or this one.
+    `regions` are the sizes of the regions, bytes; None: all are unknown, or this one.
     """
-    found = Walk()
-    registers: dict[str, int] = {}
-    for fault in _commands(stream, product, start, regions, found, registers):
-        found.faults.append(fault)
-        if len(found.faults) == MAX_FAULTS:
-            break
-    return found
 
+    def __init__(self, payload: Payload, product: int, regions: Sequence[int | None] | None) -> None:
+        self.stream, self.start, self.regions = payload.stream, payload.start, regions
+        self.commands = COMMANDS[product]
+        self.registers: dict[str, int] = {}
+        self.operations: dict[str, int] = {}
+        """The number of operations by name, without NPU_OP_."""
+        self.uses: list[MemoryAccess] = []
+        self.faults = list(islice(self._walk(), MAX_FAULTS))
 
-def _commands(
-    stream: Sequence[int],
-    product: int,
-    start: int,
-    regions: Sequence[int | None] | None,
-    found: Walk,
-    registers: dict[str, int],
-) -> Iterator[Fault]:
-    known = COMMANDS[product]
-    at, name = 0, ""
-    while at < len(stream):
-        word, place = stream[at], f"at byte {start + at * 4} of the payload"
-        command = known.get(word & 0xFFFF)
-        if command is None:
-            hint = "the payload is damaged, or for another NPU"
-            yield Fault(f"unknown command {word & 0xFFFF:#06x} {place}", "a command of the NPU", hint)
-            return  # its length is unknown
-        name = command.name
-        has_data = bool(word & HAS_DATA)
-        if has_data and at + 1 == len(stream):
-            yield Fault(f"the command stream ends inside of {name} {place}", _STOP)
+    def _walk(self) -> Iterator[Fault]:
+        """Execute the commands; yield their faults."""
+        stream = self.stream
+        at, name = 0, ""
+        while at < len(stream):
+            word, place = stream[at], f"at byte {self.start + at * 4} of the payload"
+            command = self.commands.get(word & 0xFFFF)
+            if command is None:
+                hint = "the payload is damaged, or for another NPU"
+                yield Fault(f"unknown command {word & 0xFFFF:#06x} {place}", "a command of the NPU", hint)
+                return  # its length is unknown
+            name = command.name
+            has_data = bool(word & HAS_DATA)
+            if has_data and at + 1 == len(stream):
+                yield Fault(f"the command stream ends inside of {name} {place}", _STOP)
+                return
+            data = stream[at + 1] if has_data else 0
+            at += 2 if has_data else 1
+            wrong = fault_of(word, data, command)
+            if wrong is not None:
+                yield Fault(f"{wrong}, {place}", _expected(command))
+            elif name.startswith(_SET):
+                yield from self._set(name.removeprefix(_SET), word, data, command, place)
+            elif name == _STOP and at < len(stream):
+                yield Fault(f"{_STOP} {place} is followed by {len(stream) - at} words", f"{_STOP} at the end")
+                return
+            else:
+                yield from self._operate(name.removeprefix(_OPERATION), word >> 16, place)
+        if name != _STOP:
+            yield Fault(f"the command stream ends with {name or 'nothing'}", _STOP, "the payload is truncated")
+
+    def _set(self, name: str, word: int, data: int, command: Command, place: str) -> Iterator[Fault]:
+        """Set a register: the parameter, or the data with its extension; addresses and strides are signed."""
+        if command.data_bits is None:
+            self.registers[name] = word >> 16
             return
-        data = stream[at + 1] if has_data else 0
-        at += 2 if has_data else 1
-        wrong = fault_of(word, data, command)
-        if wrong is not None:
-            yield Fault(f"{wrong}, {place}", _expected(command))
-        elif name.startswith(_SET):
-            yield from _set(name.removeprefix(_SET), word, data, command, registers, place)
-        elif name == _STOP and at < len(stream):
-            yield Fault(f"{_STOP} {place} is followed by {len(stream) - at} words", f"{_STOP} at the end")
+        is_address = any(part in name for part in ("BASE", "STRIDE", "DMA0"))
+        value = data
+        if is_address:
+            bits = _ADDRESS_BITS if command.bits else 32
+            value |= word >> 16 << 32
+            value -= (value >> (bits - 1)) << bits
+        self.registers[name] = value
+        if name in _ALIGNED and value % ALIGNMENT:
+            yield Fault(f"the address {value:#x} of {_SET}{name} {place} is not aligned", f"a multiple of {ALIGNMENT}")
+
+    def _operate(self, name: str, mode: int, place: str) -> Iterator[Fault]:
+        self.operations[name] = self.operations.get(name, 0) + 1
+        missing = [register for register in needed(name, mode, self.registers) if register not in self.registers]
+        if missing:
+            listed = ", ".join(f"{_SET}{register}" for register in missing[:3]) + (", ..." if len(missing) > 3 else "")
+            yield Fault(f"{_OPERATION}{name} {place} without {listed}", "commands that set all its registers")
             return
-        else:
-            yield from _operate(name.removeprefix(_OPERATION), word >> 16, registers, regions, found, place)
-    if name != _STOP:
-        yield Fault(f"the command stream ends with {name or 'nothing'}", _STOP, "the payload is truncated")
+        for use in uses(name, mode, self.registers):
+            self.uses.append(use)
+            yield from self._inside(use, f"{_OPERATION}{name} {place}")
+
+    def _inside(self, use: MemoryAccess, where: str) -> Iterator[Fault]:
+        """Yield a fault for an access outside of its region."""
+        access = f"{where} {'writes' if use.writes else 'reads'} {use.what}"
+        extent = f"bytes {use.begin} to {use.end - 1} of region {use.region}"
+        regions = self.regions
+        if use.begin < 0:
+            yield Fault(f"{access}, {extent}", "an address in the region")
+        elif regions is not None and use.region >= len(regions):
+            yield Fault(f"{access}, in region {use.region}", f"a region below {len(regions)}")
+        elif regions is not None and (size := regions[use.region]) is not None and use.end > size:
+            yield Fault(f"{access}, {extent}, which has {size} bytes", "an access inside the region")
 
 
 def _expected(command: Command) -> str:
     values = "" if command.values is None else f", one of {', '.join(map(str, sorted(command.values)[:16]))}"
     data = "" if command.data_bits is None else f", data within the bits {command.data_bits:#x}"
     return f"a parameter within the bits {command.bits:#x}{values}{data}"
-
-
-def _set(name: str, word: int, data: int, command: Command, registers: dict[str, int], place: str) -> Iterator[Fault]:
-    """Set a register: the parameter, or the data with its extension; addresses and strides are signed."""
-    if command.data_bits is None:
-        registers[name] = word >> 16
-        return
-    is_address = any(part in name for part in ("BASE", "STRIDE", "DMA0"))
-    value = data
-    if is_address:
-        bits = _ADDRESS_BITS if command.bits else 32
-        value |= word >> 16 << 32
-        value -= (value >> (bits - 1)) << bits
-    registers[name] = value
-    if name in _ALIGNED and value % ALIGNMENT:
-        yield Fault(f"the address {value:#x} of {_SET}{name} {place} is not aligned", f"a multiple of {ALIGNMENT}")
-
-
-def _operate(
-    name: str, mode: int, registers: dict[str, int], regions: Sequence[int | None] | None, found: Walk, place: str
-) -> Iterator[Fault]:
-    found.operations[name] = found.operations.get(name, 0) + 1
-    missing = [one for one in needed(name, mode, registers) if one not in registers]
-    if missing:
-        listed = ", ".join(f"{_SET}{one}" for one in missing[:3]) + (", ..." if len(missing) > 3 else "")
-        yield Fault(f"{_OPERATION}{name} {place} without {listed}", "commands that set all its registers")
-        return
-    for use in uses(name, mode, registers):
-        found.uses.append(use)
-        yield from _inside(use, regions, f"{_OPERATION}{name} {place}")
-
-
-def _inside(use: MemoryAccess, regions: Sequence[int | None] | None, where: str) -> Iterator[Fault]:
-    """Yield a fault for an access outside of its region."""
-    access = f"{where} {'writes' if use.writes else 'reads'} {use.what}"
-    extent = f"bytes {use.begin} to {use.end - 1} of region {use.region}"
-    if use.begin < 0:
-        yield Fault(f"{access}, {extent}", "an address in the region")
-    elif regions is not None and use.region >= len(regions):
-        yield Fault(f"{access}, in region {use.region}", f"a region below {len(regions)}")
-    elif regions is not None and (size := regions[use.region]) is not None and use.end > size:
-        yield Fault(f"{access}, {extent}, which has {size} bytes", "an access inside the region")
 
 
 @dataclass(frozen=True)
@@ -163,13 +143,13 @@ def examine(
     payload = read_payload(content)
     faults = list(payload.faults)
     if npu is not None and payload.npu not in (None, npu):
-        found = payload.npu.name if payload.npu else ""
+        name = payload.npu.name if payload.npu else ""
         hint = f"compile the model for it: --accelerator-config {npu.name}"
-        faults.append(Fault(f"the payload is for {found}, the device is {npu.name}", f"a payload for {npu.name}", hint))
+        faults.append(Fault(f"the payload is for {name}, the device is {npu.name}", f"a payload for {npu.name}", hint))
     if faults or payload.npu is None or payload.npu.product == U85:
         return Examined(payload.npu, {}, (), faults)
-    walked = walk(payload.stream, payload.npu.product, payload.start, regions)
-    return Examined(payload.npu, walked.operations, walked.uses, [*walked.faults, *_writes(walked.uses, constant)])
+    walk = _Walk(payload, payload.npu.product, regions)
+    return Examined(payload.npu, walk.operations, walk.uses, [*walk.faults, *_writes(walk.uses, constant)])
 
 
 def _writes(uses: Sequence[MemoryAccess], constant: Set[int]) -> Iterator[Fault]:

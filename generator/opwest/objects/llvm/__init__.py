@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM IR as a source of operators: read it, compare it with a target, compile it to an object.
+"""LLVM IR as a source of operators.
 
-`api` is the entry and `facts` defines its arguments and results; neither imports llvmlite. All work
-that needs llvmlite happens in a child process (`worker`), because damaged bitcode can abort LLVM.
+Enters: bitcode or text (`api`). Leaves: its facts, contradictions to a target, objects. Never: llvmlite in this
+process, because damaged bitcode can abort LLVM; `worker` runs in a child process.
 """

@@ -21,21 +21,8 @@ from opwest.objects.llvm.facts import (
     Limits,
     LlvmError,
     LlvmTarget,
-    contradictions,
 )
 from opwest.objects.llvm.magic import MAX_FILE, looks_like_ir, not_ir
-
-__all__ = [
-    "compile_ir",
-    "compile_many",
-    "contradictions",
-    "data_layout_of",
-    "is_available",
-    "looks_like_ir",
-    "missing",
-    "read_ir",
-    "read_many",
-]
 
 _DEFAULT_LIMITS = Limits()
 _T = TypeVar("_T")
@@ -51,10 +38,7 @@ def is_available() -> bool:
 
 def missing() -> LlvmError:
     """Return the error for missing llvmlite."""
-    return LlvmError(
-        "missing Python package llvmlite, required for LLVM IR",
-        hint="run pip install llvmlite",
-    )
+    return LlvmError("missing Python package llvmlite, required for LLVM IR", hint="run pip install llvmlite")
 
 
 def read_ir(path: Path, limits: Limits = _DEFAULT_LIMITS) -> IrModule:
@@ -99,31 +83,13 @@ def compile_many(jobs: Sequence[CompileJob], limits: Limits = _DEFAULT_LIMITS) -
     """Return the object of each job, or its error; the jobs share one child process until it ends."""
     if not is_available():
         return [missing() for _ in jobs]
-    requests = [
-        Request(
-            {
-                "do": "compile",
-                "target": _target(job.target),
-                "options": {
-                    "optimize": job.options.optimize,
-                    "renames": dict(job.options.renames),
-                    "keep_unwind": job.options.keep_unwind,
-                },
-            },
-            job.content,
-            f"compiling {job.name} for {job.target.name}",
-        )
-        for job in jobs
-    ]
+    requests = []
+    for job in jobs:
+        target = {name: getattr(job.target, name) for name in LlvmTarget.__slots__}
+        options = {"optimize": job.options.optimize, "keep_unwind": job.options.keep_unwind}
+        header = {"do": "compile", "target": target, "options": options | {"renames": dict(job.options.renames)}}
+        requests.append(Request(header, job.content, f"compiling {job.name} for {job.target.name}"))
     return [answer if isinstance(answer, LlvmError) else answer.blob for answer in run(requests, limits)]
-
-
-def data_layout_of(target: LlvmTarget, limits: Limits = _DEFAULT_LIMITS) -> str:
-    """Return the data layout that LLVM has for a target; raise LlvmError."""
-    if not is_available():
-        raise missing()
-    request = Request({"do": "layout", "target": _target(target)}, b"", f"checking target '{target.name}'")
-    return str(_or_raise(run([request], limits)[0]).header["data_layout"])
 
 
 def _or_raise(result: _T | LlvmError) -> _T:
@@ -150,45 +116,19 @@ def _read(path: Path) -> bytes:
     return content
 
 
-def _target(target: LlvmTarget) -> dict[str, str | int | None]:
-    return {name: getattr(target, name) for name in LlvmTarget.__slots__}
-
-
-def _parameter(value: Any) -> IrParameter:
-    kind, bits = value
-    return IrParameter(kind, bits)
-
-
 def _module(path: Path, content: bytes, facts: Mapping[str, Any]) -> IrModule:
-    """Return the child's response as a value."""
-    functions = tuple(
+    """Return the child's response as a value: its keys are the names of the fields."""
+    functions = [
         IrFunction(
-            name=f["name"],
-            returns=None if f["returns"] is None else _parameter(f["returns"]),
-            parameters=tuple(_parameter(p) for p in f["parameters"]),
-            variadic=f["variadic"],
-            is_definition=f["is_definition"],
-            linkage=f["linkage"],
-            convention=f["convention"],
-            uses=tuple(IrUse(name, access, tuple(elements)) for name, access, elements in f.get("uses", ())),
+            **{
+                **function,
+                "returns": None if function["returns"] is None else IrParameter(*function["returns"]),
+                "parameters": tuple(IrParameter(*parameter) for parameter in function["parameters"]),
+                "uses": tuple(IrUse(name, access, tuple(elements)) for name, access, elements in function["uses"]),
+            }
         )
-        for f in facts["functions"]
-    )
-    return IrModule(
-        path=path,
-        content=content,
-        triple=facts["triple"],
-        data_layout=facts["data_layout"],
-        functions=functions,
-        defined=frozenset(facts["defined"]),
-        undefined=frozenset(facts["undefined"]),
-        state=tuple(facts["state"]),
-        thread_local=tuple(facts["thread_local"]),
-        aliases=tuple(facts["aliases"]),
-        indirect_functions=tuple(facts["indirect_functions"]),
-        has_constructors=facts["has_constructors"],
-        has_assembly=facts["has_assembly"],
-        target_attributes=frozenset(facts["target_attributes"]),
-        target_abi=facts["target_abi"],
-        has_debug_information=facts["has_debug_information"],
-    )
+        for function in facts["functions"]
+    ]
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in facts.items()}
+    sets = {name: frozenset(facts[name]) for name in ("defined", "undefined", "target_attributes")}
+    return IrModule(path, content, **(values | sets | {"functions": tuple(functions)}))

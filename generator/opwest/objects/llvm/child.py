@@ -72,16 +72,9 @@ def read_frame(stream: BinaryIO) -> Frame | None:
     return Frame(value, blob)
 
 
-_MEASURED = "COVERAGE_PROCESS_CONFIG"  # the coverage of the tests includes the child
 _KEPT_VARIABLES = (
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-    "PYTHONHOME",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "TMPDIR",
-    _MEASURED,
+    *"LD_LIBRARY_PATH DYLD_LIBRARY_PATH PYTHONHOME SYSTEMROOT TEMP TMP TMPDIR".split(),
+    "COVERAGE_PROCESS_CONFIG",  # the coverage of the tests includes the child
 )
 _KEPT_STDERR = 1 << 16
 _USEFUL = re.compile(r"LLVM ERROR|Assertion|\berror:|bad_alloc|UNREACHABLE|MemoryError|not recognized")
@@ -135,11 +128,7 @@ class _Child:
         command = [sys.executable, "-P", "-m", "opwest.objects.llvm.worker", str(limits.memory), str(limits.seconds)]
         timing.started(command)
         self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=_environment(),
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
         )
         assert self._process.stdout and self._process.stderr and self._process.stdin
         self._stdin: BinaryIO = self._process.stdin  # type: ignore[assignment]
@@ -151,20 +140,16 @@ class _Child:
             reader.start()
 
     def _read_answers(self, stream: BinaryIO) -> None:
-        try:
+        with contextlib.suppress(BrokenStreamError, OSError, ValueError, MemoryError):
             while (frame := read_frame(stream)) is not None:
                 self._answers.put(frame)
-        except (BrokenStreamError, OSError, ValueError, MemoryError):
-            pass
         self._answers.put(None)
 
     def _read_stderr(self, stream: BinaryIO) -> None:
-        try:
+        with contextlib.suppress(OSError, ValueError):
             while chunk := stream.read1(1 << 14):  # type: ignore[attr-defined]
                 self._stderr += chunk
                 del self._stderr[:-_KEPT_STDERR]
-        except (OSError, ValueError):
-            pass
 
     def respond(self, request: Request) -> Frame | LlvmError:
         """Return the response to a request, or its error."""
@@ -222,6 +207,6 @@ def useful_line(stderr: str) -> str:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     if not lines:
         return ""
-    line = next((one for one in reversed(lines) if _USEFUL.search(one)), lines[-1])
+    line = next((line for line in reversed(lines) if _USEFUL.search(line)), lines[-1])
     assertion = line.find("Assertion ")
     return printable(line[assertion if assertion > 0 else 0 :][:300])

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
 from opwest.base.diagnostics import printable as escaped
 from opwest.base.frozen_dataclass import dataclass
-from opwest.objects.compat import Fault
+from opwest.objects.compat import Fault, riscv_abi_name
+from opwest.objects.facts import ObjectError
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,8 @@ class LlvmTarget:
 IrKind = Literal["pointer", "integer", "float", "other"]
 
 
-class LlvmError(Exception):
-    """An error in IR, or missing llvmlite: message, expected form and hint."""
-
-    def __init__(self, message: str, expected: str | None = None, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.expected = expected
-        self.hint = hint
+class LlvmError(ObjectError):
+    """An error in IR, or missing llvmlite."""
 
 
 def printable(text: str) -> str:
@@ -109,10 +104,10 @@ class IrModule:
     """Empty if the module does not specify it."""
     data_layout: str
     """After LLVM's own upgrade of older layouts; empty if the module does not specify it."""
-    functions: tuple[IrFunction, ...]
-    defined: frozenset[str]
+    functions: tuple[IrFunction, ...] = ()
+    defined: frozenset[str] = frozenset()
     """Functions, variables and aliases that other objects can see."""
-    undefined: frozenset[str]
+    undefined: frozenset[str] = frozenset()
     """Declarations that are used. Code generation may add more (`memcpy`, `__aeabi_fmul`): see the object."""
     state: tuple[str, ...] = ()
     """Variables with storage that can be written, local ones included."""
@@ -226,11 +221,8 @@ def _profile(version: str | None, rest: str) -> str | None:
     return match["profile"].upper() if match else None
 
 
-def contradictions(module: IrModule, target: LlvmTarget, data_layout_of_target: str = "") -> list[Fault]:
-    """Return the contradictions between a module and a target; empty if compatible.
-
-    `data_layout_of_target` is the one LLVM has for the target; empty: `target.data_layout`.
-    """
+def contradictions(module: IrModule, target: LlvmTarget) -> list[Fault]:
+    """Return the contradictions between a module and a target; empty if compatible."""
     seen, expected = parse_triple(module.triple), parse_triple(target.triple)
     faults: list[Fault] = []
     if seen is not None and expected is not None:
@@ -238,26 +230,22 @@ def contradictions(module: IrModule, target: LlvmTarget, data_layout_of_target: 
         if difference:
             return [_fault(module, target, difference)]
         if None not in (seen.hard_float, expected.hard_float) and seen.hard_float != expected.hard_float:
-            faults.append(_fault(module, target, _float_words(seen.hard_float, expected.hard_float)))
-    if module.target_abi and target.machine == "riscv" and module.target_abi != riscv_abi(target):
-        faults.append(
-            Fault(
-                f"the IR is for the ABI {printable(module.target_abi)} (module flag target-abi), the "
-                f"target {target.name} has {riscv_abi(target)}",
-                f"the ABI {riscv_abi(target)}",
-                f"compile it again with -mabi={riscv_abi(target)}",
-            )
-        )
-    layout = data_layout_of_target or target.data_layout
-    if module.data_layout and layout:
-        faults += _layout_faults(module, target, layout)
+            words = {True: "hard float (eabihf)", False: "floats in integer registers (eabi)"}
+            text = f"{words[bool(seen.hard_float)]}, expected {words[bool(expected.hard_float)]}"
+            faults.append(_fault(module, target, text))
+    abi = riscv_abi(target)
+    if module.target_abi and target.machine == "riscv" and module.target_abi != abi:
+        seen_abi = f"the IR is for the ABI {printable(module.target_abi)} (module flag target-abi)"
+        text = f"{seen_abi}, the target {target.name} has {abi}"
+        faults.append(Fault(text, f"the ABI {abi}", f"compile it again with -mabi={abi}"))
+    if module.data_layout and target.data_layout:
+        faults += _layout_faults(module, target)
     return faults
 
 
 def riscv_abi(target: LlvmTarget) -> str:
     """Return the name of a RISC-V target's ABI: `ilp32f`."""
-    suffix = {"single": "f", "double": "d", "quad": "q"}.get(target.float_abi or "soft", "")
-    return target.abi or ("lp64" if target.bits == 64 else "ilp32") + suffix
+    return target.abi or riscv_abi_name(target.bits, target.float_abi)
 
 
 def _difference(seen: Triple, expected: Triple) -> str | None:
@@ -275,11 +263,6 @@ def _difference(seen: Triple, expected: Triple) -> str | None:
     return None
 
 
-def _float_words(seen: bool | None, expected: bool | None) -> str:
-    words = {True: "hard float (eabihf)", False: "floats in integer registers (eabi)"}
-    return f"{words[bool(seen)]}, expected {words[bool(expected)]}"
-
-
 def _fault(module: IrModule, target: LlvmTarget, difference: str) -> Fault:
     return Fault(
         f"the IR is for {printable(module.triple)}, target '{target.name}' is {target.triple}: {difference}",
@@ -288,20 +271,19 @@ def _fault(module: IrModule, target: LlvmTarget, difference: str) -> Fault:
     )
 
 
-def _layout_faults(module: IrModule, target: LlvmTarget, layout: str) -> list[Fault]:
-    """Return an error with the first difference between two data layouts."""
-    seen, expected = _layout(module.data_layout), {**_DEFAULTS, **_layout(layout)}
+def _layout_faults(module: IrModule, target: LlvmTarget) -> Iterator[Fault]:
+    """Yield an error with the first difference between two data layouts."""
+    seen, expected = _layout(module.data_layout), {**_DEFAULTS, **_layout(target.data_layout)}
     for key, value in seen.items():
         if key in expected and expected[key] != value:
-            return [
-                Fault(
-                    f"the data layout of the IR is {printable(module.data_layout)!r}, that of target "
-                    f"'{target.name}' is {layout!r}: {_what(key)} {value}, expected {expected[key]}",
-                    f"the data layout of {target.triple}, or none",
-                    f"compile the operators for '{target.name}' (clang: --target={target.triple})",
-                )
-            ]
-    return []
+            layouts = (
+                f"the data layout of the IR is {printable(module.data_layout)!r}, that of target "
+                f"'{target.name}' is {target.data_layout!r}"
+            )
+            text = f"{layouts}: {_what(key)} {value}, expected {expected[key]}"
+            hint = f"compile the operators for '{target.name}' (clang: --target={target.triple})"
+            yield Fault(text, f"the data layout of {target.triple}, or none", hint)
+            return
 
 
 def _what(key: str) -> str:
@@ -318,20 +300,20 @@ def _what(key: str) -> str:
 
 def _layout(text: str) -> dict[str, int | str]:
     """Return the explicit parts of a data layout that determine the placement of data."""
-    found: dict[str, int | str] = {}
+    parts: dict[str, int | str] = {}
     for part in text.split("-"):
         name, *numbers = part.split(":")
         sizes = [int(n) if n.isdecimal() else -1 for n in numbers]
         if part in ("e", "E"):
-            found["endian"] = "little" if part == "e" else "big"
+            parts["endian"] = "little" if part == "e" else "big"
         elif name == "m" and numbers:
-            found["mangling"] = numbers[0]
+            parts["mangling"] = numbers[0]
         elif name in ("p", "p0") and sizes:
-            found["pointer"] = sizes[0]
+            parts["pointer"] = sizes[0]
             if len(sizes) > 1:
-                found["pointer alignment"] = sizes[1]
+                parts["pointer alignment"] = sizes[1]
         elif name == "a" and sizes:
-            found["a"] = 0 if sizes[0] == 8 else sizes[0]
+            parts["a"] = 0 if sizes[0] == 8 else sizes[0]
         elif re.fullmatch(r"[ifv]\d+", name) and sizes:
-            found[name] = sizes[0]
-    return found
+            parts[name] = sizes[0]
+    return parts

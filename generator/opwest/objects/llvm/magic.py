@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Literal
 
 from opwest.objects.llvm.facts import LlvmError
@@ -22,16 +21,9 @@ _FIRST_LINE = re.compile(
 )
 
 
-def looks_like_ir(source: Path | bytes) -> Literal["bitcode", "text"] | None:
-    """Return the kind of IR in a file or content; None for other and unreadable files."""
-    if isinstance(source, Path):
-        try:
-            with source.open("rb") as stream:
-                head = stream.read(_LOOKED_AT)
-        except (OSError, ValueError):
-            return None
-    else:
-        head = source[:_LOOKED_AT]
+def looks_like_ir(content: bytes) -> Literal["bitcode", "text"] | None:
+    """Return the kind of IR in the content of a file; None for other files."""
+    head = content[:_LOOKED_AT]
     if head.startswith((BITCODE, WRAPPER)):
         return "bitcode"
     if b"\0" in head:

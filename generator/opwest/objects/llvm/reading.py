@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
@@ -29,16 +29,6 @@ _IN_REGISTER = b"inreg"
 
 
 @contextmanager
-def context() -> Iterator[Any]:
-    """Yield a separate context for one request, so that requests share no state."""
-    value = llvm.create_context()
-    try:
-        yield value
-    finally:
-        value.close()
-
-
-@contextmanager
 def parsed(content: bytes | str, owner: Any) -> Iterator[Module]:
     """Yield a verified module of `owner`; raise LlvmError."""
     kind = "text" if isinstance(content, str) else looks_like_ir(content)
@@ -56,11 +46,8 @@ def parsed(content: bytes | str, owner: Any) -> Iterator[Module]:
         try:
             module.verify()
         except RuntimeError as fault:
-            raise LlvmError(
-                f"invalid IR: {_line(str(fault))}",
-                "valid IR",
-                "run 'opt -passes=verify' of the LLVM that generated it for details",
-            ) from fault
+            hint = "run 'opt -passes=verify' of the LLVM that generated it for details"
+            raise LlvmError(f"invalid IR: {_line(str(fault))}", "valid IR", hint) from fault
         yield module
 
 
@@ -75,8 +62,8 @@ def _plain(content: bytes) -> str:
 
 
 def _line(words: str) -> str:
-    lines = [splitline.strip() for splitline in words.splitlines() if splitline.strip()]
-    return lines[0][:300] if lines else "no reason given"
+    lines = words.strip().splitlines()
+    return lines[0].strip()[:300] if lines else "no reason given"
 
 
 def _refused(words: str, kind: str) -> LlvmError:
@@ -90,9 +77,9 @@ def _refused(words: str, kind: str) -> LlvmError:
     return LlvmError(f"cannot parse the file: {message}", f"{kind} of LLVM {version} or older", hint)
 
 
-def facts_of(content: bytes, *, uses: bool = False) -> dict[str, Any]:
+def facts_of(content: bytes, *, uses: bool) -> dict[str, Any]:
     """Return the facts about a module as JSON values; raise LlvmError."""
-    with context() as owner, parsed(content, owner) as module:
+    with closing(llvm.create_context()) as owner, parsed(content, owner) as module:
         return module_facts(module, str(module), uses=uses)
 
 
@@ -151,9 +138,8 @@ def _add_aliases(variables: list[ir.GlobalLine], functions: list[dict[str, Any]]
 
 def _function(function: Any) -> dict[str, Any]:
     linkage = function.linkage.name
-    result, *parameters = (_type(t) for t in _types(function))
-    arguments = list(function.arguments)
-    for index, argument in enumerate(arguments):
+    result, *parameters = (_type(str(t)) for t in function.global_value_type.elements)
+    for index, argument in enumerate(function.arguments):
         if any(a.startswith(_BY_REFERENCE) or a == _IN_REGISTER for a in argument.attributes):
             parameters[index] = ["other", 0]
     return {
@@ -161,6 +147,7 @@ def _function(function: Any) -> dict[str, Any]:
         "returns": result,
         "parameters": parameters,
         "convention": "",
+        "uses": [],
         "variadic": bool(function.global_value_type.is_function_vararg),
         "is_definition": not function.is_declaration and linkage != "available_externally",
         "linkage": _LINKAGES.get(linkage, linkage),
@@ -181,29 +168,23 @@ def _add_uses(module: Module, text: str, functions: list[dict[str, Any]]) -> Non
     defined = [f for f in module.functions if not f.is_declaration]
     if len(bodies) != len(defined):
         bodies = [""] * len(defined)
-    found = {ir.symbol_of(f.name.encode()): _uses(f, body) for f, body in zip(defined, bodies, strict=True)}
+    uses = {ir.symbol_of(f.name.encode()): _uses(f, body) for f, body in zip(defined, bodies, strict=True)}
     for facts in functions:
-        facts["uses"] = found.get(facts["name"], [])
+        facts["uses"] = uses.get(facts["name"], [])
 
 
 def _uses(function: Any, text: str) -> list[Any]:
     """Return the name of each parameter, whether it is only read or only written, and the type it points to."""
     elements: dict[str, set[str]] = {}
-    for found in _ACCESS.finditer(text):
-        elements.setdefault(found["name"], set()).add(found["loaded"] or found["stored"] or found["indexed"])
+    for access in _ACCESS.finditer(text):
+        elements.setdefault(access["name"], set()).add(access["loaded"] or access["stored"] or access["indexed"])
     uses: list[Any] = []
     for index, argument in enumerate(function.arguments):
         attributes = set(argument.attributes)
         reads, writes = {b"readonly", b"readnone"} & attributes, b"writeonly" in attributes
-        access = "reads" if reads else "writes" if writes else "unknown"
         seen = elements.get(f"%{argument.name or index}", set()) - {"ptr"}
-        uses.append([argument.name, access, sorted(seen)])
+        uses.append([argument.name, "reads" if reads else "writes" if writes else "unknown", sorted(seen)])
     return uses
-
-
-def _types(function: Any) -> list[str]:
-    """Return the type of the result and of each parameter, as IR writes them."""
-    return [str(t) for t in function.global_value_type.elements]
 
 
 def _type(written: str) -> list[Any] | None:

@@ -10,7 +10,9 @@ writes it as `\\22`), comments only after `;`. Source: llvm/lib/IR/AsmWriter.cpp
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.llvm.facts import LlvmError
@@ -111,22 +113,18 @@ def conventions_of(text: str) -> dict[str, str]:
     Arm's `arm_aapcscc` and `arm_aapcs_vfpcc` differ from it at most in floats, as the triples of targets do;
     `x86_64_sysvcc` is that of C on the host.
     """
-    found: dict[str, str] = {}
+    conventions: dict[str, str] = {}
     for line in _DEFINE.finditer(text):
         name = next((m for m in _TOKEN.finditer(line[0]) if m["name"] is not None), None)
         word = _CONVENTION.search(line[0], 0, name.start()) if name else None
         if name and word:
-            found[decode_name(name["name"])] = word[0].strip()
-    return found
+            conventions[decode_name(name["name"])] = word[0].strip()
+    return conventions
 
 
 def used_names(text: str) -> set[str]:
     """Return the names of globals that occur other than where they are declared or defined."""
-    counts: dict[str, int] = {}
-    for match in _TOKEN.finditer(text):
-        written = match["name"]
-        if written is not None:
-            counts[written] = counts.get(written, 0) + 1
+    counts = Counter(m["name"] for m in _TOKEN.finditer(text) if m["name"] is not None)
     return {decode_name(name) for name, count in counts.items() if count > 1}
 
 
@@ -142,10 +140,8 @@ def has_assembly(text: str) -> bool:
 
 def target_attributes(text: str) -> set[str]:
     """Return the distinct `target-cpu=…` and the like of all attribute groups."""
-    found: set[str] = set()
-    for group in _GROUP.finditer(text):
-        found.update(f"{key}={value}" for key, value in _TARGET_ATTRIBUTE.findall(group[2]))
-    return found
+    groups = (_TARGET_ATTRIBUTE.findall(group[2]) for group in _GROUP.finditer(text))
+    return {f"{key}={value}" for attributes in groups for key, value in attributes}
 
 
 def target_abi(text: str) -> str | None:
@@ -200,15 +196,11 @@ def renamed(text: str, renames: Mapping[str, str]) -> str:
     if not renames:
         return text
 
-    def change(sigil: str) -> Callable[[re.Match[str]], str]:
-        def replacement(match: re.Match[str]) -> str:
-            written = match["name"]
-            new = None if written is None else renames.get(decode_name(written))
-            return match[0] if new is None else sigil + encode_name(new)
+    def replacement(match: re.Match[str]) -> str:
+        new = None if match["name"] is None else renames.get(decode_name(match["name"]))
+        return match[0] if new is None else match[0][0] + encode_name(new)
 
-        return replacement
-
-    return _COMDAT.sub(change("$"), _TOKEN.sub(change("@"), text))
+    return _COMDAT.sub(replacement, _TOKEN.sub(replacement, text))
 
 
 def with_sections(text: str, *, position_independent: bool, jump_tables: bool) -> str:
@@ -219,12 +211,8 @@ def with_sections(text: str, *, position_independent: bool, jump_tables: bool) -
     """
     attributes = "" if jump_tables else ' "no-jump-tables"="true"'
 
-    def function(match: re.Match[str]) -> str:
-        return _placed_function(match[0], attributes)
-
-    def variable(match: re.Match[str]) -> str:
-        return _placed_variable(match, position_independent)
-
+    function = partial(_placed_function, attributes=attributes)
+    variable = partial(_placed_variable, position_independent=position_independent)
     return _GLOBAL.sub(variable, _DEFINE.sub(function, text))
 
 
@@ -235,7 +223,8 @@ def _section_name(prefix: str, written: str) -> str:
     return f'"{prefix}{"_" if re.match(r"(?:cst|str)[0-9]", inner) else ""}{inner}"'
 
 
-def _placed_function(line: str, attributes: str) -> str:
+def _placed_function(match: re.Match[str], attributes: str) -> str:
+    line = match[0]
     name = next((m for m in _TOKEN.finditer(line) if m["name"] is not None), None)
     if name is None or " available_externally " in line[: name.start()]:
         return line

@@ -11,7 +11,9 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,32 +31,21 @@ from opwest.objects.llvm.facts import (
     parse_triple,
     riscv_abi,
 )
-from opwest.objects.llvm.reading import Module, context, module_facts, parsed
+from opwest.objects.llvm.reading import Module, facts_of, module_facts, parsed
 from opwest.objects.magic import ELF
 from opwest.objects.rewriting import without_sections
 
 
-def _handle(request: Frame) -> Frame:
-    """Return the response to one request. Raises LlvmError."""
-    try:
-        from opwest.objects.llvm import reading
-    except (ImportError, OSError) as fault:
-        raise LlvmError(
-            f"cannot load llvmlite: {fault}", hint="install it again with 'pip install --force-reinstall llvmlite'"
-        ) from fault
-    what = request.header["do"]
-    if what == "read":
-        return Frame(reading.facts_of(request.blob, uses=bool(request.header.get("uses"))))
-    target = LlvmTarget(**request.header["target"])
-    if what == "layout":
-        return Frame({"data_layout": data_layout(target)})
-    return Frame({}, compile_module(request.blob, target, CompileOptions(**request.header["options"])))
-
-
 def _answer(request: Frame) -> Frame:
+    """Return the response to one request."""
+    header = request.header
     fault: list[Any]
     try:
-        return _handle(request)
+        if header["do"] == "read":
+            return Frame(facts_of(request.blob, uses=header["uses"]))
+        return Frame(
+            {}, compile_module(request.blob, LlvmTarget(**header["target"]), CompileOptions(**header["options"]))
+        )
     except LlvmError as error:
         fault = [error.message, error.expected, error.hint]
     except MemoryError:
@@ -84,19 +75,19 @@ Machine = Any
 """llvmlite.binding.TargetMachine, which has no types."""
 
 _RISCV_ABI = re.compile(r"(?:ilp32e?|lp64e?|ilp32[fd]|lp64[fdq])$")
-_ready = False
 
 
-def data_layout(target: LlvmTarget) -> str:
-    """Return LLVM's data layout for a target. Raises LlvmError."""
-    with _machine(target, 2) as machine:
-        return str(machine.target_data)
+@cache
+def _initialize() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()
 
 
 def compile_module(content: bytes, target: LlvmTarget, options: CompileOptions) -> bytes:
     """Return the object of a module. Raises LlvmError."""
     speed = options.optimize == "speed"
-    with _machine(target, 3 if speed else 2) as machine, context() as owner:
+    with _machine(target, 3 if speed else 2) as machine, closing(llvm.create_context()) as owner:
         layout = str(machine.target_data)
         with parsed(content, owner) as module:
             text = str(module)
@@ -134,19 +125,13 @@ def _relocation(target: LlvmTarget) -> str:
 @contextmanager
 def _machine(target: LlvmTarget, level: int) -> Iterator[Machine]:
     """Yield LLVM's target machine. Raises LlvmError where LLVM would silently choose another target."""
-    global _ready
-    if not _ready:
-        llvm.initialize_all_targets()
-        llvm.initialize_all_asmprinters()
-        llvm.initialize_native_asmparser()
-        _ready = True
+    _initialize()
     _check(target)
     try:
         kind = llvm.Target.from_triple(target.triple)
     except RuntimeError as fault:
-        raise LlvmError(
-            f"LLVM does not support '{target.triple}': {fault}", "arm, aarch64, riscv32, riscv64 or x86"
-        ) from fault
+        text = f"LLVM does not support '{target.triple}': {fault}"
+        raise LlvmError(text, "arm, aarch64, riscv32, riscv64 or x86") from fault
     with _collected_stderr() as words:
         machine = kind.create_target_machine(
             cpu=target.cpu,
@@ -178,9 +163,8 @@ def _check(target: LlvmTarget) -> None:
     if not re.fullmatch(r"[\w.+-]{0,64}", target.cpu, re.ASCII):
         raise LlvmError(f"the CPU of target '{target.name}' is {target.cpu!r}", "one word, such as cortex-m4")
     if len(target.features) > 4096 or not re.fullmatch(r"(?:[+-][\w.-]+(?:,[+-][\w.-]+)*)?", target.features, re.ASCII):
-        raise LlvmError(
-            f"the features of target '{target.name}' are {target.features!r}", "such as +dsp,-fpregs, or empty"
-        )
+        text = f"the features of target '{target.name}' are {target.features!r}"
+        raise LlvmError(text, "such as +dsp,-fpregs, or empty")
     parts = parse_triple(target.triple)
     named = target.machine == "arm" and target.float_abi in ("soft", "softfp", "hard")
     if named and parts and (target.float_abi == "hard") != bool(parts.hard_float):
@@ -206,25 +190,14 @@ def _collected_stderr() -> Iterator[list[str]]:
         os.dup2(saved, 2)
         os.close(saved)
         with os.fdopen(reading, "rb") as stream:
-            lines += [
-                splitline for splitline in stream.read().decode("utf-8", "replace").splitlines() if splitline.strip()
-            ]
+            lines += filter(str.strip, stream.read().decode("utf-8", "replace").splitlines())
 
 
 def _refuse(module: Module, text: str, target: LlvmTarget, layout: str, renames: Mapping[str, str]) -> None:
     """Raise LlvmError for a module that must not be compiled for the target."""
     facts = module_facts(module, text)
-    seen = IrModule(
-        path=Path(),
-        content=b"",
-        triple=facts["triple"],
-        data_layout=facts["data_layout"],
-        functions=(),
-        defined=frozenset(),
-        undefined=frozenset(),
-        target_abi=facts["target_abi"],
-    )
-    for fault in contradictions(seen, target, layout):
+    seen = IrModule(Path(), b"", facts["triple"], facts["data_layout"], target_abi=facts["target_abi"])
+    for fault in contradictions(seen, replace(target, data_layout=layout)):
         raise LlvmError(fault.message, fault.expected, fault.hint)
     if facts["has_assembly"]:
         _refuse_assembly(facts["triple"], target)
@@ -238,9 +211,9 @@ def _refuse_assembly(triple: str, target: LlvmTarget) -> None:
     known = here and families.get(here.architecture, here.architecture)
     needed = required and families.get(required.architecture, required.architecture)
     if known != needed:
+        assembly = f"the inline or module assembly of the IR for {triple or 'any target'}"
         raise LlvmError(
-            f"llvmlite cannot assemble the inline or module assembly of the IR for {triple or 'any target'} "
-            f"for '{target.name}' ({needed})",
+            f"llvmlite cannot assemble {assembly} for '{target.name}' ({needed})",
             f"IR without assembly; only {known} assembly is supported on this machine",
             "compile that function to an object (.o) with a compiler for the target",
         )
