@@ -17,7 +17,6 @@ from opwest.compiler.ir import verify as rules  # noqa: E402
 from opwest.compiler.ir.operations import ConvolutionSum, Elementwise, Pool  # noqa: E402
 from opwest.compiler.lowering import lower, passes, simplify  # noqa: E402
 from opwest.compiler.lowering.builder import LOWERINGS  # noqa: E402
-from opwest.compiler.lowering.simplify import with_options  # noqa: E402
 from opwest.compiler.output import checked as checker  # noqa: E402
 from opwest.compiler.output import manifest  # noqa: E402
 from opwest.compiler.request import Options  # noqa: E402
@@ -96,7 +95,7 @@ def test_simplification(model, tmp_path, monkeypatch):
         if node.kind == "RELU6":
             producer = net.producer(node.input(0))
             net.remove(node)
-            options = with_options(producer, fused_activation_function="RELU_N1_TO_1")
+            options = {**producer.options, "fused_activation_function": "RELU_N1_TO_1"}
             net.replace(producer, outputs=node.outputs, options=options)
 
     monkeypatch.setitem(simplify.REWRITES, "activations", wrong)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.base import timing
-from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.diagnostics import Diagnostic, Location, OpwestError
 from opwest.base.processes import exceeded_time, limit_next_request, limit_process, limits_time, signal_name
 from opwest.compiler.faults import fault, internal
 from opwest.compiler.folder import refuse_occupied
@@ -108,11 +108,11 @@ def _failure(code: int, is_expired: bool) -> str:
 def _result(answer: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of the result in an answer of the child. Raises OpwestError with its diagnostics."""
     if "diagnostics" in answer:
-        found = []
-        for one in answer["diagnostics"]:
-            at = one.pop("location")
-            found.append(Diagnostic(location=Location(**at) if at else None, **one))
-        raise OpwestError(found)
+        diagnostics = []
+        for fields in answer["diagnostics"]:
+            location = fields.pop("location")
+            diagnostics.append(Diagnostic(location=Location(**location) if location else None, **fields))
+        raise OpwestError(diagnostics)
     made: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in answer["made"].items()
     }
@@ -137,22 +137,16 @@ def _answer(run: Any, request: dict[str, Any], subject: str) -> dict[str, Any]:
     path = Path(request["path"])
     try:
         made = run(path, Path(request["folder"]), request["options"], _print_progress)
+        return {"made": {**dataclasses.asdict(made), "folder": str(made.folder)}}
     except OpwestError as error:
-        return {"diagnostics": [d.as_json() for d in error.diagnostics]}
+        answer = error
     except MemoryError:
-        faults = Diagnostics()
-        faults.error(f"the import requires more than {MEMORY >> 30} GiB of memory", Location(str(path)))
-        return {"diagnostics": [d.as_json() for d in faults]}
+        answer = fault(f"the import requires more than {MEMORY >> 30} GiB of memory", str(path))
     except Exception as error:
-        own = internal(error, str(path))
-        if own is not None:
-            return {"diagnostics": [d.as_json() for d in own.diagnostics]}
-        faults = Diagnostics()
         text = str(error).strip().splitlines()[-1:] or [type(error).__name__]
         hint = "the file may be damaged, or use a feature that opwest does not support"
-        faults.error(f"{subject}: {text[0]}", Location(str(path)), hint=hint)
-        return {"diagnostics": [d.as_json() for d in faults]}
-    return {"made": {**dataclasses.asdict(made), "folder": str(made.folder)}}
+        answer = internal(error, str(path)) or fault(f"{subject}: {text[0]}", str(path), hint=hint)
+    return {"diagnostics": [diagnostic.as_json() for diagnostic in answer.diagnostics]}
 
 
 def _print_progress(text: str) -> None:

@@ -30,22 +30,22 @@ def class_of(core: str) -> str:
 
 def processor_classes() -> tuple[ProcessorClass, ...]:
     """Return the classes, with the named targets that each includes."""
-    found: dict[str, list[str]] = {"mla": [], "dsp": [], "mve": []}
+    targets: dict[str, list[str]] = {"mla": [], "dsp": [], "mve": []}
     declared: dict[str, Mapping[str, Any]] = {}
     for processor in processors().values():
         for name, target in processor.targets.items():
             if target.get("mve", "none") != "none":
-                found["mve"].append(name)
+                targets["mve"].append(name)
             elif target.get("dsp"):
-                found["dsp"].append(name)
+                targets["dsp"].append(name)
             elif processor.kernels == "mla":
-                found["mla"].append(name)
+                targets["mla"].append(name)
             elif processor.dsp == "optional":
                 declared[f"{name}-dsp"] = _with_dsp(target)
     return (
-        ProcessorClass("mla", "cortex-m3", tuple(found["mla"]), {}),
-        ProcessorClass("dsp", "cortex-m4", (*found["dsp"], *declared), declared),
-        ProcessorClass("mve", "cortex-m55", tuple(found["mve"]), {}),
+        ProcessorClass("mla", "cortex-m3", tuple(targets["mla"]), {}),
+        ProcessorClass("dsp", "cortex-m4", (*targets["dsp"], *declared), declared),
+        ProcessorClass("mve", "cortex-m55", tuple(targets["mve"]), {}),
     )
 
 

@@ -163,8 +163,12 @@ class Options:
 
 def options_of(format: str | None) -> dict[str, Option]:
     """Return the options for a format, by the names of their fields; all options without a format."""
-    found = {one.name: one.metadata.get("option") for one in dataclasses.fields(Options)}
-    return {name: one for name, one in found.items() if one is not None and format in (None, one.format or format)}
+    options = {member.name: member.metadata.get("option") for member in dataclasses.fields(Options)}
+    return {
+        name: option
+        for name, option in options.items()
+        if option is not None and format in (None, option.format or format)
+    }
 
 
 def flag_of(name: str, option: Option) -> str:
@@ -184,6 +188,6 @@ class Imported:
     steps: int
     constant_bytes: int
     remarks: tuple[str, ...]
-    warnings: tuple[str, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
     choices: str = ""
     """The table of the variants of operators."""

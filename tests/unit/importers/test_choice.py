@@ -11,7 +11,7 @@ from opwest.compiler.output.emit import candidates
 from opwest.compiler.reference.distances import distance, largest
 from opwest.compiler.selection.choose import FLASH, RAM, SPEED, choose, constant_bytes
 from opwest.compiler.selection.costs import Table, key_of
-from opwest.compiler.selection.knapsack import MAX_SUMS, Needing, Option, solve, solve_shared
+from opwest.compiler.selection.knapsack import MAX_SUMS, Option, solve, solve_shared
 from opwest.compiler.semantics.fixed_point import Multiplier, Rounding
 from opwest.tuning import random_layers
 
@@ -79,15 +79,18 @@ def test_functions_that_several_options_need_count_once(seed):
     sizes = {"convolve": int(random.integers(1, 300)), "pool": int(random.integers(1, 100)), "size": 3}
     sets = [frozenset(), frozenset({"convolve", "size"}), frozenset({"pool", "size"}), frozenset({"pool"})]
     groups = [
-        [Needing(one, sets[int(random.integers(0, 4)) if place else 0]) for place, one in enumerate(group)]
+        [
+            dataclasses.replace(one, needs=sets[int(random.integers(0, 4)) if place else 0])
+            for place, one in enumerate(group)
+        ]
         for group in groups_of(random, int(random.integers(1, 6)), 200)
     ]
     price = float(random.choice([0, 0.05, 1]))
 
     def whole(some):
         shared = sum(sizes[name] for name in frozenset().union(*(one.needs for one in some)))
-        size = sum(one.option.size for one in some) + shared
-        return sum(one.option.cost for one in some) + shared * price, size
+        size = sum(one.size for one in some) + shared
+        return sum(one.cost for one in some) + shared * price, size
 
     largest = max(whole(some)[1] for some in itertools.product(*groups))
     for limit in (None, int(largest * random.uniform(0.2, 1))):

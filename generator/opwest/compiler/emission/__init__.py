@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations as portable C functions: shapes and numbers folded. `registry.py` has the variants."""
+"""Operations as portable C functions.
 
-from opwest.compiler.emission import (
+Enters: an operation. Leaves: a C function, its arguments, its constants. Never: instructions of a class of processors.
+"""
+
+from opwest.compiler.emission import (  # noqa: F401 - their functions register themselves
     convolution,
     depthwise,
     elementwise,
-    expressions,
-    function,
     hybrid,
     lstm,
     lstm_integer,
@@ -14,17 +15,3 @@ from opwest.compiler.emission import (
     movement,
     rows,
 )
-
-__all__ = [
-    "convolution",
-    "depthwise",
-    "elementwise",
-    "expressions",
-    "function",
-    "hybrid",
-    "lstm",
-    "lstm_integer",
-    "matrix",
-    "movement",
-    "rows",
-]

@@ -46,9 +46,9 @@ class Gather:
         is_joined = dx == 1 and channels == self.data[3]
         row = kw * channels
         fill = f"memset(t, {self.fill}, {{}});"
-        lines.add(f"const int x0 = ox{times(sx)}{plus(-left)};", f"{c_type(self.dtype)} *t = {to};", "")
+        lines.add(f"const int x0 = {times('ox', sx)}{plus(-left)};", f"{c_type(self.dtype)} *t = {to};", "")
         with lines.loop("ky", kh):
-            lines.add(f"const int iy = oy{times(sy)} + ky{times(dy)}{plus(-top)};", "")
+            lines.add(f"const int iy = {times('oy', sy)} + {times('ky', dy)}{plus(-top)};", "")
             if pads_y:
                 with lines.block(f"if (iy < 0 || iy >= {height})"):
                     lines.add(fill.format(row * item), f"t += {row};", "continue;")
@@ -60,7 +60,7 @@ class Gather:
                 self._copy_row(lines, source, row * item, row)
                 return
             with lines.loop("kx", kw):
-                lines.add(f"const int ix = x0 + kx{times(dx)};", "")
+                lines.add(f"const int ix = x0 + {times('kx', dx)};", "")
                 copy = f"memcpy(t, {source} + (iy * {width} + ix) * {self.data[3]}, {channels * item});"
                 if pads_x:
                     with lines.block(f"if (ix < 0 || ix >= {width})"):
@@ -112,7 +112,6 @@ def _render(operation: Convolution, shared: bool, total: Expression | None) -> C
     dtype = data.dtype
     weights = plain_weights(operation.weights, operation.weight_zero)
     results, kh, kw, inner = weights.shape
-    group_results = results // operation.groups
     bias = folded(weights, operation.bias, operation.zero, dtype)
     bound = bound_of(weights, bias, dtype) if dtype in ("int8", "uint8") else None
     window = operation.window
@@ -124,21 +123,12 @@ def _render(operation: Convolution, shared: bool, total: Expression | None) -> C
     is_counted = shared and is_plain and rows == 1 and dtype != "float32"
     is_counted = is_counted and results % 4 == 0 and results * inner >= SMALL
     counts = {"channels": results} if is_counted else {}
-    end = ending(operation.finish, results, bound, operation.zero, shared, dtype == "int16", counts, result.dtype)
+    end = ending(operation.finish, bound, operation.zero, shared, dtype == "int16", counts, result.dtype)
     is_padded = not is_plain and window.is_padded((data.shape[1], data.shape[2]))
     length = kh * kw * inner
-    product = Product(
-        length,
-        group_results,
-        length,
-        result.pitch or results,
-        accumulator(dtype),
-        end,
-        bias is not None,
-        dtype != "float32",
-        is_counted,
-        None if total is None else _joined(operation, total),
-    )
+    joined = None if total is None else _joined(operation, total)
+    sizes = length, results // operation.groups, length, result.pitch or results
+    product = Product(*sizes, accumulator(dtype), end, bias is not None, dtype != "float32", is_counted, joined)
     high, wide = _blocking(rows, results * length, dtype)
     lines = Lines()
     lines.add(*(line for line in end.prologue if is_padded or " fill " not in line))

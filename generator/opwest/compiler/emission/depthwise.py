@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.convolution import BYTES, folded, plain_weights
 from opwest.compiler.emission.epilogue import LayerEpilogue, ending
-from opwest.compiler.emission.expressions import plus, times
-from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_for, emits, number
+from opwest.compiler.emission.expressions import clamped_float, plus, times
+from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_for, emits
 from opwest.compiler.emission.matrix import accumulator, bound_of
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Depthwise, Pool
@@ -74,7 +74,7 @@ def render_depthwise(operation: Depthwise, shared: bool = False) -> Call:
     channels_first = weights.reshape(kh * kw, results).T
     bias = folded(channels_first, operation.bias, operation.zero, dtype)
     bound = bound_of(channels_first, bias, dtype) if dtype in ("int8", "uint8") else None
-    end = ending(operation.finish, results, bound, operation.zero, shared, dtype == "int16", result=result.dtype)
+    end = ending(operation.finish, bound, operation.zero, shared, dtype == "int16", result=result.dtype)
     layer = _Layer(data.shape, operation.window, results, dtype, end, bias is not None, result.row - results)
     lines = Lines()
     is_padded = operation.window.is_padded((data.shape[1], data.shape[2]))
@@ -98,10 +98,10 @@ def _body(lines: Lines, layer: _Layer, result: str) -> None:
         image = "data" if n == 1 else f"data + n * {height * width * depth}"
         lines.add("int next = 0;", "")
         with lines.loop("oy", rows):
-            with lines.block(f"for (; next < oy{times(stride[0])} + {layer.rows}; next++)"):
+            with lines.block(f"for (; next < {times('oy', stride[0])} + {layer.rows}; next++)"):
                 _load(lines, layer, kind, image)
             for ky in range(layer.window.size[0]):
-                at = f"(oy{times(stride[0])} + {ky * dilation[0]}) % {layer.rows}"
+                at = f"({times('oy', stride[0])} + {ky * dilation[0]}) % {layer.rows}"
                 lines.add(f"const {kind} *r{ky} = ring + {at} * {layer.row};")
             lines.add("")
             with lines.loop("ox", columns):
@@ -239,11 +239,7 @@ def one_channel(lines: Lines, operation: Pool, width: int, depth: int) -> None:
     if (low, high) == (None, None):
         lines.add("*y++ = value;" if is_float else f"*y++ = ({c_type(dtype)})value;")
     elif is_float:
-        limits = [
-            number(float("-inf") if low is None else low, dtype),
-            number(float("inf") if high is None else high, dtype),
-        ]
-        lines.add(f"*y++ = clampf(value, {', '.join(limits)});")
+        lines.add(f"*y++ = {clamped_float('value', low, high)};")
     else:
         lines.add(f"*y++ = ({c_type(dtype)})clamp(value, {low}, {high});")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.expressions import clamped
+from opwest.compiler.emission.expressions import clamped, clamped_float
 from opwest.compiler.emission.function import number
 from opwest.compiler.ir.operations import Clamp, Finish, Sums
 from opwest.compiler.semantics.fixed_point import Requantisation, Rounding, reduced
@@ -49,7 +49,6 @@ class LayerEpilogue:
 
 def ending(
     finish: Finish,
-    channels: int,
     bound: Any = None,
     fill: int = 0,
     shared: bool = False,
@@ -72,7 +71,7 @@ def ending(
         numbers[name] = value
         return name if shared else f"({value})" if value < 0 else str(value)
 
-    scaling, arrays, load, used, headers = _scaling(finish, channels, bound, is_wide, named)
+    scaling, arrays, load, used, headers = _scaling(finish, bound, is_wide, named)
     zero = named("zero", finish.zero)
     plus = "" if zero == "0" else f" + {zero}"
     expression = clamped(f"{scaling}{plus}", named("low", finish.low), named("high", finish.high), result)
@@ -90,17 +89,15 @@ def _clamped(finish: Clamp) -> LayerEpilogue:
     low, high = finish.low, finish.high
     if low is None and high is None:
         return LayerEpilogue((), (), (), (), "{sum}")
-    low_text = number(float("-inf") if low is None else low, "float32")
-    high_text = number(float("inf") if high is None else high, "float32")
     headers = ("math.h",) if low is None or high is None else ()
-    return LayerEpilogue((), ("clampf",), headers, (), f"clampf({{sum}}, {low_text}, {high_text})")
+    return LayerEpilogue((), ("clampf",), headers, (), clamped_float("{sum}", low, high))
 
 
 Arrays = list[tuple[str, str, Any]]
 
 
 def _scaling(
-    finish: Requantisation, channels: int, bound: Any, is_wide: bool, named: Callable[[str, int], str]
+    finish: Requantisation, bound: Any, is_wide: bool, named: Callable[[str, int], str]
 ) -> tuple[str, Arrays, list[str], tuple[str, ...], tuple[str, ...]]:
     """Return the expression of a scaled sum, its arrays, the declarations for a channel, helpers, headers."""
     if finish.rounding is Rounding.FLOAT:
@@ -110,7 +107,7 @@ def _scaling(
         if len(set(finish.scales)) == 1:
             scale = number(finish.scales[0], "float32")
             return text.replace("{scale}", scale), [], [], ("clampf",), ("math.h",)
-        array = ("scale", "float32", np.asarray(_each(list(finish.scales), channels), np.float32))
+        array = ("scale", "float32", np.asarray(finish.scales, np.float32))
         load = ["const float s{n} = scale[{c}];"]
         return text.replace("{scale}", "s{n}"), [array], load, ("clampf",), ("math.h",)
     helper, fixed, places = _fixed(finish, bound, is_wide)
@@ -120,14 +117,10 @@ def _scaling(
         if len(set(values)) == 1:
             texts.append(named(name, values[0]))
         else:
-            arrays.append((name, kind, np.asarray(_each(values, channels), kind)))
+            arrays.append((name, kind, np.asarray(values, kind)))
             load.append(f"const int32_t {short}{{n}} = {name}[{{c}}];")
             texts.append(f"{short}{{n}}")
     return f"{helper}({{sum}}, {texts[0]}, {texts[1]})", arrays, load, (helper,), ()
-
-
-def _each(values: list[Any], channels: int) -> list[Any]:
-    return values if len(values) == channels else values * channels
 
 
 def _fixed(finish: Requantisation, bound: Any, is_wide: bool) -> tuple[str, list[int], list[int]]:

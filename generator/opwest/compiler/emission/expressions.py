@@ -60,7 +60,7 @@ class Expression:
 
 @functools.singledispatch
 def expression_of(function: Any, dtypes: Sequence[str], result: str) -> Expression:
-    """Return the expression of a record of `ir/functions.py`."""
+    """Return the expression of a record of `ir/elements.py`."""
     raise AssertionError(type(function).__name__)
 
 
@@ -76,9 +76,9 @@ def plus(offset: int) -> str:
     return f" + {offset}" if offset > 0 else f" - {-offset}" if offset else ""
 
 
-def times(factor: int) -> str:
-    """Return the multiplication by a constant, empty for 1."""
-    return "" if factor == 1 else f" * {factor}"
+def times(name: str, factor: int) -> str:
+    """Return the product with a constant, without the factor 1."""
+    return name if factor == 1 else f"{name} * {factor}"
 
 
 def clamped(value: str, low: int | str, high: int | str, dtype: str) -> str:
@@ -87,22 +87,32 @@ def clamped(value: str, low: int | str, high: int | str, dtype: str) -> str:
     return text if dtype == "int32" else f"({c_type(dtype)}){text}"
 
 
+def clamped_float(value: str, low: float | None, high: float | None) -> str:
+    """Return a float32 value between limits; None: infinite."""
+    limits = (float("-inf") if low is None else low, float("inf") if high is None else high)
+    return f"clampf({value}, {', '.join(number(limit, 'float32') for limit in limits)})"
+
+
+def _rescaled(zeros: Sequence[int], multipliers: Sequence[Multiplier], left_shift: int) -> tuple[list[str], set[str]]:
+    """Return the operands without their zero points, shifted to the left and multiplied, and the helpers for it."""
+    pairs = [
+        scale_twice(f"({{{place}}}{plus(-zero)}) * {1 << left_shift}", by)
+        for place, (zero, by) in enumerate(zip(zeros, multipliers, strict=True))
+    ]
+    return [text for text, _ in pairs], {helper for _, helper in pairs}
+
+
 @expression_of.register
 def _(function: AddQuantised, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
-    parts, used = [], {"clamp"}
-    for place, (zero, by) in enumerate(zip(numbers.zeros, numbers.multipliers, strict=True)):
-        text, helper = scale_twice(f"({{{place}}}{plus(-zero)}) * {1 << numbers.left_shift}", by)
-        parts.append(text)
-        used.add(helper)
+    parts, used = _rescaled(numbers.zeros, numbers.multipliers, numbers.left_shift)
     sign = "-" if function.subtract else "+"
     text, helper = scale_twice("sum", numbers.result)
-    used.add(helper)
     return Expression(
         "subtract" if function.subtract else "add",
         clamped(f"{text}{plus(numbers.zero)}", numbers.low, numbers.high, result),
         (f"const int32_t sum = {parts[0]} {sign}", f"\t{parts[1]};"),
-        tuple(sorted(used)),
+        tuple(sorted({"clamp", helper, *used})),
     )
 
 
@@ -168,11 +178,7 @@ def _(function: Compared, dtypes: Sequence[str], result: str) -> Expression:
     base = _BASES[function.operator]
     if function.numbers is None:
         return Expression(base, f"{{0}} {function.operator} {{1}}")
-    parts, used = [], set()
-    for place, (zero, by) in enumerate(zip(function.numbers.zeros, function.numbers.multipliers, strict=True)):
-        text, helper = scale_twice(f"({{{place}}}{plus(-zero)}) * {1 << LEFT_SHIFT}", by)
-        parts.append(text)
-        used.add(helper)
+    parts, used = _rescaled(function.numbers.zeros, function.numbers.multipliers, LEFT_SHIFT)
     return Expression(base, f" {function.operator} ".join(parts), (), tuple(sorted(used)))
 
 
@@ -200,9 +206,7 @@ def _(function: Arithmetic, dtypes: Sequence[str], result: str) -> Expression:
         value = f"{{0}} {function.operator} {{1}}"
         if not has_limits:
             return Expression(base, value)
-        low = number(float("-inf") if function.low is None else function.low, result)
-        high = number(float("inf") if function.high is None else function.high, result)
-        return Expression(base, f"clampf({value}, {low}, {high})", (), ("clampf",), _MATH)
+        return Expression(base, clamped_float(value, function.low, function.high), (), ("clampf",), _MATH)
     if function.operator == "/":
         value, helpers = "divide_32({0}, {1})", ("divide_32",)
     else:
@@ -266,10 +270,7 @@ def _of_float(function: Plain, base: str) -> Expression:
     if kind == "LEAKY_RELU":
         return Expression(base, f"{{0}} > 0.0f ? {{0}} : {{0}} * {number(function.alpha, 'float32')}")
     if kind == "GELU" and function.approximate:
-        lines = (
-            "const float x = {0};",
-            f"const float inner = {_GELU[0]} * (x + {_GELU[1]} * x * x * x);",
-        )
+        lines = ("const float x = {0};", f"const float inner = {_GELU[0]} * (x + {_GELU[1]} * x * x * x);")
         return Expression(base, "0.5f * x * (1.0f + tanhf(inner))", lines, (), _MATH)
     if kind == "GELU":
         return Expression(base, f"0.5f * {{0}} * erfcf({{0}} * -{_GELU[2]})", (), (), _MATH)
@@ -352,16 +353,11 @@ def _(function: Quotient, dtypes: Sequence[str], result: str) -> Expression:
 @expression_of.register
 def _(function: SquaredDifference, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
-    parts, used = [], {"clamp"}
-    for place, (zero, by) in enumerate(zip(numbers.zeros, numbers.multipliers, strict=True)):
-        text, helper = scale_twice(f"({{{place}}}{plus(-zero)}) * {1 << numbers.left_shift}", by)
-        parts.append(text)
-        used.add(helper)
+    parts, used = _rescaled(numbers.zeros, numbers.multipliers, numbers.left_shift)
     text, helper = scale_twice("difference * difference", numbers.result)
-    used.add(helper)
     lines = (f"const int32_t difference = {parts[0]} -", f"\t{parts[1]};")
     value = clamped(wrapped_sum(text, numbers.zero), numbers.low, numbers.high, result)
-    return Expression("squared_difference", value, lines, tuple(sorted(used)))
+    return Expression("squared_difference", value, lines, tuple(sorted({"clamp", helper, *used})))
 
 
 @expression_of.register

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.user import UserOperator
@@ -92,6 +94,11 @@ class Parameter:
     """The size of scratch memory."""
     align: int = 0
     """The alignment in bytes that the function requires; 0: that of the element."""
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of scratch memory."""
+        return self.elements * np.dtype(self.dtype).itemsize
 
 
 @dataclass(frozen=True)
@@ -187,6 +194,44 @@ def is_int8_pair(operation: Operation) -> bool:
     result = operation.results[0]
     given = [(one.dtype, one.shape) for one in operation.inputs]
     return given == [("int8", result.shape)] * 2 and result.dtype == "int8"
+
+
+def call_of(
+    operation: Operation,
+    base: str,
+    lines: Lines,
+    inputs: Sequence[str] = ("data",),
+    constants: Iterable[tuple[str, Any]] = (),
+    results: Sequence[str] = ("result",),
+    *,
+    states: Sequence[str] = (),
+    in_place: tuple[str, ...] = (),
+    scratch: Iterable[Parameter] = (),
+    helpers: Iterable[str] = (),
+    headers: Iterable[str] = (),
+    has_status: bool = False,
+) -> Call:
+    """Return the call of a function whose parameters are the inputs of an operation, constants, results and scratch.
+
+    `inputs` and `results` are names; there can be more than the operation has operands. Constants that are None have no
+    parameter. `states`: the inputs that the function changes. `in_place`: the inputs that a result can replace.
+    """
+    arrays = [(name, array) for name, array in constants if array is not None]
+    parameters = (
+        *(
+            Parameter(name, value.dtype, "inout" if name in states else "in")
+            for name, value in zip(inputs, operation.inputs, strict=False)
+        ),
+        *(Parameter(name, str(array.dtype)) for name, array in arrays),
+        *(
+            Parameter(name, value.dtype, "out", in_place)
+            for name, value in zip(results, operation.results, strict=False)
+        ),
+        *scratch,
+    )
+    function = Function(base, parameters, str(lines), tuple(helpers), tuple(headers), has_status=has_status)
+    arguments = (*operation.inputs, *(array for _, array in arrays), *operation.results)
+    return Call(function, arguments, operation.label)
 
 
 PROCESSORS = {"mla": ("mla",), "dsp": ("dsp", "mla"), "mve": ("mve", "dsp", "mla")}

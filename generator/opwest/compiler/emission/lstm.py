@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.epilogue import ending
 from opwest.compiler.emission.expressions import plus, scale_twice, wrapped
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits, number
-from opwest.compiler.ir.operations import Filter, FloatMemory, HybridFeature, Memory
+from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_of, emits, number
+from opwest.compiler.ir.operations import Filter, FloatMemory, Memory
 
 
 @emits(Filter)
@@ -21,17 +22,17 @@ def svdf(operation: Filter) -> Call:
     (filters, memory), (batch, length) = operation.time.shape, data.shape
     units, rank, inner = filters // operation.rank, operation.rank, operation.inner
     hybrid = operation.hybrid
-    end = ending(operation.finish, units, result=result.dtype)
+    end = ending(operation.finish, result=result.dtype)
     kind = "float" if inner is None else "int32_t"
     lines, helpers = Lines(), list(end.helpers)
-    bias = [] if operation.bias is None else [operation.bias]
     lines.add(f"{c_type(state.dtype)} *s = state;", f"{c_type(result.dtype)} *y = result;", "")
     with contextlib.ExitStack() as stack:
         stack.enter_context(lines.loop("n", batch))
         if hybrid is not None:
-            _quantise_feature(lines, hybrid, length)
+            _quantise(lines, hybrid.is_asymmetric, "", f"data + n * {length}, quantised, {length}")
+            lines.add("")
         stack.enter_context(lines.loop("u", units))
-        lines.add(f"{kind} sum = {'bias[u]' if bias else '0'};", "")
+        lines.add(f"{kind} sum = {'0' if operation.bias is None else 'bias[u]'};", "")
         with lines.block(f"for (int f = u * {rank}; f < (u + 1) * {rank}; f++, s += {memory})"):
             lines.add(f"{'int32_t' if hybrid is not None else kind} dot = 0;", "")
             with lines.loop("k", length):
@@ -55,34 +56,19 @@ def svdf(operation: Filter) -> Call:
                 total = wrapped("+", "int32").format("sum", f"({product})")
                 lines.add(f"sum += {product};" if inner is None else f"sum = {total};")
         lines.add(f"*y++ = {end.result('sum')};")
-    parameters = (
-        Parameter("data", data.dtype),
-        Parameter("state", state.dtype, "inout"),
-        Parameter("feature", str(operation.feature.dtype)),
-        Parameter("time", str(operation.time.dtype)),
-        *(Parameter("bias", str(bia.dtype)) for bia in bias),
-        Parameter("result", result.dtype, "out"),
-        *([] if hybrid is None else [Parameter("quantised", "int8", "scratch", (), length)]),
-    )
     if hybrid is not None:
         helpers += ["clamp", "quantise_row_with_zero" if hybrid.is_asymmetric else "quantise_row"]
-    function = Function(
+    return call_of(
+        operation,
         "svdf",
-        parameters,
-        str(lines),
-        tuple(sorted(set(helpers))),
-        (*end.headers, *([] if hybrid is None else ["math.h"]), "string.h"),
+        lines,
+        ("data", "state"),
+        [(name, getattr(operation, name)) for name in ("feature", "time", "bias")],
+        states=("state",),
+        scratch=[] if hybrid is None else [Parameter("quantised", "int8", "scratch", (), length)],
+        helpers=sorted(set(helpers)),
+        headers=(*end.headers, *([] if hybrid is None else ["math.h"]), "string.h"),
     )
-    return Call(function, (data, state, operation.feature, operation.time, *bias, result), operation.label)
-
-
-def _quantise_feature(lines: Lines, hybrid: HybridFeature, length: int) -> None:
-    """Append the quantisation of the data of batch n."""
-    row = f"data + n * {length}, quantised, {length}"
-    if hybrid.is_asymmetric:
-        lines.add("int32_t zero;", f"const float scale = quantise_row_with_zero({row}, &zero);", "")
-    else:
-        lines.add(f"const float scale = quantise_row({row});", "")
 
 
 @dataclass(frozen=True)
@@ -121,39 +107,34 @@ def sizes_of(operation: Memory) -> Sizes:
     return Sizes(batch, steps, data[2], cells, units, gates, operation.is_time_major)
 
 
-class Operands:
-    """The parameters of a function with their arguments."""
-
-    def __init__(self) -> None:
-        self.parameters: list[Parameter] = []
-        self.arguments: list[Any] = []
-
-    def add(self, name: str, argument: Any, direction: str = "in") -> None:
-        """Add a parameter for a value, or an array unless it is None."""
-        if argument is not None:
-            self.parameters.append(Parameter(name, str(argument.dtype), direction))
-            self.arguments.append(argument)
-
-    def scratch(self, name: str, dtype: str, elements: int) -> None:
-        """Add memory for one call."""
-        self.parameters.append(Parameter(name, dtype, "scratch", (), elements))
-
-
-def operands_of(operation: Memory, size: Sizes, gate_dtype: str, hidden_dtype: str) -> Operands:
-    """Return the parameters that all kinds of data have."""
-    operands = Operands()
-    data, last, cells = operation.inputs
-    operands.add("data", data)
-    operands.add("last", last, "inout")
-    operands.add("cell", cells, "inout")
-    for name in ("weights", "bias", "peepholes", "norms", "projection", "projection_bias"):
-        operands.add(name, getattr(operation, name))
-    operands.add("result", operation.results[0], "out")
+def call_of_lstm(
+    operation: Memory,
+    lines: Lines,
+    dtypes: tuple[str, str],
+    constants: Iterable[tuple[str, Any]],
+    scratch: Iterable[Parameter],
+    helpers: Iterable[str],
+    headers: Iterable[str],
+) -> Call:
+    """Return the call of a layer. `dtypes`: of gates and hidden results in scratch memory."""
+    size, [gate_dtype, hidden_dtype] = sizes_of(operation), dtypes
+    arrays = ("weights", "bias", "peepholes", "norms", "projection", "projection_bias")
+    own = []
     if operation.norms is not None:
-        operands.scratch("gates", gate_dtype, size.gates * size.cells)
+        own.append(Parameter("gates", gate_dtype, "scratch", (), size.gates * size.cells))
     if operation.projection is not None:
-        operands.scratch("hidden", hidden_dtype, size.cells)
-    return operands
+        own.append(Parameter("hidden", hidden_dtype, "scratch", (), size.cells))
+    return call_of(
+        operation,
+        "lstm",
+        lines,
+        ("data", "last", "cell"),
+        [*((name, getattr(operation, name)) for name in arrays), *constants],
+        states=("last", "cell"),
+        scratch=[*own, *scratch],
+        helpers=sorted(helpers),
+        headers=headers,
+    )
 
 
 _ACTIVATIONS = {
@@ -167,71 +148,65 @@ _ACTIVATIONS = {
 @emits(FloatMemory)
 def lstm(operation: FloatMemory) -> Call:
     """Return the call."""
-    size = sizes_of(operation)
-    operands = operands_of(operation, size, "float32", "float32")
+    size, constants, scratch = sizes_of(operation), [], []
     helpers = {"sigmoidf"}
     if operation.norms is not None:
         helpers.add("normalisef")
     if operation.hybrid is not None:
         longest = max(size.length + size.units, 0 if operation.projection is None else size.cells)
-        operands.add("scales", operation.hybrid.scales)
-        operands.scratch("quantised", "int8", longest)
+        constants.append(("scales", operation.hybrid.scales))
+        scratch.append(Parameter("quantised", "int8", "scratch", (), longest))
         helpers |= {"clamp", "quantise_row_with_zero" if operation.hybrid.is_asymmetric else "quantise_row"}
     lines = Lines()
     with lines.loop("n", size.batch), lines.loop("t", size.steps):
         lines.add(f"const float *x = data + {size.row(size.length)};", f"float *h = last + n * {size.units};")
         lines.add(f"float *c = cell + n * {size.cells};", f"float *y = result + {size.row(size.units)};", "")
         if operation.hybrid is not None:
-            _quantise(lines, operation, "x", "x", "quantised", size.length)
-            _quantise(lines, operation, "h", "h", f"quantised + {size.length}", size.units)
+            _quantise(lines, operation.hybrid.is_asymmetric, "x_", f"x, quantised, {size.length}")
+            row = f"h, quantised + {size.length}, {size.units}"
+            _quantise(lines, operation.hybrid.is_asymmetric, "h_", row)
             lines.add("")
         _cells(lines, operation, size)
         if operation.projection is not None:
             _project(lines, operation, size)
         lines.add(f"memcpy(h, y, {size.units} * sizeof(float));")
-    body = str(lines)
-    if "clampf(" in body:
+    if "clampf(" in str(lines):
         helpers.add("clampf")
-    function = Function("lstm", tuple(operands.parameters), body, tuple(sorted(helpers)), ("math.h", "string.h"))
-    return Call(function, tuple(operands.arguments), operation.label)
+    return call_of_lstm(operation, lines, ("float32", "float32"), constants, scratch, helpers, ("math.h", "string.h"))
 
 
-def _quantise(lines: Lines, operation: FloatMemory, name: str, row: str, to: str, length: int) -> None:
-    """Append the quantisation of a row."""
-    assert operation.hybrid is not None
-    if operation.hybrid.is_asymmetric:
-        lines.add(f"int32_t {name}_zero;")
-        lines.add(f"const float {name}_scale = quantise_row_with_zero({row}, {to}, {length}, &{name}_zero);")
+def _quantise(lines: Lines, is_asymmetric: bool, prefix: str, row: str) -> None:
+    """Append the quantisation of a row: its pointer, the target and the length; `prefix` of the scale and the zero."""
+    if is_asymmetric:
+        lines.add(
+            f"int32_t {prefix}zero;", f"const float {prefix}scale = quantise_row_with_zero({row}, &{prefix}zero);"
+        )
     else:
-        lines.add(f"const float {name}_scale = quantise_row({row}, {to}, {length});")
+        lines.add(f"const float {prefix}scale = quantise_row({row});")
 
 
 def _cells(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
     """Append the computation of the cells and of their products with the output gate."""
-    peepholes, cells = operation.peepholes is not None, size.cells
+    cells = size.cells
     if operation.norms is None:
         with lines.loop("i", cells):
             _sums(lines, operation, size)
-            if peepholes:
-                _peep(lines, size, "s{g}", range(size.cell))
+            _peep(lines, operation, size, "s{g}", range(size.cell))
             _cell(lines, operation, size, "s{g}")
-            if peepholes:
-                _peep(lines, size, "s{g}", [size.gates - 1])
+            _peep(lines, operation, size, "s{g}", [size.gates - 1])
             _result(lines, operation, f"s{size.gates - 1}")
         return
     at = f"gates[{{g}} * {cells} + i]"
     with lines.loop("i", cells):
         _sums(lines, operation, size)
-        if peepholes:
-            _peep(lines, size, "s{g}", range(size.cell))
+        _peep(lines, operation, size, "s{g}", range(size.cell))
         lines.add(*(f"{at.format(g=g)} = s{g};" for g in range(size.gates)))
     place = f"{{0}} + g * {cells}"
     with lines.loop("g", size.gates - 1):
         lines.add(f"normalisef({', '.join(place.format(name) for name in ('gates', 'norms', 'bias'))}, {cells});")
     with lines.loop("i", cells):
         _cell(lines, operation, size, at)
-        if peepholes:
-            _peep(lines, size, at, [size.gates - 1])
+        _peep(lines, operation, size, at, [size.gates - 1])
     first = (size.gates - 1) * cells
     lines.add(f"normalisef(gates + {first}, norms + {first}, bias + {first}, {cells});")
     with lines.loop("i", cells):
@@ -273,9 +248,9 @@ def _sums(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
         lines.add(f"s{g} += (float)h{g} * (scales[{2 * g + 1}] * h_scale);")
 
 
-def _peep(lines: Lines, size: Sizes, at: str, gates: Any) -> None:
-    """Append the products of cells with the weights of some gates."""
-    for g in gates:
+def _peep(lines: Lines, operation: FloatMemory, size: Sizes, at: str, gates: Iterable[int]) -> None:
+    """Append the products of cells with the weights of some gates, if the layer has peepholes."""
+    for g in gates if operation.peepholes is not None else ():
         place = g if g < size.cell else g - 1
         lines.add(f"{at.format(g=g)} += peepholes[{place} * {size.cells} + i] * c[i];")
 
@@ -300,7 +275,7 @@ def _project(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
     """Append the projection of a step."""
     hybrid, cells = operation.hybrid, size.cells
     if hybrid is not None:
-        _quantise(lines, operation, "hidden", "hidden", "quantised", cells)
+        _quantise(lines, hybrid.is_asymmetric, "hidden_", f"hidden, quantised, {cells}")
         lines.add("")
     with lines.loop("o", size.units):
         start = "0.0f" if operation.projection_bias is None else "projection_bias[o]"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -13,8 +13,10 @@ from opwest.compiler.emission.elementwise import joined
 from opwest.compiler.emission.epilogue import LayerEpilogue, ending
 from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Call, Lines, c_type, call_for, emits
+from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import DirectConvolution, MatrixProduct
 from opwest.compiler.ir.program import Operation
+from opwest.compiler.semantics.windows import Window
 
 UNROLLED = 4
 """Products of a row that follow each other without a branch."""
@@ -108,14 +110,14 @@ def _plus(text: str, more: int) -> str:
 
 def blocks(count: int, greatest: int) -> list[tuple[int, int, int]]:
     """Return the parts of `count` as (first, turns, size): whole blocks, then smaller ones."""
-    found, first, size = [], 0, greatest
+    parts, first, size = [], 0, greatest
     while first < count:
         turns = (count - first) // size
         if turns:
-            found.append((first, turns, size))
+            parts.append((first, turns, size))
             first += turns * size
         size = max(1, size // 2)
-    return found
+    return parts
 
 
 def accumulator(dtype: str) -> str:
@@ -144,23 +146,15 @@ def matrix(operation: MatrixProduct) -> Call:
     depth = one.size // (prod(one.shape[:-2]) * rows)
     row, step = (1, rows) if operation.swaps[0] else (depth, 1)
     column, down = (depth, 1) if operation.swaps[1] else (1, columns)
-    end, lines = ending(operation.finish, columns, is_wide=one.dtype == "int16", result=result.dtype), Lines()
+    end, lines = ending(operation.finish, is_wide=one.dtype == "int16", result=result.dtype), Lines()
     # The dimensions of batches, with those of a matrix as one element.
-    batches = result.shape[:-2] if len(result.shape) == max(len(one.shape), len(other.shape)) else ()
-    counts, strides = joined([one.shape[:-2], other.shape[:-2]], batches)
+    outer = result.shape[:-2] if len(result.shape) == max(len(one.shape), len(other.shape)) else ()
+    shapes, sizes = [one.shape[:-2], other.shape[:-2]], (rows * depth, depth * columns)
     lines.add(f"{c_type(result.dtype)} *y = result;", "")
-    with contextlib.ExitStack() as stack:
-        for level, count in enumerate(counts):
-            if count > 1:
-                stack.enter_context(lines.loop(f"n{level}", count))
-        starts = []
-        for name, size, each in (("a", rows * depth, strides[0]), ("b", depth * columns, strides[1])):
-            terms = [f"n{i} * {s * size}" for i, (s, n) in enumerate(zip(each, counts, strict=True)) if s and n > 1]
-            starts.append(" + ".join([name, *terms]))
-        stack.enter_context(lines.loop("i", rows))
-        stack.enter_context(lines.loop("j", columns))
-        lines.add(f"const {c_type(one.dtype)} *p = {starts[0]} + i * {row};")
-        lines.add(f"const {c_type(other.dtype)} *q = {starts[1]} + j * {column};", *_start(operation, "j"), "")
+    with batches(lines, shapes, outer, sizes) as starts, lines.loop("i", rows), lines.loop("j", columns):
+        a, b = (" + ".join(filter(None, (name, start))) for name, start in zip("ab", starts, strict=True))
+        lines.add(f"const {c_type(one.dtype)} *p = {a} + i * {row};")
+        lines.add(f"const {c_type(other.dtype)} *q = {b} + j * {column};", *_start(operation, "j"), "")
         with lines.loop("k", depth):
             lines.add(_step(operation, _at("p", "k", step), _at("q", "k", down)))
         lines.add(*end.loads("j"), f"*y++ = {end.result('sum')};")
@@ -174,7 +168,7 @@ def convolution(operation: DirectConvolution) -> Call:
     window, (n, height, width, depth) = operation.window, data.shape
     _, kh, kw, inner = weights.shape
     results = result.shape[3]
-    end, lines = ending(operation.finish, results, is_wide=data.dtype == "int16", result=result.dtype), Lines()
+    end, lines = ending(operation.finish, is_wide=data.dtype == "int16", result=result.dtype), Lines()
     lines.add(f"{c_type(result.dtype)} *y = result;", "")
     with contextlib.ExitStack() as stack:
         if n > 1:
@@ -183,19 +177,7 @@ def convolution(operation: DirectConvolution) -> Call:
         stack.enter_context(lines.loop("ox", window.result[1]))
         stack.enter_context(lines.loop("o", results))
         lines.add(*_start(operation, "o"), "")
-        with contextlib.ExitStack() as taps:
-            for axis, size, limit in (("y", kh, height), ("x", kw, width)):
-                which = 0 if axis == "y" else 1
-                stride, dilation, before = (window.stride[which], window.dilation[which], window.before[which])
-                if operation.is_transposed:
-                    place = f"(o{axis} + {before})"
-                    start = f"int k{axis} = {place} % {stride}, i{axis} = {place} / {stride}"
-                    taps.enter_context(lines.block(f"for ({start}; k{axis} < {size}; k{axis} += {stride}, i{axis}--)"))
-                else:
-                    taps.enter_context(lines.loop(f"k{axis}", size))
-                    lines.add(f"const int i{axis} = o{axis} * {stride} + k{axis} * {dilation} - {before};", "")
-                with lines.block(f"if (i{axis} < 0 || i{axis} >= {limit})"):
-                    lines.add("continue;")
+        with taps(lines, window, (height, width), operation.is_transposed):
             image = f"(n * {height} + iy)" if n > 1 else "iy"
             if operation.groups == 0:
                 channel = "o" if results == depth else f"o / {results // depth}"
@@ -211,6 +193,40 @@ def convolution(operation: DirectConvolution) -> Call:
     base = "transposed_convolution" if operation.is_transposed else "direct_convolution"
     base = base if operation.groups else "direct_depthwise"
     return _call(operation, base, ("data", "weights"), lines, end)
+
+
+@contextlib.contextmanager
+def taps(lines: Lines, window: Window, image: tuple[int, int], is_transposed: bool) -> Iterator[None]:
+    """Append loops over the elements of the window at oy, ox that are inside of the image: ky, kx at iy, ix."""
+    with contextlib.ExitStack() as stack:
+        for axis, which in (("y", 0), ("x", 1)):
+            size, stride, dilation, before = (
+                part[which] for part in (window.size, window.stride, window.dilation, window.before)
+            )
+            if is_transposed:
+                place = f"(o{axis} + {before})"
+                start = f"int k{axis} = {place} % {stride}, i{axis} = {place} / {stride}"
+                stack.enter_context(lines.block(f"for ({start}; k{axis} < {size}; k{axis} += {stride}, i{axis}--)"))
+            else:
+                stack.enter_context(lines.loop(f"k{axis}", size))
+                lines.add(f"const int i{axis} = o{axis} * {stride} + k{axis} * {dilation} - {before};", "")
+            with lines.block(f"if (i{axis} < 0 || i{axis} >= {image[which]})"):
+                lines.add("continue;")
+        yield
+
+
+@contextlib.contextmanager
+def batches(lines: Lines, shapes: list[Shape], result: Shape, sizes: Sequence[int]) -> Iterator[list[str]]:
+    """Append loops over batches; yield the first element of each operand's matrix, which has so many: a sum or ''."""
+    counts, strides = joined(shapes, result)
+    with contextlib.ExitStack() as stack:
+        for level, count in enumerate(counts):
+            if count > 1:
+                stack.enter_context(lines.loop(f"n{level}", count))
+        yield [
+            " + ".join(f"n{i} * {s * size}" for i, (s, n) in enumerate(zip(each, counts, strict=True)) if s and n > 1)
+            for each, size in zip(strides, sizes, strict=True)
+        ]
 
 
 def _at(pointer: str, index: str, stride: int) -> str:

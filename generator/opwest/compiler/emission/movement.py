@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strided copies: joined loops, memcpy and memset for contiguous inner parts."""
+"""Copies: strided ones with joined loops, memcpy and memset; by indices; interpolation."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits, number
+from opwest.compiler.emission.function import Call, Lines, c_type, call_of, emits, number
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.movement import (
     RESULT,
@@ -32,11 +33,9 @@ from opwest.compiler.ir.operations import Copy
 @emits(Copy)
 def render_copy(operation: Copy) -> Call:
     """Return the call."""
-    data, result = operation.inputs[0], operation.results[0]
-    lines = Lines()
+    data, lines = operation.inputs[0], Lines()
     lines.add(f"memcpy(result, data, {data.size} * sizeof({c_type(data.dtype)}));")
-    parameters = (Parameter("data", data.dtype), Parameter("result", result.dtype, "out"))
-    return Call(Function("copy", parameters, str(lines), (), ("string.h",)), (data, result), operation.label)
+    return call_of(operation, "copy", lines, headers=("string.h",))
 
 
 @emits(Move, has_pitch=True)
@@ -45,33 +44,19 @@ def render_move(operation: Move) -> Call:
     [result] = operation.results
     regions = [simplified(one) for one in operation.regions if all(axis.count for axis in one.axes)]
     used = [one for number, one in enumerate(operation.inputs) if any(r.source == number for r in regions)]
-    names = dict(zip(used, _names(len(used)), strict=True))
+    names = {one: "data" if len(used) == 1 else f"data{number}" for number, one in enumerate(used)}
     arrays: dict[bytes, tuple[str, Any]] = {}
     lines = Lines()
-    texts = set()
     for region in regions:
         source = "result" if region.source == RESULT else None
         if source is None and region.source is not None:
             source = names[operation.inputs[region.source]]
         _Region(lines, region, source, result.dtype, arrays).add()
-        texts.add(_is_infinite(region.fill))
-    body = str(lines)
-    headers = [*(["string.h"] if "mem" in body else []), *(["math.h"] if True in texts else [])]
-    parameters = [
-        *(Parameter(name, one.dtype) for one, name in names.items()),
-        *(Parameter(name, str(array.dtype)) for name, array in arrays.values()),
-        Parameter("result", result.dtype, "out"),
-    ]
-    function = Function("move", tuple(parameters), body, (), tuple(headers))
-    return Call(function, (*used, *(array for _, array in arrays.values()), result), operation.label)
-
-
-def _names(count: int) -> Sequence[str]:
-    return ["data"] if count == 1 else [f"data{i}" for i in range(count)]
-
-
-def _is_infinite(value: float) -> bool:
-    return isinstance(value, float) and not math.isfinite(value)
+    is_infinite = any(isinstance(one.fill, float) and not math.isfinite(one.fill) for one in regions)
+    headers = [*(["string.h"] if "mem" in str(lines) else []), *(["math.h"] if is_infinite else [])]
+    return call_of(
+        replace(operation, inputs=tuple(used)), "move", lines, list(names.values()), arrays.values(), headers=headers
+    )
 
 
 class _Region:
@@ -146,8 +131,8 @@ class _Region:
 
     def _byte(self) -> int | None:
         """Return the value of all bytes of the fill; None if they differ."""
-        found = set(np.asarray(self.region.fill).astype(self.dtype).tobytes())
-        return found.pop() if len(found) == 1 else None
+        values = set(np.asarray(self.region.fill).astype(self.dtype).tobytes())
+        return values.pop() if len(values) == 1 else None
 
     def _value(self, text: str) -> str:
         if self.region.table is None:
@@ -217,8 +202,7 @@ def _plus(*terms: tuple[str, int, int]) -> str:
 @emits(GatherSlices)
 def gather(operation: GatherSlices) -> Call:
     """Return the call."""
-    data, indices = operation.inputs
-    [result] = operation.results
+    data, result = operation.inputs[0], operation.results[0]
     depth, tuples, inner = len(operation.lookups), operation.tuples, operation.inner
     lines = Lines()
     scales = operation.scales
@@ -240,15 +224,9 @@ def gather(operation: GatherSlices) -> Call:
         else:
             lines.add(f"memcpy(to, from, {_bytes(inner, 'to')});")
     lines.add("return 0;")
-    parameters = (
-        Parameter("data", data.dtype),
-        Parameter("indices", indices.dtype),
-        *(() if scales is None else (Parameter("scales", "float32"),)),
-        Parameter("result", result.dtype, "out"),
-    )
     headers = ("errno.h",) if scales is not None or inner == 1 else ("errno.h", "string.h")
-    function = Function("gather", parameters, str(lines), (), headers, has_status=True)
-    return Call(function, (data, indices, *(() if scales is None else (scales,)), result), operation.label)
+    inputs, constants = ("data", "indices"), [("scales", scales)]
+    return call_of(operation, "gather", lines, inputs, constants, headers=headers, has_status=True)
 
 
 _SUMS = {
@@ -265,10 +243,8 @@ _SUMS = {
 @emits(ScatterSlices)
 def scatter(operation: ScatterSlices) -> Call:
     """Return the call."""
-    indices, updates = operation.inputs
-    [result] = operation.results
+    updates, result, lines = operation.inputs[1], operation.results[0], Lines()
     depth, inner = len(operation.lookups), operation.inner
-    lines = Lines()
     lines.add(f"memset(result, 0, {_bytes(result.size, 'result')});")
     with lines.loop("n", operation.tuples):
         _offset(lines, operation.lookups, "indices", f"n * {depth}" if depth > 1 else "n")
@@ -277,20 +253,14 @@ def scatter(operation: ScatterSlices) -> Call:
         with lines.loop("i", inner):
             lines.add(_SUMS[result.dtype])
     lines.add("return 0;")
-    parameters = (
-        Parameter("indices", indices.dtype),
-        Parameter("updates", updates.dtype),
-        Parameter("result", result.dtype, "out"),
-    )
-    function = Function("scatter", parameters, str(lines), (), ("errno.h", "string.h"), has_status=True)
-    return Call(function, (indices, updates, result), operation.label)
+    headers = ("errno.h", "string.h")
+    return call_of(operation, "scatter", lines, ("indices", "updates"), headers=headers, has_status=True)
 
 
 @emits(UpdateSlice)
 def update(operation: UpdateSlice) -> Call:
     """Return the call. The result can replace the data."""
-    data, part, indices = operation.inputs
-    [result] = operation.results
+    data, part, _ = operation.inputs
     lines = Lines()
     with lines.block("if (result != data)"):
         lines.add(f"memcpy(result, data, {_bytes(data.size, 'result')});")
@@ -307,14 +277,7 @@ def update(operation: UpdateSlice) -> Call:
                 place += f" + i{axis} * {prod(data.shape[axis + 1 :])}"
                 source += f" + i{axis} * {prod(part.shape[axis + 1 :])}"
         lines.add(f"memcpy(result + {place}, {source}, {_bytes(block, 'result')});")
-    parameters = (
-        Parameter("data", data.dtype),
-        Parameter("part", part.dtype),
-        Parameter("start", indices.dtype),
-        Parameter("result", result.dtype, "out", ("data",)),
-    )
-    function = Function("update", parameters, str(lines), (), ("string.h",))
-    return Call(function, (data, part, indices, result), operation.label)
+    return call_of(operation, "update", lines, ("data", "part", "start"), in_place=("data",), headers=("string.h",))
 
 
 def _start(lines: Lines, data: Shape, part: Shape) -> str:
@@ -332,20 +295,12 @@ def _start(lines: Lines, data: Shape, part: Shape) -> str:
 @emits(OneHot)
 def one_hot(operation: OneHot) -> Call:
     """Return the call."""
-    indices, on, off = operation.inputs
-    [result] = operation.results
     lines = Lines()
-    lines.add(f"{c_type(result.dtype)} *y = result;", "")
+    lines.add(f"{c_type(operation.results[0].dtype)} *y = result;", "")
     with _loop(lines, "o", operation.outer), lines.loop("d", operation.depth), _loop(lines, "i", operation.inner):
         terms = _plus(("o", operation.outer, operation.inner), ("i", operation.inner, 1)).removeprefix(" + ")
         lines.add(f"*y++ = indices[{terms or 0}] == d ? *on : *off;")
-    parameters = (
-        Parameter("indices", indices.dtype),
-        Parameter("on", on.dtype),
-        Parameter("off", off.dtype),
-        Parameter("result", result.dtype, "out"),
-    )
-    return Call(Function("one_hot", parameters, str(lines)), (indices, on, off, result), operation.label)
+    return call_of(operation, "one_hot", lines, ("indices", "on", "off"))
 
 
 _UINT8 = {
@@ -388,32 +343,30 @@ def render_interpolation(operation: Interpolate) -> Call:
             )
             with lines.loop("c", depth):
                 _element(lines, data.dtype)
-    parameters = (
-        Parameter("data", data.dtype),
-        *(Parameter(name, str(array.dtype)) for name, array in arrays),
-        Parameter("result", result.dtype, "out"),
-    )
-    function = Function("interpolate", parameters, str(lines))
-    return Call(function, (data, *(array for _, array in arrays), result), operation.label)
+    return call_of(operation, "interpolate", lines, constants=arrays)
 
 
-_CORNERS = (("top[left + c]", "ry", "rx"), ("bottom[left + c]", "wy", "rx"), ("top[right + c]", "ry", "wx"))
-_LAST = ("bottom[right + c]", "wy", "wx")
+_CORNERS = (
+    ("top[left + c]", "ry", "rx"),
+    ("bottom[left + c]", "wy", "rx"),
+    ("top[right + c]", "ry", "wx"),
+    ("bottom[right + c]", "wy", "wx"),
+)
+"""The elements, and the names of their weights."""
 
 
 def _element(lines: Lines, dtype: str) -> None:
     """Append one element. The order of the sums is that of the reference kernel."""
-    corners = (*_CORNERS, _LAST)
     if dtype in ("int8", "int16"):
-        terms = [f"(int64_t)({x} * {a}) * {b}" for x, a, b in corners]
+        terms = [f"(int64_t)({x} * {a}) * {b}" for x, a, b in _CORNERS]
         lines.add(f"const int64_t sum = {terms[0]} + {terms[1]} +", f"\t{terms[2]} + {terms[3]};", "")
         lines.add(f"*y++ = ({c_type(dtype)})((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));")
         return
     if dtype == "float32":
-        terms = [f"{x} * {a} * {b}" for x, a, b in corners]
+        terms = [f"{x} * {a} * {b}" for x, a, b in _CORNERS]
         lines.add(f"*y++ = {terms[0]} + {terms[1]} +", f"\t{terms[2]} + {terms[3]};")
         return
-    for name, (x, a, b) in zip("pqst", corners, strict=True):
+    for name, (x, a, b) in zip("pqst", _CORNERS, strict=True):
         lines.add(f"const float {name} = {_UINT8['product'].format(_UINT8['product'].format(x, a), b)};")
     total = "p"
     for name in "qst":

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that normalise rows."""
+"""Operations along rows: softmax, reductions, positions, sums, quantisation."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from opwest.compiler.emission.epilogue import ending
-from opwest.compiler.emission.expressions import Expression, clamped, expression_of, plus, scale_twice
-from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits, number
+from opwest.compiler.emission.expressions import Expression, clamped, expression_of, plus, scale_twice, times
+from opwest.compiler.emission.function import Call, Lines, c_type, call_of, emits, number
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import (
     DynamicQuantize,
@@ -43,7 +44,6 @@ def _rows(operation: Operation) -> tuple[str, int]:
 @emits(Softmax16)
 def softmax(operation: Softmax16) -> Call:
     """Return the call: the powers of a row are kept in the result."""
-    data, result = operation.inputs[0], operation.results[0]
     numbers, (head, length), lines = operation.numbers, _rows(operation), Lines()
     fixed, shift = numbers.multiplier.fixed, numbers.multiplier.shift
     scale = "scale_twice_left" if shift > 0 else "scale_twice"
@@ -59,15 +59,9 @@ def softmax(operation: Softmax16) -> Call:
         with lines.loop("i", length):
             lines.add("x = (int32_t)((result[i] * inverse + (INT64_C(1) << (places - 1))) >> places);")
             lines.add(f"result[i] = {clamped('x', 0, 32767, 'int16')};")
-    parameters = (
-        Parameter("data", "int16"),
-        Parameter("powers", "int16"),
-        Parameter("inverses", "int16"),
-        Parameter("result", "int16", "out", in_place=("data",)),
-    )
-    function = Function("softmax", parameters, str(lines), ("clamp", scale, "leading_zeros", "looked_up"))
-    tables = (np.asarray(numbers.powers, np.int16), np.asarray(numbers.inverses, np.int16))
-    return Call(function, (data, *tables, result), operation.label)
+    tables = [(name, np.asarray(getattr(numbers, name), np.int16)) for name in ("powers", "inverses")]
+    helpers = ("clamp", scale, "leading_zeros", "looked_up")
+    return call_of(operation, "softmax", lines, constants=tables, in_place=("data",), helpers=helpers)
 
 
 @emits(SoftmaxTable)
@@ -91,20 +85,15 @@ def softmax_table(operation: SoftmaxTable) -> Call:
             lines.add("const int32_t value = doubled_high(inverse, powers[greatest - data[i]]);", "")
             value = clamped(f"round_shift(value, places){plus(low)}", low, high, result.dtype)
             lines.add(f"result[i] = {value};")
-    parameters = (
-        Parameter("data", data.dtype),
-        Parameter("powers", "int32"),
-        Parameter("result", result.dtype, "out", in_place=("data",) if bits == 8 else ()),
-    )
     helpers = ("clamp", "doubled_high", "round_shift", "leading_zeros", "reciprocal")
-    function = Function("softmax", parameters, str(lines), helpers)
-    return Call(function, (data, np.asarray(operation.powers, np.int32), result), operation.label)
+    powers = [("powers", np.asarray(operation.powers, np.int32))]
+    in_place = ("data",) if bits == 8 else ()
+    return call_of(operation, "softmax", lines, constants=powers, in_place=in_place, helpers=helpers)
 
 
 @emits(SoftmaxFloat)
 def softmax_float(operation: SoftmaxFloat) -> Call:
     """Return the call."""
-    data, result = operation.inputs[0], operation.results[0]
     (head, length), lines = _rows(operation), Lines()
     with lines.block(head):
         greatest(lines, "float", length)
@@ -114,8 +103,7 @@ def softmax_float(operation: SoftmaxFloat) -> Call:
             lines.add("sum += result[i];")
         with lines.loop("i", length):
             lines.add("result[i] /= sum;")
-    parameters = (Parameter("data", "float32"), Parameter("result", "float32", "out", in_place=("data",)))
-    return Call(Function("softmax", parameters, str(lines), (), ("math.h",)), (data, result), operation.label)
+    return call_of(operation, "softmax", lines, in_place=("data",), headers=("math.h",))
 
 
 def _exponential_sum(lines: Lines, length: int, power: str) -> None:
@@ -158,21 +146,14 @@ def log_softmax(operation: LogSoftmaxTable) -> Call:
                 value = clamped(f"round_shift(scaled[difference] - log_sum, 22){plus(high)}", low, high, result.dtype)
                 lines.add(f"value = {value};")
             lines.add("result[i] = value;")
-    parameters = (
-        Parameter("data", data.dtype),
-        Parameter("powers", "int32"),
-        Parameter("scaled", "int32"),
-        Parameter("result", result.dtype, "out", in_place=("data",)),
-    )
-    function = Function("log_softmax", parameters, str(lines), ("clamp", scale, "round_shift", "logarithm"))
-    tables = (np.asarray(numbers.powers, np.int32), np.asarray(numbers.scaled, np.int32))
-    return Call(function, (data, *tables, result), operation.label)
+    tables = [(name, np.asarray(getattr(numbers, name), np.int32)) for name in ("powers", "scaled")]
+    helpers = ("clamp", scale, "round_shift", "logarithm")
+    return call_of(operation, "log_softmax", lines, constants=tables, in_place=("data",), helpers=helpers)
 
 
 @emits(LogSoftmaxFloat)
 def log_softmax_float(operation: LogSoftmaxFloat) -> Call:
     """Return the call."""
-    data, result = operation.inputs[0], operation.results[0]
     (head, length), lines = _rows(operation), Lines()
     with lines.block(head):
         greatest(lines, "float", length)
@@ -182,15 +163,13 @@ def log_softmax_float(operation: LogSoftmaxFloat) -> Call:
         lines.add("const float log_sum = logf(sum);", "")
         with lines.loop("i", length):
             lines.add("result[i] = data[i] - greatest - log_sum;")
-    parameters = (Parameter("data", "float32"), Parameter("result", "float32", "out", in_place=("data",)))
-    return Call(Function("log_softmax", parameters, str(lines), (), ("math.h",)), (data, result), operation.label)
+    return call_of(operation, "log_softmax", lines, in_place=("data",), headers=("math.h",))
 
 
 @emits(UnitLength)
 def unit_length(operation: UnitLength) -> Call:
     """Return the call."""
-    data, result = operation.inputs[0], operation.results[0]
-    (head, length), lines = _rows(operation), Lines()
+    result, (head, length), lines = operation.results[0], _rows(operation), Lines()
     helpers: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
     with lines.block(head):
@@ -217,9 +196,7 @@ def unit_length(operation: UnitLength) -> Call:
                     helpers = ("clamp", "scale_twice_left", "inverse_root")
                     lines.add(f"const int32_t x = scale_twice_left({moved}, multiplier, places - 7);", "")
                     lines.add(f"result[i] = {clamped('x', -128, 127, 'int8')};")
-    parameters = (Parameter("data", data.dtype), Parameter("result", result.dtype, "out", in_place=("data",)))
-    function = Function("unit_length", parameters, str(lines), helpers, headers)
-    return Call(function, (data, result), operation.label)
+    return call_of(operation, "unit_length", lines, in_place=("data",), helpers=helpers, headers=headers)
 
 
 Loops = list[tuple[int, int]]
@@ -251,30 +228,24 @@ def render_reduction(operation: Reduce) -> Call:
     with contextlib.ExitStack() as stack:
         for level, (turns, _) in enumerate(kept):
             stack.enter_context(lines.loop(f"i{level}", turns))
-        terms = [_term(f"i{level}", stride) for level, (_, stride) in enumerate(kept)]
+        terms = [times(f"i{level}", stride) for level, (_, stride) in enumerate(kept)]
         lines.add(f"const {c_type(data.dtype)} *p = {' + '.join(['data', *terms])};", *body.start, "")
         with contextlib.ExitStack() as inner:
             for level, (turns, _) in enumerate(joined):
                 inner.enter_context(lines.loop(f"j{level}", turns))
-            place = " + ".join(_term(f"j{level}", stride) for level, (_, stride) in enumerate(joined))
+            place = " + ".join(times(f"j{level}", stride) for level, (_, stride) in enumerate(joined))
             lines.add(*(line.replace("@", f"p[{place or '0'}]") for line in body.step))
         lines.add(*body.end)
-    parameters = (Parameter("data", data.dtype), Parameter("result", result.dtype, "out"))
-    function = Function(f"reduce_{operation.kind}", parameters, str(lines), body.helpers, body.headers)
-    return Call(function, (data, result), operation.label)
+    return call_of(operation, f"reduce_{operation.kind}", lines, helpers=body.helpers)
 
 
-def _term(name: str, stride: int) -> str:
-    return name if stride == 1 else f"{name} * {stride}"
-
-
-class _Body:
+class _Body(NamedTuple):
     """The lines around and inside of the loops over the joined elements; @ is an element."""
 
-    def __init__(self, start: list[str], step: list[str], end: list[str]) -> None:
-        self.start, self.step, self.end = start, step, end
-        self.helpers: tuple[str, ...] = ()
-        self.headers: tuple[str, ...] = ()
+    start: list[str]
+    step: list[str]
+    end: list[str]
+    helpers: tuple[str, ...] = ()
 
 
 def _body(operation: Reduce, dtype: str, count: int) -> _Body:
@@ -310,9 +281,7 @@ def _sum(operation: Reduce, count: int) -> _Body:
     [by] = finish.multipliers
     text, helper = scale_twice(f"sum{plus(-operation.zero * count)}", by)
     end = clamped(f"{text}{plus(finish.zero)}", finish.low, finish.high, operation.results[0].dtype)
-    body = _Body(["int32_t sum = 0;"], ["sum += @;"], [f"*y++ = {end};"])
-    body.helpers = ("clamp", helper)
-    return body
+    return _Body(["int32_t sum = 0;"], ["sum += @;"], [f"*y++ = {end};"], ("clamp", helper))
 
 
 def _product(operation: Reduce, count: int) -> _Body:
@@ -329,9 +298,8 @@ def _product(operation: Reduce, count: int) -> _Body:
     ]
     scaled = f"scale_once(value, {numbers}){plus(finish.zero)}"
     end = clamped(scaled, finish.low, finish.high, operation.results[0].dtype)
-    body = _Body(["int32_t value = 0;", "int is_first = 1;"], step, [f"*y++ = {end};"])
-    body.helpers = ("clamp", "scale_once")
-    return body
+    start = ["int32_t value = 0;", "int is_first = 1;"]
+    return _Body(start, step, [f"*y++ = {end};"], ("clamp", "scale_once"))
 
 
 def _split(shape: Shape, axis: int) -> tuple[int, int, int]:
@@ -361,16 +329,14 @@ def position(operation: Position) -> Call:
             with lines.block(f"if ({better})"):
                 lines.add("best = value;", "place = k;")
         lines.add("*y++ = place;")
-    parameters = (Parameter("data", data.dtype), Parameter("result", result.dtype, "out"))
-    base = "position_of_greatest" if operation.is_greatest else "position_of_least"
-    return Call(Function(base, parameters, str(lines)), (data, result), operation.label)
+    return call_of(operation, "position_of_greatest" if operation.is_greatest else "position_of_least", lines)
 
 
 @emits(Greatest)
 def render_greatest(operation: Greatest) -> Call:
     """Return the call: elements are inserted into the sorted result."""
-    data, (values, positions) = operation.inputs[0], operation.results
-    length, count = data.shape[-1], operation.count
+    data, count = operation.inputs[0], operation.count
+    length = data.shape[-1]
     lines, kind = Lines(), c_type(data.dtype)
     before = "value > values[k - 1]"
     if data.dtype == "float32":
@@ -382,12 +348,7 @@ def render_greatest(operation: Greatest) -> Call:
             lines.add("values[k] = values[k - 1];", "positions[k] = positions[k - 1];")
         with lines.block(f"if (k < {count})"):
             lines.add("values[k] = value;", "positions[k] = i;")
-    parameters = (
-        Parameter("data", data.dtype),
-        Parameter("values", values.dtype, "out"),
-        Parameter("positions", positions.dtype, "out"),
-    )
-    return Call(Function("greatest", parameters, str(lines)), (data, values, positions), operation.label)
+    return call_of(operation, "greatest", lines, results=("values", "positions"))
 
 
 @emits(RunningSum)
@@ -400,7 +361,7 @@ def running_sum(operation: RunningSum) -> Call:
     end, start, element = None, "0", f"({kind})data[{{}}]"
     stored = f"({c_type(data.dtype)})sum"
     if operation.finish is not None:
-        end = ending(operation.finish, 1, result=result.dtype)
+        end = ending(operation.finish, result=result.dtype)
         start = f"UINT32_C({(-operation.zero << SUM_SHIFT) % (1 << 32)})"
         element = f"(uint32_t)(data[{{}}]{plus(-operation.zero)}) << {SUM_SHIFT}"
         stored = end.result("(int32_t)sum")
@@ -418,9 +379,8 @@ def running_sum(operation: RunningSum) -> Call:
                 add = [f"const {kind} value = {element.format(place)};", ""]
                 store = [*store, "sum += value;"]
             lines.add(*add, *store)
-    parameters = (Parameter("data", data.dtype), Parameter("result", result.dtype, "out", in_place=("data",)))
     helpers = () if end is None else end.helpers
-    return Call(Function("running_sum", parameters, str(lines), helpers), (data, result), operation.label)
+    return call_of(operation, "running_sum", lines, in_place=("data",), helpers=helpers)
 
 
 @expression_of.register
@@ -436,20 +396,13 @@ def _(function: QuantizeEven, dtypes: Sequence[str], result: str) -> Expression:
     # A comparison with NaN is false: the result is the zero point.
     line = f"const float scaled = {value};"
     whole = f"scaled == scaled ? (int32_t)lrintf(clampf(scaled, {low}, {high})){plus(function.zero)}"
-    return Expression(
-        "quantize",
-        f"({c_type(result)})({whole} : {function.zero})",
-        (line,),
-        ("clampf",),
-        ("math.h",),
-    )
+    return Expression("quantize", f"({c_type(result)})({whole} : {function.zero})", (line,), ("clampf",), ("math.h",))
 
 
 @emits(DynamicQuantize)
 def render_dynamic_quantize(operation: DynamicQuantize) -> Call:
     """Return the call."""
     [data] = operation.inputs
-    result, scale = operation.results
     lines = Lines()
     lines.add("float low = 0.0f, high = 0.0f;", "")
     with lines.loop("i", data.size):
@@ -467,10 +420,5 @@ def render_dynamic_quantize(operation: DynamicQuantize) -> Call:
             "",
             f"result[i] = {clamped('whole', '-zero', '255 - zero', 'int16')};",
         )
-    parameters = (
-        Parameter("data", "float32"),
-        Parameter("result", "int16", "out"),
-        Parameter("scale", "float32", "out"),
-    )
-    function = Function("quantize_dynamic", parameters, str(lines), ("clamp", "clampf"), ("math.h",))
-    return Call(function, (data, result, scale), operation.label)
+    helpers, headers = ("clamp", "clampf"), ("math.h",)
+    return call_of(operation, "quantize_dynamic", lines, results=("result", "scale"), helpers=helpers, headers=headers)

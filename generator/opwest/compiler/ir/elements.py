@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Further functions of elements, for Elementwise: quantised ones, conversions, comparisons."""
+"""Functions of elements, for Elementwise: arithmetic, tables, conversions, comparisons."""
 
 from __future__ import annotations
 

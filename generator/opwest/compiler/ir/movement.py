@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -49,18 +50,14 @@ def simplified(region: Region) -> Region:
     """Return an equal region with as few loops as possible."""
     start, axes = region.start, []
     for axis in region.axes:
-        source = _even(axis)
-        if axis.count == 1:
-            start += source[0] if isinstance(source, tuple) else 0
-        elif region.source is None:
-            axes.append(Axis(axis.count, 0, axis.result))
-        elif isinstance(source, tuple):
+        source = axis.source
+        if isinstance(source, tuple):
             start += source[0]
-            axes.append(Axis(axis.count, tuple(n - source[0] for n in source), axis.result))
-        else:
-            if isinstance(axis.source, tuple):
-                start += axis.source[0]
-            axes.append(Axis(axis.count, source, axis.result))
+            steps = {after - before for before, after in pairwise(source)}
+            # Offsets that grow evenly are a step.
+            source = steps.pop() if len(steps) == 1 else tuple(offset - source[0] for offset in source)
+        if axis.count > 1:
+            axes.append(Axis(axis.count, 0 if region.source is None else source, axis.result))
     joined: list[Axis] = []
     for axis in axes:
         if joined and _can_join(joined[-1], axis, region.source is None):
@@ -68,14 +65,6 @@ def simplified(region: Region) -> Region:
         else:
             joined.append(axis)
     return dataclasses.replace(region, axes=tuple(joined), start=start)
-
-
-def _even(axis: Axis) -> int | tuple[int, ...]:
-    """Return the step of offsets that grow evenly, otherwise the offsets."""
-    if not isinstance(axis.source, tuple) or axis.count == 1:
-        return axis.source
-    steps = {b - a for a, b in zip(axis.source, axis.source[1:], strict=False)}
-    return steps.pop() if len(steps) == 1 else axis.source
 
 
 def _can_join(outer: Axis, inner: Axis, is_fill: bool) -> bool:
@@ -99,9 +88,9 @@ def is_copy(regions: Sequence[Region], size: int) -> bool:
     """Whether the regions copy `size` elements of the first input in their order."""
     if len(regions) != 1:
         return False
-    one = simplified(regions[0])
-    is_whole = one.axes == ((Axis(size, 1, 1),) if size > 1 else ())
-    return is_whole and (one.source, one.start, one.place, one.table) == (0, 0, 0, None)
+    region = simplified(regions[0])
+    is_whole = region.axes == ((Axis(size, 1, 1),) if size > 1 else ())
+    return is_whole and (region.source, region.start, region.place, region.table) == (0, 0, 0, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +161,7 @@ class Interpolate(Operation):
     """inputs [data [n,h,w,c]], results [[n,rows,columns,c]]: weighted means of four elements."""
 
     rows: Any
-    """A record of operators/resizing.py: the two source rows and the weight of each row of the result."""
+    """A record of semantics/windows.py: the two source rows and the weight of each row of the result."""
     columns: Any
 
 

@@ -9,6 +9,8 @@ from dataclasses import field
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Quantization, Shape, Tensor
 
@@ -44,6 +46,11 @@ class Value:
         return prod(self.shape)
 
     @property
+    def nbytes(self) -> int:
+        """The bytes of the elements."""
+        return self.size * np.dtype(self.dtype).itemsize
+
+    @property
     def row(self) -> int:
         """Row stride in elements."""
         return self.pitch or (self.shape[-1] if self.shape else 1)
@@ -69,23 +76,10 @@ def rows_of(memory: Any, value: Value) -> Any:
         raise ValueError(f"{len(memory)} elements of memory for the {extent_of(value)} of '{value.name}'")
     if not value.pitch:
         return memory[: value.size].reshape(value.shape)
-    import numpy as np
-
-    step = memory.itemsize
-    lines = value.size // value.shape[-1]
-    strided = np.lib.stride_tricks.as_strided(memory, (lines, value.shape[-1]), (value.pitch * step, step))
-    return strided.reshape(value.shape) if len(value.shape) <= 2 else _shaped(strided, value.shape)
-
-
-def _shaped(lines: Any, shape: Shape) -> Any:
-    """Return lines as a view with more dimensions."""
-    import numpy as np
-
-    step, inner = lines.strides
-    strides = [inner, step]
-    for count in reversed(shape[1:-1]):
+    strides = [memory.itemsize, value.pitch * memory.itemsize]
+    for count in reversed(value.shape[1:-1]):
         strides.append(strides[-1] * count)
-    return np.lib.stride_tricks.as_strided(lines, shape, strides[::-1])
+    return np.lib.stride_tricks.as_strided(memory, value.shape, strides[: len(value.shape)][::-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +107,7 @@ class Program:
     source: Program | None = None
     """The program that a pass made this one from."""
     made_by: str = LOWERING
-    """The name of the pass, of `ir/passes.py`."""
+    """The name of the pass: a key of INVARIANTS."""
 
     def derived(self, made_by: str, **changes: Any) -> Program:
         """Return a program that a pass makes from this one."""
@@ -123,6 +117,37 @@ class Program:
     def history(self) -> list[Program]:
         """The programs that the passes made this one from, the lowered one first, and this one."""
         return [self] if self.source is None else [*self.source.history, self]
+
+    @property
+    def new_contents(self) -> set[Value]:
+        """The values with memory of their own that become the contents of states after a run."""
+        return {state.next.base for state in self.states if state.next is not None}
+
+    @property
+    def readers(self) -> dict[Value, list[Operation]]:
+        """By value with memory of its own: the operations that read it or a view of it, once for each operand."""
+        readers: dict[Value, list[Operation]] = {}
+        for operation in self.operations:
+            for value in operation.inputs:
+                readers.setdefault(value.base, []).append(operation)
+        return readers
+
+    @property
+    def spans(self) -> dict[Value, tuple[int, int]]:
+        """The numbers of the first and the last operation of each value with memory of its own, without constants."""
+        last = max(len(self.operations) - 1, 0)
+        spans: dict[Value, tuple[int, int]] = {}
+        for number, operation in enumerate(self.operations):
+            for value in (*operation.inputs, *operation.results):
+                if value.base.role != "constant":
+                    spans[value.base] = spans.get(value.base, (number, number))[0], number
+        new_contents = self.new_contents
+        for value, (first, end) in spans.items():
+            if value.role == "input":
+                spans[value] = 0, end
+            elif value.role == "output" or value in new_contents:
+                spans[value] = first, last
+        return {**spans, **dict.fromkeys(self.states, (0, last))}
 
     def values(self) -> Iterator[Value]:
         """Yield every value once, with the roots of views before them."""

@@ -109,24 +109,13 @@ class _Written:
         self._masks: dict[Value, Any] = {}
         self._given = {*program.inputs, *program.states}
 
-    def _mask(self, value: Value) -> Any:
+    def of(self, value: Value) -> Any:
+        """Return a view of the marks of the elements of a value."""
         base = value.base
         if base not in self._masks:
             self._masks[base] = np.full(base.size, base in self._given or base.role == "constant")
         mask = self._masks[base]
-        return mask if value.root is None else mask[value.offset : value.offset + extent_of(value)]
-
-    def all_of(self, value: Value) -> bool:
-        """Whether all elements of a value were written."""
-        return bool(rows_of(self._mask(value), value).all())
-
-    def any_of(self, value: Value) -> bool:
-        """Whether one element of a value was written."""
-        return bool(rows_of(self._mask(value), value).any())
-
-    def write(self, value: Value) -> None:
-        """Mark the elements of a value."""
-        rows_of(self._mask(value), value)[...] = True
+        return rows_of(mask if value.root is None else mask[value.offset : value.offset + extent_of(value)], value)
 
 
 def _flow(program: Program) -> None:
@@ -134,19 +123,20 @@ def _flow(program: Program) -> None:
     for operation in program.operations:
         for value in operation.inputs:
             if value.base.role != "arena":
-                _require(written.all_of(value), f"'{value.name}' is read before it is written", operation)
+                _require(written.of(value).all(), f"'{value.name}' is read before it is written", operation)
         for value in operation.results:
             base = value.base
             if base.role == "arena":
                 continue
             _require(base.role in ("intermediate", "output"), f"'{value.name}', {base.role}, is written", operation)
-            _require(not written.any_of(value), f"'{value.name}' is written twice", operation)
-            written.write(value)
+            _require(not written.of(value).any(), f"'{value.name}' is written twice", operation)
+            written.of(value)[...] = True
     for value in program.outputs:
-        _require(written.all_of(value), f"output '{value.name}' has elements that nothing writes")
+        _require(written.of(value).all(), f"output '{value.name}' has elements that nothing writes")
     for value in program.states:
         if value.next is not None:
-            _require(written.all_of(value.next), f"the new content of '{value.name}' has elements that nothing writes")
+            is_complete = written.of(value.next).all()
+            _require(is_complete, f"the new content of '{value.name}' has elements that nothing writes")
 
 
 def _tensors(program: Program) -> None:
@@ -159,9 +149,13 @@ def _tensors(program: Program) -> None:
 
 def _shapes(program: Program) -> None:
     for operation in program.operations:
-        for kind, check in SHAPES.items():
-            if isinstance(operation, kind):
-                check(operation)
+        _shape(operation)
+
+
+def _shape(operation: Operation) -> None:
+    for kind, check in SHAPES.items():
+        if isinstance(operation, kind):
+            check(operation)
 
 
 RULES = (
@@ -203,8 +197,7 @@ def _convolution(operation: Convolution) -> None:
 def _depthwise(operation: Depthwise) -> None:
     shape, (rows, columns, results) = operation.inputs[0].shape, operation.weights.shape
     _require(operation.window.size == (rows, columns), "the window is not that of the weights", operation)
-    fits = results % shape[-1] == 0
-    _require(fits, f"weights {list(operation.weights.shape)} for data {list(shape)}", operation)
+    _require(results % shape[-1] == 0, f"weights {list(operation.weights.shape)} for data {list(shape)}", operation)
     _window(operation, shape, results)
     _ending(operation, results)
 
@@ -239,9 +232,8 @@ def _move(operation: Move) -> None:
             inside = sources.min() >= 0 and sources.max() < len(mask)
             _require(inside and mask[sources].all(), "a region reads elements of the result too early", operation)
         elif region.source is not None:
-            _require(
-                0 <= region.source < len(operation.inputs), "a region of an operand that does not exist", operation
-            )
+            exists = 0 <= region.source < len(operation.inputs)
+            _require(exists, "a region of an operand that does not exist", operation)
             data = operation.inputs[region.source]
             inside = sources.min() >= 0 and sources.max() < data.size
             _require(inside, f"a region outside of '{data.name}'", operation)
@@ -287,9 +279,8 @@ def _reduce(operation: Reduce) -> None:
 def _rows(operation: QuantiseRows) -> None:
     count = operation.inputs[0].shape[0]
     same = operation.results[0].size == operation.inputs[0].size
-    _require(
-        same and all(result.size == count for result in operation.results[1:]), "other rows than the data", operation
-    )
+    same = same and all(result.size == count for result in operation.results[1:])
+    _require(same, "other rows than the data", operation)
 
 
 def _hybrid(operation: HybridConvolution) -> None:
@@ -315,9 +306,7 @@ def _striped(operation: Striped) -> None:
         _require(end <= operation.work <= operation.scratch, "a buffer of rows is outside of its memory", operation)
     for layer in operation.layers:
         _require(layer.height % layer.count == 0, "a call of a layer writes rows that do not exist", operation)
-        for kind, check in SHAPES.items():
-            if isinstance(layer.operation, kind):
-                check(layer.operation)
+        _shape(layer.operation)
     last, [result] = operation.layers[-1], operation.results
     _require(last.height == result.shape[1], "the last layer has another number of rows", operation)
     inputs = len(operation.inputs)

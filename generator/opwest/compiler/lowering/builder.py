@@ -49,9 +49,9 @@ class Builder:
 
     def value(self, tensor: Tensor) -> Value:
         """Return the value of a tensor; a result gets its memory here, a state is added to the program."""
-        found = self._values.get(tensor)
-        if found is not None:
-            return found
+        value = self._values.get(tensor)
+        if value is not None:
+            return value
         if not tensor.size:
             raise Unsupported(f"'{tensor.name}' is empty: shape {list(tensor.shape)}", "at least one element")
         if tensor.is_state:
@@ -78,9 +78,9 @@ class Builder:
         quantization = of.quantization if tensor is None else tensor.quantization
         if of.root is not None:
             of, offset = of.root, of.offset + offset
-        found = Value(name, "intermediate", of.dtype, shape, quantization, None, of, offset)
-        self._parts.append(found)
-        return found
+        part = Value(name, "intermediate", of.dtype, shape, quantization, None, of, offset)
+        self._parts.append(part)
+        return part
 
     def place(self, tensor: Tensor, of: Value, offset: int) -> bool:
         """Let the memory of a result be a part of another value, which is not written before; return whether it can.
@@ -108,6 +108,13 @@ class Builder:
     def add(self, operation: Operation) -> None:
         """Append an operation."""
         self.program.operations.append(operation)
+
+    def lower(
+        self, kind: Callable[..., Operation], node: Node, inputs: Sequence[Tensor | Value | None], *numbers: Any
+    ) -> None:
+        """Append an operation that computes the results of a node. Inputs that are None are left out."""
+        values = tuple(self.value(one) if isinstance(one, Tensor) else one for one in inputs if one is not None)
+        self.add(kind(node.label, values, tuple(self.value(output) for output in node.outputs), *numbers))
 
     def finish(self) -> Program:
         """Return the program after its outputs have memory of their own, each written by one operation."""
@@ -139,7 +146,7 @@ def move(node: Node, build: Builder, regions: Sequence[Region], inputs: int = 1)
     if values and values[0].size == node.output.size and is_copy(regions, node.output.size):
         build.view(node.output, values[0])
         return
-    build.add(Move(node.label, values, (build.value(node.output),), tuple(regions)))
+    build.lower(Move, node, values, tuple(regions))
 
 
 Steps = Sequence[int | tuple[int, ...]]
@@ -156,7 +163,7 @@ def region(
     table: tuple[int, ...] | None = None,
 ) -> Region:
     """Return a region from its counts, the steps in the source and those in the result."""
-    axes = tuple(Axis(*one) for one in zip(counts, steps, places, strict=True))
+    axes = tuple(map(Axis, counts, steps, places))
     return Region(source, axes, start, place, fill, table)
 
 
@@ -174,6 +181,14 @@ def box(
     places = strides_of(result)
     first = sum(at * step for at, step in zip(low, places, strict=True))
     return region(source, counts, steps, places, start, first, fill, table)
+
+
+def whole(
+    source: int | None, result: Shape, steps: Steps | None = None, start: int = 0, fill: int | float = 0
+) -> Region:
+    """Return the region of a whole result. Without steps in the source, one element is repeated."""
+    zeros = [0] * len(result)
+    return box(source, result, zeros, result, zeros if steps is None else steps, start, fill)
 
 
 def is_contiguous(data: Shape, starts: Sequence[int], steps: Sequence[int], counts: Sequence[int]) -> int | None:

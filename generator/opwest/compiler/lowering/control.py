@@ -68,9 +68,9 @@ class _Resolver:
         self.depth = 0
         """The number of branches and turns around the node that is read."""
 
-    def read(self, tensor: Tensor | None) -> Tensor | None:
+    def read(self, tensor: Tensor) -> Tensor:
         """Return the tensor that stands for one."""
-        while tensor is not None and tensor in self.now:
+        while tensor in self.now:
             tensor = self.now[tensor]
         return tensor
 
@@ -81,27 +81,25 @@ class _Resolver:
             raise Unsupported("a loop with too many turns", _EXPECTED_NODES, _HINT)
         if node.kind in _COUNTS:
             _check_counts(node)
-        inputs = [self.read(one) for one in node.inputs]
+        inputs = tuple(None if tensor is None else self.read(tensor) for tensor in node.inputs)
+        values = [tensor for tensor in inputs if tensor is not None]
         if node.kind == "VAR_HANDLE":
             self.handles[node.output] = (str(node.options["container"]), str(node.options["shared_name"]))
         elif node.kind == "READ_VARIABLE":
-            self.now[node.output] = self.variable(inputs[0], node.output).value
+            self.now[node.output] = self.variable(values[0], node.output).value
         elif node.kind == "ASSIGN_VARIABLE":
-            value = inputs[1]
-            assert value is not None  # by _check_counts
-            self.variable(inputs[0], value).value = value
+            self.variable(values[0], values[1]).value = values[1]
         elif node.kind == "CALL_ONCE":
             self.call_once(node)
         elif node.kind == "IF":
-            self.branch(node, inputs)
+            self.branch(node, values)
         elif node.kind == "WHILE":
-            self.loop(node, inputs)
+            self.loop(node, values)
         elif node.kind == "STABLEHLO_COMPOSITE":
             [decomposition] = node.options["graphs"]
-            values = [one for one in inputs if one is not None]
             self.replace(node, self.inline(decomposition, values, f" of {node.label}"))
         else:
-            self.keep(Node(node.kind, tuple(inputs), node.outputs, node.options, node.label, source=node.source))
+            self.keep(Node(node.kind, inputs, node.outputs, node.options, node.label, source=node.source))
 
     def keep(self, node: Node) -> None:
         """Add a node, or compute its results if its inputs are known. Raises Unsupported."""
@@ -112,9 +110,9 @@ class _Resolver:
         if not all(output.is_constant for output in node.outputs):
             self.nodes.append(node)
 
-    def variable(self, handle: Tensor | None, like: Tensor) -> _Variable:
+    def variable(self, handle: Tensor, like: Tensor) -> _Variable:
         """Return the variable of a handle; `like` has its dtype and, without an initial content, its shape."""
-        key = self.handles.get(handle) if handle is not None else None
+        key = self.handles.get(handle)
         if key is None:
             raise Unsupported("a handle of a variable that is not the result of VAR_HANDLE", "VAR_HANDLE", _HINT)
         if key not in self.variables:
@@ -131,12 +129,12 @@ class _Resolver:
             inner.add(one)
         if inner.nodes:
             raise Unsupported(f"the initialisation computes {inner.nodes[0].label}", "constants", _HINT)
-        for key, found in inner.variables.items():
-            if found.value is found.state:
+        for key, variable in inner.variables.items():
+            value = variable.value
+            if value is variable.state:
                 continue
-            if not found.value.is_constant:
+            if not value.is_constant:
                 raise Unsupported(f"the initial content of variable '{key[1]}' is not known", "a constant", _HINT)
-            value = found.value
             state = Tensor(
                 key[1] or "variable", value.dtype, value.shape, value.quantization, value.content, is_state=True
             )
@@ -161,12 +159,11 @@ class _Resolver:
             results = tuple(copy(output) for output in node.outputs)
             self.add(Node(node.kind, given, results, node.options, f"{node.label}{suffix}", source=node.source))
         self.depth -= 1
-        found = [self.read(copy(output)) for output in graph.outputs]
-        return [one for one in found if one is not None]
+        return [self.read(copy(output)) for output in graph.outputs]
 
-    def branch(self, node: Node, inputs: Sequence[Tensor | None]) -> None:
+    def branch(self, node: Node, inputs: Sequence[Tensor]) -> None:
         """Add the branch of IF."""
-        condition, *values = (one for one in inputs if one is not None)
+        condition, *values = inputs
         if not condition.is_constant:
             raise Unsupported(
                 f"the condition '{condition.name}' of IF is computed when the model runs", "a constant", _HINT
@@ -180,10 +177,10 @@ class _Resolver:
             raise Unsupported(f"a subgraph with {len(values)} outputs for {len(node.outputs)} results")
         self.now.update(zip(node.outputs, values, strict=True))
 
-    def loop(self, node: Node, inputs: Sequence[Tensor | None]) -> None:
+    def loop(self, node: Node, values: Sequence[Tensor]) -> None:
         """Add the turns of WHILE."""
         condition, body = node.options["graphs"]
-        values, turn = [one for one in inputs if one is not None], 0
+        turn = 0
         while True:
             self.visited += 1  # subgraphs can be empty
             if self.visited > MAX_NODES:
@@ -207,21 +204,13 @@ class _Resolver:
 
     def finish(self) -> Graph:
         """Return the graph."""
-        found = self.graph
-        outputs = [self.read(output) for output in found.outputs]
+        outputs = tuple(self.read(output) for output in self.graph.outputs)
         updates = {
-            variable.state: self.value_of(variable)
+            variable.state: self.read(variable.value)
             for variable in self.variables.values()
             if variable.value is not variable.state
         }
-        present = tuple(output for output in outputs if output is not None)
-        return dataclasses.replace(found, outputs=present, nodes=tuple(self.nodes), updates=updates)
-
-    def value_of(self, variable: _Variable) -> Tensor:
-        """Return the last content of a variable."""
-        value = self.read(variable.value)
-        assert value is not None
-        return value
+        return dataclasses.replace(self.graph, outputs=outputs, nodes=tuple(self.nodes), updates=updates)
 
 
 def _check_counts(node: Node) -> None:

@@ -16,26 +16,30 @@ from opwest.compiler.semantics.movement import QUANTISED
 
 def with_float_io(graph: Graph) -> Graph:
     """Return a graph whose quantised inputs and outputs are float32, without a scale; the same one without such."""
-    before = tuple(_quantise(one) if _is_quantised(one) else None for one in graph.inputs)
+    before = tuple(_quantise(tensor) if _is_quantised(tensor) else None for tensor in graph.inputs)
     after = tuple(_dequantise(output) if _is_quantised(output) else None for output in graph.outputs)
     if not any((*before, *after)):
         return graph
     return dataclasses.replace(
         graph,
-        inputs=tuple(one if node is None else node.input(0) for one, node in zip(graph.inputs, before, strict=True)),
-        outputs=tuple(one if node is None else node.output for one, node in zip(graph.outputs, after, strict=True)),
+        inputs=tuple(
+            tensor if node is None else node.input(0) for tensor, node in zip(graph.inputs, before, strict=True)
+        ),
+        outputs=tuple(
+            tensor if node is None else node.output for tensor, node in zip(graph.outputs, after, strict=True)
+        ),
         nodes=(
-            *(one for one in before if one is not None),
+            *(node for node in before if node is not None),
             *graph.nodes,
-            *(one for one in after if one is not None),
+            *(node for node in after if node is not None),
         ),
         converters=Converters(before, after),
     )
 
 
 def _is_quantised(tensor: Tensor) -> bool:
-    found = tensor.quantization
-    return tensor.dtype in QUANTISED and found is not None and len(found.scales) == 1
+    quantization = tensor.quantization
+    return tensor.dtype in QUANTISED and quantization is not None and len(quantization.scales) == 1
 
 
 def _quantise(tensor: Tensor) -> Node:
@@ -64,11 +68,12 @@ def dequantise_weights(graph: Graph) -> Graph:
     for node in graph.nodes:
         if _has_bytes(node):
             node.inputs = tuple(
-                _plain(one, done) if one is not None and one.dtype == "int8" else one for one in node.inputs
+                _plain(tensor, done) if tensor is not None and tensor.dtype == "int8" else tensor
+                for tensor in node.inputs
             )
     readers: dict[Tensor, list[Node]] = defaultdict(list)
     for node in graph.nodes:
-        for tensor in {one for one in node.inputs if one is not None}:
+        for tensor in {tensor for tensor in node.inputs if tensor is not None}:
             readers[tensor].append(node)
     removed = [node for node in graph.nodes if node.kind == "ONNX_DYNAMIC_QUANTIZE" and _remove(node, readers, graph)]
     if not done and not removed:
@@ -107,32 +112,33 @@ def _remove(node: Node, readers: dict[Tensor, list[Node]], graph: Graph) -> bool
     """
     data, (centred, factor) = node.input(0), node.outputs
     before = _followed(centred, readers)
-    layers = [one for one in before if one.kind not in _MOVES]
+    layers = [reader for reader in before if reader.kind not in _MOVES]
     after = [end for layer in layers for end in _followed(layer.output, readers)]
-    fits = all(one.kind in _LAYERS and one.input(1).is_constant for one in layers)
-    if not fits or any(one.kind not in ("CAST", *_MOVES) for one in after) or not layers:
+    fits = all(layer.kind in _LAYERS and layer.input(1).is_constant for layer in layers)
+    if not fits or any(reader.kind not in ("CAST", *_MOVES) for reader in after) or not layers:
         return False
-    inner = {one.output for one in (*before, *after) if one.kind in _MOVES} | {one.output for one in layers}
-    if inner & {*graph.outputs} or any(not readers[one] for one in inner):
+    moves = [reader for reader in (*before, *after) if reader.kind in _MOVES]
+    inner = {reader.output for reader in (*moves, *layers)}
+    if inner & {*graph.outputs} or any(not readers[tensor] for tensor in inner):
         return False
-    for one in inner:
-        one.dtype = "float32"
+    for tensor in inner:
+        tensor.dtype = "float32"
     for layer in layers:
         layer.inputs = (layer.input(0), _plain(layer.input(1), {}), None)
         if layer.kind == "ONNX_DENSE_INTEGER":
             layer.options = {"keep_num_dims": True}
         layer.kind = _LAYERS[layer.kind]
     for reader in readers[centred]:
-        reader.inputs = tuple(data if one is centred else one for one in reader.inputs)
+        reader.inputs = tuple(data if tensor is centred else tensor for tensor in reader.inputs)
     factor.content = np.ones(factor.shape, np.float32)
     return True
 
 
 def _followed(tensor: Tensor, readers: dict[Tensor, list[Node]]) -> Sequence[Node]:
     """Return the operators that read a tensor, moves of elements and what reads their results."""
-    found: list[Node] = []
+    nodes: list[Node] = []
     for node in readers[tensor]:
-        found.append(node)
+        nodes.append(node)
         if node.kind in _MOVES:
-            found.extend(_followed(node.output, readers))
-    return found
+            nodes.extend(_followed(node.output, readers))
+    return nodes

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary arithmetic."""
+"""Elementwise operators: arithmetic, comparisons, functions, conversions of dtypes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,7 @@ _OPERATORS = {"ADD": "+", "SUB": "-", "MUL": "*", "DIV": "/"}
 
 def lower_elementwise(node: Node, build: Builder, function: Any) -> None:
     """Add a function of all inputs."""
-    inputs = tuple(build.value(tensor) for tensor in node.inputs if tensor is not None)
-    build.add(Elementwise(node.label, inputs, (build.value(node.output),), function, _forbidden(node)))
+    build.lower(Elementwise, node, node.inputs, function, _forbidden(node))
 
 
 def _forbidden(node: Node) -> tuple[int, int] | None:
@@ -65,35 +65,24 @@ def _forbidden(node: Node) -> tuple[int, int] | None:
     return None
 
 
-@lowers("ADD", "SUB")
-def add(node: Node, build: Builder) -> None:
-    """Quantised, or plain arithmetic."""
-    if not arithmetic.is_quantised(node):
-        plain(node, build)
-        return
-    shifts = arithmetic.shift_numbers(node)
-    is_difference = node.kind == "SUB"
-    if shifts is not None:
-        lower_elementwise(node, build, AddShifted(shifts, is_difference))
-    else:
-        lower_elementwise(node, build, AddQuantised(arithmetic.add_numbers(node), is_difference))
+@lowers(*_OPERATORS)
+def binary(node: Node, build: Builder) -> None:
+    """Quantised arithmetic, or an operator of C with limits."""
+    lower_elementwise(node, build, _arithmetic(node))
 
 
-@lowers("MUL", "DIV")
-def multiply(node: Node, build: Builder) -> None:
-    """Quantised, or plain arithmetic."""
+def _arithmetic(node: Node) -> Any:
+    """Return the function of a sum, difference, product or quotient."""
     if node.kind == "MUL" and arithmetic.has_high_product(node):
-        lower_elementwise(node, build, HighProduct(arithmetic.high_product_numbers(node)))
-    elif arithmetic.is_quantised(node):
-        function = Product if node.kind == "MUL" else Quotient
-        lower_elementwise(node, build, function(arithmetic.product_numbers(node)))
-    else:
-        plain(node, build)
-
-
-def plain(node: Node, build: Builder) -> None:
-    """Add an operator of C with limits."""
-    lower_elementwise(node, build, Arithmetic(_OPERATORS[node.kind], *arithmetic.plain_limits(node)))
+        return HighProduct(arithmetic.high_product_numbers(node))
+    if not arithmetic.is_quantised(node):
+        return Arithmetic(_OPERATORS[node.kind], *arithmetic.plain_limits(node))
+    if node.kind in ("MUL", "DIV"):
+        return (Product if node.kind == "MUL" else Quotient)(arithmetic.product_numbers(node))
+    shifts, is_difference = arithmetic.shift_numbers(node), node.kind == "SUB"
+    if shifts is not None:
+        return AddShifted(shifts, is_difference)
+    return AddQuantised(arithmetic.add_numbers(node), is_difference)
 
 
 @lowers("ADD_N")
@@ -111,60 +100,33 @@ def add_all(node: Node, build: Builder) -> None:
         total = result
 
 
-@lowers("MINIMUM", "MAXIMUM", "FLOOR_DIV", "FLOOR_MOD", "POW")
-def plain_function(node: Node, build: Builder) -> None:
-    """Functions of the stored values."""
-    lower_elementwise(node, build, Plain(node.kind))
+_FUNCTIONS: dict[str, Callable[[Node], Any]] = {
+    **dict.fromkeys(("MINIMUM", "MAXIMUM", "FLOOR_DIV", "FLOOR_MOD", "POW"), lambda node: Plain(node.kind)),
+    **dict.fromkeys(FLOAT_FUNCTIONS, lambda node: Float(node.kind)),
+    **dict.fromkeys(COMPARISONS, lambda node: Compared(COMPARISONS[node.kind], compare_numbers(node))),
+    **dict.fromkeys(("LOGICAL_AND", "LOGICAL_OR", "LOGICAL_NOT"), lambda node: Logic(node.kind)),
+    "SELECT_V2": lambda node: Selected(),
+    "SQUARED_DIFFERENCE": lambda node: (
+        SquaredDifference(arithmetic.squared_difference_numbers(node))
+        if arithmetic.is_quantised(node)
+        else Plain(node.kind)
+    ),
+    "PRELU": lambda node: Prelu(arithmetic.prelu_numbers(node)) if arithmetic.is_quantised(node) else Plain(node.kind),
+}
+"""The functions of operators that have no other form."""
 
 
-@lowers(*FLOAT_FUNCTIONS)
-def float_function(node: Node, build: Builder) -> None:
-    """The row of the function."""
-    lower_elementwise(node, build, Float(node.kind))
-
-
-@lowers("SQUARED_DIFFERENCE")
-def squared_difference(node: Node, build: Builder) -> None:
-    """Quantised, or plain."""
-    if arithmetic.is_quantised(node):
-        lower_elementwise(node, build, SquaredDifference(arithmetic.squared_difference_numbers(node)))
-    else:
-        lower_elementwise(node, build, Plain(node.kind))
-
-
-@lowers("PRELU")
-def prelu(node: Node, build: Builder) -> None:
-    """Quantised, or plain."""
-    if arithmetic.is_quantised(node):
-        lower_elementwise(node, build, Prelu(arithmetic.prelu_numbers(node)))
-    else:
-        lower_elementwise(node, build, Plain(node.kind))
-
-
-@lowers(*COMPARISONS)
-def compare(node: Node, build: Builder) -> None:
-    """An operator of C."""
-    lower_elementwise(node, build, Compared(COMPARISONS[node.kind], compare_numbers(node)))
-
-
-@lowers("LOGICAL_AND", "LOGICAL_OR", "LOGICAL_NOT")
-def logic(node: Node, build: Builder) -> None:
-    """An operator of C."""
-    lower_elementwise(node, build, Logic(node.kind))
+@lowers(*_FUNCTIONS)
+def function(node: Node, build: Builder) -> None:
+    """The function of the table; all inputs are broadcast."""
+    lower_elementwise(node, build, _FUNCTIONS[node.kind](node))
 
 
 @lowers("SELECT")
 def select(node: Node, build: Builder) -> None:
     """The condition's only dimension is the first one of the values."""
     condition = build.part(build.value(node.input(0)), condition_shape(node))
-    inputs = (condition, build.value(node.input(1)), build.value(node.input(2)))
-    build.add(Elementwise(node.label, inputs, (build.value(node.output),), Selected()))
-
-
-@lowers("SELECT_V2")
-def select_broadcast(node: Node, build: Builder) -> None:
-    """All inputs are broadcast."""
-    lower_elementwise(node, build, Selected())
+    build.lower(Elementwise, node, (condition, *node.inputs[1:3]), Selected())
 
 
 @lowers("HARD_SWISH", "LEAKY_RELU", "ELU", "LOGISTIC", "TANH", "SQRT", "ABS", *RELU_LIMITS, *SAMPLED, *PLAIN)
@@ -206,8 +168,7 @@ def lookup(node: Node, build: Builder, table: Any) -> None:
 def quantize(node: Node, build: Builder) -> None:
     """From float32, or from one scale to another."""
     if elementwise.is_quantised_each(node):
-        limits = RANGES[node.output.dtype]
-        build.add(Elementwise(node.label, *_with_each(node.input(0), node.output, node, build), QuantisedEach(*limits)))
+        build.lower(Elementwise, node, _with_each(node, node.output, build), QuantisedEach(*RANGES[node.output.dtype]))
     elif node.input(0).dtype == "float32":
         lower_elementwise(node, build, Quantised(elementwise.quantize_numbers(node)))
     elif node.input(0).dtype in ("int8", "uint8"):
@@ -216,25 +177,23 @@ def quantize(node: Node, build: Builder) -> None:
         lower_elementwise(node, build, Rescaled(node.kind, rescale_of(node)))
 
 
-def _with_each(data: Tensor, quantised: Tensor, node: Node, build: Builder) -> tuple[tuple[Value, ...], tuple[Value]]:
-    """Return the data, scales and zero points of a quantised tensor, and the result."""
-    scales, zeros = elementwise.each_of(quantised, data.shape)
-    numbers = build.constant("scale", scales), build.constant("zero", zeros)
-    return (build.value(data), *numbers), (build.value(node.output),)
+def _with_each(node: Node, quantised: Tensor, build: Builder) -> tuple[Tensor | Value, ...]:
+    """Return the data of a node, and the scales and zero points of a quantised tensor."""
+    scales, zeros = elementwise.each_of(quantised, node.input(0).shape)
+    return node.input(0), build.constant("scale", scales), build.constant("zero", zeros)
 
 
 @lowers("DEQUANTIZE")
 def dequantize(node: Node, build: Builder) -> None:
     """One scale, or one for each slice; float16 constants are float32 already."""
     data = node.input(0)
-    found = data.quantization
     if data.dtype == "float32":
         build.view(node.output, build.value(data))
-    elif found is None or found.axis is None:
-        one = one_quantization(data)
-        lower_elementwise(node, build, Dequantised(one.scale, one.zero))
+    elif data.quantization is None or data.quantization.axis is None:
+        numbers = one_quantization(data)
+        lower_elementwise(node, build, Dequantised(numbers.scale, numbers.zero))
     else:
-        build.add(Elementwise(node.label, *_with_each(data, data, node, build), DequantisedEach()))
+        build.lower(Elementwise, node, _with_each(node, data, build), DequantisedEach())
 
 
 @lowers("CAST")

@@ -9,7 +9,7 @@ from math import prod
 
 from opwest.compiler.graph.types import Node
 from opwest.compiler.ir.movement import RESULT, Axis, Move, Region
-from opwest.compiler.lowering.builder import Builder, box, is_contiguous, lowers, move, region
+from opwest.compiler.lowering.builder import Builder, box, is_contiguous, lowers, move, region, whole
 from opwest.compiler.reference.run import run_node
 from opwest.compiler.semantics import movement, windows
 from opwest.compiler.semantics.movement import strides_of
@@ -21,17 +21,11 @@ def reshape(node: Node, build: Builder) -> None:
     build.view(node.output, build.value(node.input(0)))
 
 
-def _whole(node: Node, steps: Sequence[int | tuple[int, ...]], start: int = 0) -> Region:
-    """Return the region of the whole result with these steps in the first input."""
-    shape = node.output.shape
-    return box(0, shape, [0] * len(shape), shape, steps, start)
-
-
 @lowers("TRANSPOSE")
 def transpose(node: Node, build: Builder) -> None:
     """The steps in another order."""
     strides = strides_of(node.input(0).shape)
-    move(node, build, [_whole(node, [strides[axis] for axis in movement.permutation(node)])])
+    move(node, build, [whole(0, node.output.shape, [strides[axis] for axis in movement.permutation(node)])])
 
 
 @lowers("TILE")
@@ -50,7 +44,7 @@ def broadcast(node: Node, build: Builder) -> None:
     """Steps of 0."""
     shape, rank = node.input(0).shape, len(node.output.shape)
     steps = [0 if n == 1 else step for n, step in zip(shape, strides_of(shape), strict=True)]
-    move(node, build, [_whole(node, [0] * (rank - len(shape)) + steps)])
+    move(node, build, [whole(0, node.output.shape, [0] * (rank - len(shape)) + steps)])
 
 
 @lowers("REVERSE_V2")
@@ -61,7 +55,7 @@ def reverse(node: Node, build: Builder) -> None:
     for axis in movement.reversed_axes(node):
         start += (shape[axis] - 1) * steps[axis]
         steps[axis] = -steps[axis]
-    move(node, build, [_whole(node, steps, start)])
+    move(node, build, [whole(0, node.output.shape, steps, start)])
 
 
 @lowers("RESIZE_NEAREST_NEIGHBOR")
@@ -102,8 +96,8 @@ def depth_blocks(node: Node, build: Builder) -> None:
     counts = [n, rows, columns, block, block, channels]
     order = [0, 1, 3, 2, 4, 5] if is_inverse else [0, 1, 2, 3, 4, 5]
     steps, places = (flat, spread) if is_inverse else (spread, flat)
-    ordered = [[one[i] for i in order] for one in (counts, steps, places)]
-    move(node, build, [region(0, ordered[0], ordered[1], ordered[2])])
+    counts, steps, places = ([some[i] for i in order] for some in (counts, steps, places))
+    move(node, build, [region(0, counts, steps, places)])
 
 
 @lowers("SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
@@ -115,10 +109,10 @@ def batch_blocks(node: Node, build: Builder) -> None:
     batch, depth = one[0], one[-1]
     regions: list[Region] = []
     if not is_inverse and any(sum(pair) for pair in edges):
-        found = node.output.quantization
-        is_quantised = found is not None and node.output.dtype in ("int8", "uint8", "int16")
-        fill = found.zeros[0] if is_quantised and found is not None else 0
-        regions.append(box(None, many, [0] * len(many), many, [0] * len(many), fill=fill))
+        quantization = node.output.quantization
+        is_quantised = quantization is not None and node.output.dtype in ("int8", "uint8", "int16")
+        fill = quantization.zeros[0] if is_quantised and quantization is not None else 0
+        regions.append(whole(None, many, fill=fill))
     many_steps, one_steps = strides_of(many), strides_of(one)
     rows, columns = steps[0], steps[1] if len(steps) > 1 else 1
     for number in range(rows * columns):
@@ -207,21 +201,16 @@ def mirror(node: Node, build: Builder) -> None:
 def fill(node: Node, build: Builder) -> None:
     """Of a constant, or of a computed element."""
     shape, value = node.output.shape, node.input(1)
-    zeros = [0] * len(shape)
     if value.is_constant:
-        one = box(None, shape, zeros, shape, zeros, fill=value.content.reshape(-1)[0].item())
-        build.add(Move(node.label, (), (build.value(node.output),), (one,)))
-        return
-    copied = box(0, shape, zeros, shape, zeros)
-    build.add(Move(node.label, (build.value(value),), (build.value(node.output),), (copied,)))
+        build.lower(Move, node, (), (whole(None, shape, fill=value.content.reshape(-1)[0].item()),))
+    else:
+        build.lower(Move, node, (value,), (whole(0, shape),))
 
 
 @lowers("ZEROS_LIKE")
 def zeros(node: Node, build: Builder) -> None:
     """Zeros, if they are no constant."""
-    shape = node.output.shape
-    none = [0] * len(shape)
-    build.add(Move(node.label, (), (build.value(node.output),), (box(None, shape, none, shape, none),)))
+    build.lower(Move, node, (), (whole(None, node.output.shape),))
 
 
 @lowers("SHAPE", "RANK", "RANGE", "BROADCAST_ARGS", "WHERE")
@@ -229,6 +218,4 @@ def known(node: Node, build: Builder) -> None:
     """Numbers that are known at import: usually folded before."""
     [content] = run_node(node, [None if one is None else one.content for one in node.inputs], build.rules)
     shape = node.output.shape
-    constant = build.constant(node.output.name, content)
-    copied = box(0, shape, [0] * len(shape), shape, strides_of(shape))
-    build.add(Move(node.label, (constant,), (build.value(node.output),), (copied,)))
+    build.lower(Move, node, (build.constant(node.output.name, content),), (whole(0, shape, strides_of(shape)),))

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Join convolutions and the int8 sums that read them: the tensor between them needs no memory."""
+"""The passes for all processors: they join convolutions and int8 sums, and remove channels that nothing needs.
+
+A sum that is computed with its convolution needs no tensor between them. A channel is removed if its value is constant,
+or if no layer reads it.
+"""
 
 from __future__ import annotations
 
@@ -18,25 +22,22 @@ from opwest.compiler.semantics.fixed_point import RANGES, Multiplier, Requantisa
 def fuse_sums(program: Program) -> Program:
     """Return a program with one operation for a convolution and its only reader, a sum of tensors of equal shapes."""
     writers = {value: operation for operation in program.operations for value in operation.results}
-    readers: dict[Value, list[Operation]] = {}
-    for operation in program.operations:
-        for value in operation.inputs:
-            readers.setdefault(value.base, []).append(operation)
+    readers = program.readers
     order = {operation: place for place, operation in enumerate(program.operations)}
     removed: set[Operation] = set()
     operations = list(program.operations)
     for place, operation in enumerate(program.operations):
         if not isinstance(operation, Elementwise) or not isinstance(operation.function, AddQuantised):
             continue
-        found = [
+        numbers = [
             number
             for number, value in enumerate(operation.inputs)
             if _can_fuse(writers.get(value), operation, value, readers)
         ]
-        if not found:
+        if not numbers:
             continue
         # The later convolution: the other operand is complete then.
-        which = max(found, key=lambda number: order[writers[operation.inputs[number]]])
+        which = max(numbers, key=lambda number: order[writers[operation.inputs[number]]])
         layer = writers[operation.inputs[which]]
         assert isinstance(layer, Convolution)
         removed.add(layer)
@@ -66,7 +67,7 @@ QUARTER = Multiplier(1 << 30, -1)
 
 
 def without_constant_channels(layer: Layer) -> Layer:
-    """Return a layer with plain numbers in such channels."""
+    """Return a layer whose channels with constant results have weights of 0, and the result as bias."""
     finish, dtype = layer.finish, layer.inputs[0].dtype
     if not isinstance(finish, Requantisation) or finish.rounding is Rounding.FLOAT or layer.weight_zero:
         return layer
@@ -74,8 +75,7 @@ def without_constant_channels(layer: Layer) -> Layer:
     if len(finish.multipliers) != results or max(multiplier.shift for multiplier in finish.multipliers) > 0:
         return layer
     is_depthwise = isinstance(layer, Depthwise)
-    weights = layer.weights.astype(np.int64)
-    flat = weights.reshape(-1, results).T if is_depthwise else weights.reshape(results, -1)
+    flat = by_channel(layer).astype(np.int64)
     bias = np.zeros(results, np.int64) if layer.bias is None else layer.bias.astype(np.int64)
     least, greatest = (limit - layer.zero for limit in RANGES[dtype])
     lows = bias + np.minimum(flat * least, flat * greatest).sum(axis=1)
@@ -103,7 +103,7 @@ INTEGERS = ("int8", "uint8", "int16")
 
 
 def remove_unused_channels(program: Program) -> Program:
-    """Return a program without such channels."""
+    """Return a program without channels that are constant or that no layer reads."""
     folded = program.derived(UNUSED_CHANNELS, operations=_folded(program.operations))
     kept = _kept(folded)
     if kept:
@@ -114,7 +114,7 @@ def remove_unused_channels(program: Program) -> Program:
 
 def _folded(operations: Sequence[Operation]) -> list[Operation]:
     """Return operations in which constant channels of data are parts of biases."""
-    found: dict[Value, tuple[Any, Any]] = {}
+    constants: dict[Value, tuple[Any, Any]] = {}
     """For results [n,h,w,c]: whether each channel is constant, and its value."""
     made = list(operations)
     for place, operation in enumerate(operations):
@@ -122,22 +122,22 @@ def _folded(operations: Sequence[Operation]) -> list[Operation]:
             continue
         mask, values = np.zeros(0, bool), np.zeros(0, np.int64)
         if _shows_channels(operation, _whole(operation.inputs[0])):
-            mask, values = found.get(_whole(operation.inputs[0]), (mask, values))
+            mask, values = constants.get(_whole(operation.inputs[0]), (mask, values))
         result = operation.results[0]
         if isinstance(operation, Pool):
             if mask.any():
                 low, high = operation.low, operation.high
-                found[result] = mask, np.clip(values, low, high) if None not in (low, high) else values
+                constants[result] = mask, np.clip(values, low, high) if None not in (low, high) else values
             continue
         assert isinstance(operation, Convolution | Depthwise)
         layer = without_constant_channels(_with_folded(operation, mask, values) if mask.any() else operation)
         made[place] = layer
         assert isinstance(layer.finish, Requantisation)
-        by_channel = _by_channel(layer)
-        bias = np.zeros(len(by_channel), np.int64) if layer.bias is None else layer.bias.astype(np.int64)
-        still = ~by_channel.any(axis=1)
+        weights = by_channel(layer)
+        bias = np.zeros(len(weights), np.int64) if layer.bias is None else layer.bias.astype(np.int64)
+        still = ~weights.any(axis=1)
         if still.any():
-            found[result] = still, layer.finish.apply(bias)
+            constants[result] = still, layer.finish.apply(bias)
     return made
 
 
@@ -164,7 +164,7 @@ def _shows_channels(operation: Operation, value: Value) -> bool:
     return depth % channels == 0 if isinstance(operation, Convolution) else depth == channels
 
 
-def _by_channel(operation: Convolution | Depthwise) -> Any:
+def by_channel(operation: Convolution | Depthwise) -> Any:
     """Return the weights [o, ...]."""
     if isinstance(operation, Depthwise):
         return operation.weights.reshape(-1, operation.weights.shape[2]).T
@@ -201,21 +201,17 @@ def _with_folded(operation: Convolution | Depthwise, mask: Any, values: Any) -> 
 
 def _kept(program: Program) -> dict[Value, Any]:
     """Return the indices of the channels that remain in each value that loses some."""
-    readers: dict[Value, list[Operation]] = {}
-    for operation in program.operations:
-        for value in operation.inputs:
-            readers.setdefault(value.base, []).append(operation)
-    fixed = {one.base for one in (*program.inputs, *program.outputs, *program.states)}
-    fixed |= {state.next.base for state in program.states if state.next is not None}
+    readers = program.readers
+    fixed = {value.base for value in (*program.inputs, *program.outputs, *program.states)} | program.new_contents
     needed: dict[Value, Any] = {}
     for operation in reversed(program.operations):
         result = operation.results[0]
         if not _is_integer(operation) or result in fixed or result.root is not None or len(result.shape) != 4:
             continue
-        found = np.zeros(result.shape[3], bool)
+        mask = np.zeros(result.shape[3], bool)
         for reader in readers.get(result, ()):
-            found |= _read(reader, result, needed)
-        needed[result] = _rounded(found)
+            mask |= _read(reader, result, needed)
+        needed[result] = _rounded(mask)
     kept: dict[Value, Any] = {}
     for operation in program.operations:
         result = operation.results[0]
@@ -254,9 +250,9 @@ def _rounded(mask: Any) -> Any:
     """Return a mask with more channels: at least one, and whole units."""
     unit = UNIT if len(mask) % UNIT == 0 else 1
     missing = max(unit, -(-int(mask.sum()) // unit) * unit) - int(mask.sum())
-    found = mask.copy()
-    found[np.flatnonzero(~mask)[:missing]] = True
-    return found
+    rounded = mask.copy()
+    rounded[np.flatnonzero(~mask)[:missing]] = True
+    return rounded
 
 
 def _select(program: Program, kept: dict[Value, Any]) -> None:

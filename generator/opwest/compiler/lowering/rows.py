@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax and its relatives."""
+"""Operators along rows: softmax, reductions, positions; integer layers of ONNX, and operators of the user."""
 
 from __future__ import annotations
 
@@ -28,45 +28,40 @@ from opwest.compiler.ir.operations import (
 )
 from opwest.compiler.ir.program import Value
 from opwest.compiler.lowering.builder import Builder, lowers
+from opwest.compiler.lowering.layers import lower_dense
 from opwest.compiler.semantics import rows as reduction
 from opwest.compiler.semantics.fixed_point import RANGES, one_quantization
 from opwest.compiler.semantics.layers import window
 from opwest.compiler.semantics.onnx import zeros_of
 from opwest.compiler.semantics.rows import exponentials, log_softmax_numbers, softmax16_numbers
-from opwest.compiler.semantics.windows import Window
-
-
-def _operands(node: Node, build: Builder) -> tuple[tuple[Value], tuple[Value]]:
-    return (build.value(node.input(0)),), (build.value(node.output),)
 
 
 @lowers("SOFTMAX")
 def softmax(node: Node, build: Builder) -> None:
     """With a table for 8 bits, two tables for 16 bits."""
-    operands, dtype = _operands(node, build), node.input(0).dtype
+    dtype = node.input(0).dtype
     if dtype == "float32":
-        build.add(SoftmaxFloat(node.label, *operands, node.options["beta"]))
+        build.lower(SoftmaxFloat, node, node.inputs[:1], node.options["beta"])
     elif dtype == "int16":
-        build.add(Softmax16(node.label, *operands, softmax16_numbers(node)))
+        build.lower(Softmax16, node, node.inputs[:1], softmax16_numbers(node))
     else:
-        build.add(SoftmaxTable(node.label, *operands, exponentials(node)))
+        build.lower(SoftmaxTable, node, node.inputs[:1], exponentials(node))
 
 
 @lowers("LOG_SOFTMAX")
 def log_softmax(node: Node, build: Builder) -> None:
     """With tables for 8 bits."""
-    operands = _operands(node, build)
     if node.output.dtype == "float32":
-        build.add(LogSoftmaxFloat(node.label, *operands))
+        build.lower(LogSoftmaxFloat, node, node.inputs[:1])
     else:
-        build.add(LogSoftmaxTable(node.label, *operands, log_softmax_numbers(node)))
+        build.lower(LogSoftmaxTable, node, node.inputs[:1], log_softmax_numbers(node))
 
 
 @lowers("L2_NORMALIZATION")
 def l2_normalisation(node: Node, build: Builder) -> None:
     """As it is."""
     zero = 0 if node.output.dtype == "float32" else one_quantization(node.input(0)).zero
-    build.add(UnitLength(node.label, *_operands(node, build), zero))
+    build.lower(UnitLength, node, node.inputs[:1], zero)
 
 
 _KINDS = {
@@ -90,22 +85,19 @@ def reduce(node: Node, build: Builder) -> None:
         elif kind == "product" and data.quantization is not None:
             finish = reduction.product_numbers(node)
         zero = one_quantization(data).zero if finish is not None else 0
-    build.add(Reduce(node.label, *_operands(node, build), kind, reduction.axes_of(node), zero, finish))
+    build.lower(Reduce, node, node.inputs[:1], kind, reduction.axes_of(node), zero, finish)
 
 
 @lowers("ARG_MAX", "ARG_MIN")
 def position(node: Node, build: Builder) -> None:
     """As it is."""
-    build.add(
-        Position(node.label, *_operands(node, build), reduction.position_axis(node), is_greatest=node.kind == "ARG_MAX")
-    )
+    build.lower(Position, node, node.inputs[:1], reduction.position_axis(node), node.kind == "ARG_MAX")
 
 
 @lowers("TOPK_V2")
 def greatest(node: Node, build: Builder) -> None:
     """As it is."""
-    data, results = build.value(node.input(0)), tuple(build.value(output) for output in node.outputs)
-    build.add(Greatest(node.label, (data,), results, reduction.greatest_count(node)))
+    build.lower(Greatest, node, node.inputs[:1], reduction.greatest_count(node))
 
 
 @lowers("CUMSUM")
@@ -116,7 +108,7 @@ def running_sum(node: Node, build: Builder) -> None:
     is_byte = node.input(0).dtype == "int8"
     finish = reduction.running_sum_numbers(node) if is_byte else None
     zero = one_quantization(node.input(0)).zero if is_byte else 0
-    build.add(RunningSum(node.label, *_operands(node, build), axis, *options, zero, finish))
+    build.lower(RunningSum, node, node.inputs[:1], axis, *options, zero, finish)
 
 
 @lowers("ONNX_QUANTIZE")
@@ -124,7 +116,7 @@ def quantize(node: Node, build: Builder) -> None:
     """As it is."""
     target = one_quantization(node.output)
     function = QuantizeEven(target.scale, target.zero, *RANGES[node.output.dtype])
-    build.add(Elementwise(node.label, (build.value(node.input(0)),), (build.value(node.output),), function))
+    build.lower(Elementwise, node, node.inputs[:1], function)
 
 
 @lowers("ONNX_LOOKUP")
@@ -133,45 +125,26 @@ def lookup(node: Node, build: Builder) -> None:
     table = node.input(1).content
     if node.input(0).dtype == "int8":
         table = np.roll(table, 128)
-    function = Lookup(tuple(int(v) for v in table))
-    build.add(Elementwise(node.label, (build.value(node.input(0)),), (build.value(node.output),), function))
+    build.lower(Elementwise, node, node.inputs[:1], Lookup(tuple(int(v) for v in table)))
 
 
 @lowers("ONNX_DYNAMIC_QUANTIZE")
 def dynamic(node: Node, build: Builder) -> None:
     """As it is."""
-    results = tuple(build.value(output) for output in node.outputs)
-    build.add(DynamicQuantize(node.label, (build.value(node.input(0)),), results))
+    build.lower(DynamicQuantize, node, node.inputs[:1])
 
 
-def _check(node: Node) -> None:
+@lowers("ONNX_CONV_INTEGER", "ONNX_DENSE_INTEGER")
+def integer_layer(node: Node, build: Builder) -> None:
+    """A layer whose results are its sums."""
     if not node.input(1).is_constant:
         raise Unsupported("weights are computed when the model runs", "constants")
-
-
-@lowers("ONNX_CONV_INTEGER")
-def convolution(node: Node, build: Builder) -> None:
-    """A convolution whose results are its sums."""
-    _check(node)
-    weights = node.input(1).content
-    operands = (build.value(node.input(0)),), (build.value(node.output),)
+    if node.kind == "ONNX_DENSE_INTEGER":
+        lower_dense(node, build, None, zeros_of(node), Sums())
+        return
+    weights, geometry = node.input(1).content, window(node)
     groups = node.input(0).shape[3] // weights.shape[3]
-    numbers = zeros_of(node)
-    build.add(Convolution(node.label, *operands, window(node), groups, weights, None, *numbers, Sums()))
-
-
-@lowers("ONNX_DENSE_INTEGER")
-def dense(node: Node, build: Builder) -> None:
-    """A convolution of one element per row."""
-    _check(node)
-    weights = node.input(1).content
-    results, length = weights.shape
-    rows = node.input(0).size // length
-    window = Window((1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
-    data = build.part(build.value(node.input(0)), (rows, 1, 1, length))
-    shaped = weights.reshape(results, 1, 1, length)
-    result = (build.value(node.output),)
-    build.add(Convolution(node.label, (data,), result, window, 1, shaped, None, *zeros_of(node), Sums()))
+    build.lower(Convolution, node, node.inputs[:1], geometry, groups, weights, None, *zeros_of(node), Sums())
 
 
 @lowers(KIND)

@@ -38,7 +38,7 @@ class Net:
     def _enter(self, node: Node) -> None:
         for tensor in node.outputs:
             self._producers[tensor] = node
-        for tensor in {one for one in node.inputs if one is not None}:
+        for tensor in {tensor for tensor in node.inputs if tensor is not None}:
             self._users[tensor].append(node)
 
     @property
@@ -83,13 +83,13 @@ class Net:
         for tensor in node.outputs:
             if self._producers.get(tensor) is node:
                 del self._producers[tensor]
-        for tensor in {one for one in node.inputs if one is not None}:
+        for tensor in {tensor for tensor in node.inputs if tensor is not None}:
             self._users[tensor].remove(node)
 
     def substitute(self, old: Tensor, new: Tensor) -> None:
         """Let all readers of a tensor read another one."""
         for user in list(self._users[old]):
-            self.replace(user, inputs=tuple(new if one is old else one for one in user.inputs))
+            self.replace(user, inputs=tuple(new if tensor is old else tensor for tensor in user.inputs))
 
     def finish(self) -> Graph:
         """Return the graph without nodes whose results nothing reads."""
@@ -98,7 +98,7 @@ class Net:
         for node in reversed(self._nodes):
             if has_effects(node) or any(output in live and not output.is_constant for output in node.outputs):
                 kept.append(node)
-                live.update(one for one in node.inputs if one is not None)
+                live.update(tensor for tensor in node.inputs if tensor is not None)
         return dataclasses.replace(self.graph, nodes=tuple(reversed(kept)))
 
 
@@ -106,12 +106,7 @@ def has_effects(node: Node) -> bool:
     """Whether a node can do more than computing its results: it writes a state."""
     if all(output.is_constant for output in node.outputs):
         return not node.outputs
-    return any(one is not None and one.is_state for one in node.inputs)
-
-
-def with_options(node: Node, **changes: Any) -> Mapping[str, Any]:
-    """Return the options of a node with changes."""
-    return {**node.options, **changes}
+    return any(tensor is not None and tensor.is_state for tensor in node.inputs)
 
 
 def remove_identity(node: Node, net: Net) -> None:
@@ -149,16 +144,15 @@ def absorb_activation(node: Node, net: Net) -> None:
     both = _both(producer.options["fused_activation_function"], node.kind)
     if both is not None:
         net.remove(node)
-        options = with_options(producer, fused_activation_function=both)
-        net.replace(producer, outputs=(result,), options=options)
+        net.replace(producer, outputs=(result,), options={**producer.options, "fused_activation_function": both})
 
 
 def _both(first: str, second: str) -> str | None:
     """Return the activation that equals two in sequence; None if there is none."""
-    low, high = zip(*(limits_of(one) for one in (first, second)), strict=True)
+    low, high = zip(*(limits_of(kind) for kind in (first, second)), strict=True)
     lows, highs = [v for v in low if v is not None], [v for v in high if v is not None]
     wanted = (max(lows) if lows else None, min(highs) if highs else None)
-    return next((one for one in ("NONE", *ACTIVATIONS) if limits_of(one) == wanted), None)
+    return next((kind for kind in ("NONE", *ACTIVATIONS) if limits_of(kind) == wanted), None)
 
 
 WINDOWS: Mapping[str, Callable[[Node], Window]] = {
@@ -199,13 +193,13 @@ def absorb_padding(node: Node, net: Net) -> None:
         for axis in range(2)
     ]
     net.remove(node)
-    net.replace(user, inputs=(data, *user.inputs[1:]), options=with_options(user, padding=(*before, *after)))
+    net.replace(user, inputs=(data, *user.inputs[1:]), options={**user.options, "padding": (*before, *after)})
 
 
 def _zero(node: Node) -> int | float:
     """Return the value of the padding of a convolution: real zero."""
-    found = node.output.quantization
-    return found.zeros[0] if node.output.dtype in QUANTISED and found is not None else 0
+    quantization = node.output.quantization
+    return quantization.zeros[0] if node.output.dtype in QUANTISED and quantization is not None else 0
 
 
 def _least(node: Node, net: Net) -> int | float:
@@ -249,19 +243,21 @@ class Folding:
         """Fold a node that was checked, unless its results take too much memory."""
         if node.kind not in FUNCTIONS or node.kind in KEPT or not node.inputs:
             return
-        tensors = [one for one in node.inputs if one is not None]
-        is_known = node.kind in FROM_SHAPES or all(one.is_constant for one in tensors)
+        tensors = [tensor for tensor in node.inputs if tensor is not None]
+        is_known = node.kind in FROM_SHAPES or all(tensor.is_constant for tensor in tensors)
         if not is_known or any(output.is_state for output in node.outputs):
             return
         size = sum(output.size * np.dtype(output.dtype).itemsize for output in node.outputs)
         if size > self._left:
             return
         try:
-            found = run_node(node, [None if one is None else one.content for one in node.inputs], self._rules)
+            contents = run_node(
+                node, [None if tensor is None else tensor.content for tensor in node.inputs], self._rules
+            )
         except (ValueError, ArithmeticError):  # the run will fail in the same way
             return
         self._left -= size
-        for tensor, content in zip(node.outputs, found, strict=True):
+        for tensor, content in zip(node.outputs, contents, strict=True):
             tensor.content = content
 
 

@@ -75,27 +75,20 @@ def join(node: Node, build: Builder) -> None:
     ]
     outer = prod(shape[:axis])
     flat = (outer, shape[axis] * inner)
+    parts = zip(tensors, tables, firsts, lengths, is_placed, strict=True)
     if not any(is_placed):
         inputs = list(dict.fromkeys(build.value(tensor) for tensor in tensors))
-        regions = [
-            box(
-                inputs.index(build.value(one)),
-                flat,
-                (0, first * inner),
-                (outer, n * inner),
-                (n * inner, 1),
-                table=table,
-            )
-            for one, table, first, n in zip(tensors, tables, firsts, lengths, strict=True)
-        ]
-        build.add(Move(node.label, tuple(inputs), (result,), tuple(regions)))
+        regions = []
+        for tensor, table, first, n, _ in parts:
+            source, counts = inputs.index(build.value(tensor)), (outer, n * inner)
+            regions.append(box(source, flat, (0, first * inner), counts, (n * inner, 1), table=table))
+        build.lower(Move, node, inputs, tuple(regions))
         return
-    for one, table, first, n, done in zip(tensors, tables, firsts, lengths, is_placed, strict=True):
+    for tensor, table, first, n, done in parts:
         if not done:
             part = build.part(result, (n * inner,), first * inner)
-            build.add(
-                Move(node.label, (build.value(one),), (part,), (region(0, (n * inner,), (1,), (1,), table=table),))
-            )
+            copied = region(0, (n * inner,), (1,), (1,), table=table)
+            build.add(Move(node.label, (build.value(tensor),), (part,), (copied,)))
 
 
 @lowers("GATHER")
@@ -106,15 +99,14 @@ def gather(node: Node, build: Builder) -> None:
     batch, outer = prod(data.shape[:batches]), prod(data.shape[batches:axis])
     limit, inner = data.shape[axis], prod(data.shape[axis + 1 :])
     count = prod(indices.shape[batches:])
-    operands = (build.value(data), build.value(indices)), (build.value(node.output),)
     if indices.is_constant and batches == 0:
         offsets = tuple(int(i) * inner for i in indices.content.reshape(-1))
         steps, places = (limit * inner, offsets, 1), strides_of((outer, count, inner))
-        build.add(Move(node.label, operands[0][:1], operands[1], (region(0, (outer, count, inner), steps, places),)))
+        build.lower(Move, node, (data,), (region(0, (outer, count, inner), steps, places),))
         return
     lookup = (Lookup(limit, inner),)
     strides = (outer * limit * inner, limit * inner)
-    build.add(GatherSlices(node.label, *operands, lookup, batch, strides[0], outer, strides[1], count, inner))
+    build.lower(GatherSlices, node, (data, indices), lookup, batch, strides[0], outer, strides[1], count, inner)
 
 
 @lowers("GATHER_ND")
@@ -124,14 +116,12 @@ def gather_nd(node: Node, build: Builder) -> None:
     depth = indices.shape[-1]
     lookups = _lookups(data.shape, depth)
     inner, count = prod(data.shape[depth:]), indices.size // depth
-    operands = (build.value(data), build.value(indices)), (build.value(node.output),)
     if indices.is_constant:
         weights = np.asarray([lookup.stride for lookup in lookups])
         offsets = tuple(int(n) for n in indices.content.reshape(-1, depth).astype(np.int64) @ weights)
-        moved = region(0, (count, inner), (offsets, 1), (inner, 1))
-        build.add(Move(node.label, operands[0][:1], operands[1], (moved,)))
+        build.lower(Move, node, (data,), (region(0, (count, inner), (offsets, 1), (inner, 1)),))
         return
-    build.add(GatherSlices(node.label, *operands, lookups, 1, 0, 1, 0, count, inner))
+    build.lower(GatherSlices, node, (data, indices), lookups, 1, 0, 1, 0, count, inner)
 
 
 def _lookups(shape: tuple[int, ...], depth: int) -> tuple[Lookup, ...]:
@@ -147,9 +137,8 @@ def embedding(node: Node, build: Builder) -> None:
     if slices.is_hybrid(node):
         assert data.quantization is not None
         scales = np.asarray(data.quantization.scales, np.float32)
-    operands = (build.value(data), build.value(indices)), (build.value(node.output),)
     lookup = (Lookup(data.shape[0], inner),)
-    build.add(GatherSlices(node.label, *operands, lookup, 1, 0, 1, 0, indices.size, inner, scales))
+    build.lower(GatherSlices, node, (data, indices), lookup, 1, 0, 1, 0, indices.size, inner, scales)
 
 
 @lowers("SCATTER_ND")
@@ -157,9 +146,8 @@ def scatter(node: Node, build: Builder) -> None:
     """Additions at tuples of indices."""
     indices, updates = node.input(0), node.input(1)
     depth, shape = indices.shape[-1], node.output.shape
-    operands = (build.value(indices), build.value(updates)), (build.value(node.output),)
     inner = prod(shape[depth:])
-    build.add(ScatterSlices(node.label, *operands, _lookups(shape, depth), indices.size // depth, inner))
+    build.lower(ScatterSlices, node, (indices, updates), _lookups(shape, depth), indices.size // depth, inner)
 
 
 @lowers("DYNAMIC_UPDATE_SLICE")
@@ -168,22 +156,18 @@ def update(node: Node, build: Builder) -> None:
     if node.input(1).shape == node.output.shape:
         build.view(node.output, build.value(node.input(1)))
         return
-    values = tuple(build.value(node.input(i)) for i in range(3))
-    build.add(UpdateSlice(node.label, values, (build.value(node.output),)))
+    build.lower(UpdateSlice, node, node.inputs[:3])
 
 
 @lowers("ONE_HOT")
 def one_hot(node: Node, build: Builder) -> None:
     """As it is."""
-    indices = node.input(0)
-    axis = slices.one_hot_axis(node)
-    values = tuple(build.value(node.input(i)) for i in (0, 2, 3))
+    indices, axis = node.input(0), slices.one_hot_axis(node)
     outer, inner = prod(indices.shape[:axis]), prod(indices.shape[axis:])
-    build.add(OneHot(node.label, values, (build.value(node.output),), outer, node.output.shape[axis], inner))
+    build.lower(OneHot, node, (indices, *node.inputs[2:4]), outer, node.output.shape[axis], inner)
 
 
 @lowers("RESIZE_BILINEAR")
 def bilinear(node: Node, build: Builder) -> None:
     """As it is."""
-    operands = (build.value(node.input(0)),), (build.value(node.output),)
-    build.add(Interpolate(node.label, *operands, windows.line(node, 1), windows.line(node, 2)))
+    build.lower(Interpolate, node, node.inputs[:1], windows.line(node, 1), windows.line(node, 2))

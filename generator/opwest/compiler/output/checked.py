@@ -27,7 +27,7 @@ def checked(
 def _checked(manifest: Path, place: str, users: str, hint: str) -> list[Examination]:
     faults = Diagnostics()
     try:
-        found = run(Request((manifest,)), faults, "plan").found
+        examinations = run(Request((manifest,)), faults, "plan").found
         faults.raise_if_errors()
     except OpwestError as error:
         if users:
@@ -42,7 +42,7 @@ def _checked(manifest: Path, place: str, users: str, hint: str) -> list[Examinat
             "a manifest that 'opwest check' accepts",
             f"{hint}{REPORT}",
         ) from None
-    return found
+    return examinations
 
 
 def _about(one: Diagnostic, place: str, users: str) -> Diagnostic:

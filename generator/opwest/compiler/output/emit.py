@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -30,11 +30,13 @@ from opwest.compiler.names import free_name
 
 def render(operation: Operation, preferred: str = "portable", shared: bool = False) -> tuple[str, Call]:
     """Return the name of the variant and the call: a preferred variant if one applies, otherwise the portable one."""
-    variants = sorted(VARIANTS[type(operation)], key=lambda one: (_rank(one.name, preferred), one.name != "portable"))
-    for one in variants:
-        call = one.call(operation, shared)
+    variants = sorted(
+        VARIANTS[type(operation)], key=lambda variant: (_rank(variant.name, preferred), variant.name != "portable")
+    )
+    for variant in variants:
+        call = variant.call(operation, shared)
         if call is not None:
-            return one.name, call
+            return variant.name, call
     raise AssertionError(f"no variant of {type(operation).__name__}")
 
 
@@ -45,21 +47,25 @@ def library_variant(library: str, processor: str) -> str:
 
 def candidates(operation: Operation, processor: str, libraries: Sequence[str] = ()) -> dict[str, Call]:
     """Return the variants that apply on a class of processors, by name: portable, those of the class, of libraries."""
-    found: dict[str, Call] = {}
+    calls: dict[str, Call] = {}
     called = {library_variant(library, processor) for library in libraries if processor in LIBRARY_VARIANTS}
-    some = sorted(VARIANTS[type(operation)], key=lambda one: (one.name not in EVERYWHERE, _rank(one.name, processor)))
-    for one in some:
-        applies = one.name in EVERYWHERE or one.name in called or _rank(one.name, processor) <= len(PROCESSORS)
-        if one.name not in found and applies:
-            call = one.call(operation)
+    some = sorted(
+        VARIANTS[type(operation)], key=lambda variant: (variant.name not in EVERYWHERE, _rank(variant.name, processor))
+    )
+    for variant in some:
+        applies = (
+            variant.name in EVERYWHERE or variant.name in called or _rank(variant.name, processor) <= len(PROCESSORS)
+        )
+        if variant.name not in calls and applies:
+            call = variant.call(operation)
             if call is not None:
-                found[one.name] = call
-    return found
+                calls[variant.name] = call
+    return calls
 
 
 def takes_pitch(operation: Operation) -> bool:
     """Whether the portable variant can write results with a pitch."""
-    return any(one.name == "portable" and one.has_pitch for one in VARIANTS.get(type(operation), ()))
+    return any(variant.name == "portable" and variant.has_pitch for variant in VARIANTS.get(type(operation), ()))
 
 
 def _rank(name: str, preferred: str) -> int:
@@ -200,26 +206,19 @@ def emit_program(
     constants: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
     steps = []
     for variant, call in calls:
-        arguments = tuple(_value(one, name, constants) for one, name in zip(call.arguments, _names(call), strict=True))
+        named = (parameter.name for parameter in call.function.parameters if parameter.direction != "scratch")
+        arguments = tuple(_value(one, name, constants) for one, name in zip(call.arguments, named, strict=True))
         steps.append(Step(call.function, symbols[call.function], arguments, call.label, variant, call.scalars))
     own = {function: symbol for function, symbol in symbols.items() if function.user is None}
     external = sorted({name for function in symbols for name in function.external})
     return Emitted(tuple(steps), source_of(own, heading) if own or not steps else "", tuple(external))
 
 
-def _names(call: Call) -> Iterator[str]:
-    """Yield the name of the parameter of each argument."""
-    yield from (parameter.name for parameter in call.function.parameters if parameter.direction != "scratch")
-
-
 def _value(argument: Any, name: str, constants: dict[tuple[str, tuple[int, ...], bytes], Value]) -> Value:
     """Return an argument as a value; equal arrays are one constant."""
-    if isinstance(argument, Value):
-        if argument.role != "constant" or argument.root is not None:
-            return argument
-        array = argument.content
-    else:
-        array = argument
+    if isinstance(argument, Value) and (argument.role != "constant" or argument.root is not None):
+        return argument
+    array = argument.content if isinstance(argument, Value) else argument
     key = (str(array.dtype), tuple(array.shape), np.ascontiguousarray(array).tobytes())
     if key not in constants:
         constants[key] = Value(name, "constant", str(array.dtype), tuple(array.shape), None, array)

@@ -9,11 +9,11 @@ from dataclasses import field
 from typing import Any, Protocol
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import Parameter, check_of
+from opwest.compiler.emission.function import Function, check_of
 from opwest.compiler.folder import npz
 from opwest.compiler.graph.user import UserOperator
 from opwest.compiler.ir.program import Program, Value
-from opwest.compiler.names import ObjectFile, free_name, identifier, opening
+from opwest.compiler.names import free_name, identifier, opening
 from opwest.compiler.output.emit import Emitted, Step
 from opwest.compiler.processors import ProcessorClass
 from opwest.compiler.reference.runtimes import Cases
@@ -185,25 +185,18 @@ def _users(of: Implementation) -> list[UserOperator]:
 
 def _objects(of: Implementation) -> Iterator[str]:
     if of.emitted.source:
-        yield from writer.object_entry([ObjectFile(of.path(name)).name for name in of.sources])
+        yield from writer.object_entry([of.path(name) for name in of.sources])
     for user in _users(of):
         yield from (f"  - {writer.value(section)}" for section in user.sections["objects"])
 
 
 def _named(of: Described) -> Iterator[list[str]]:
     """Yield the targets of variants, and the other sections of the snippets."""
-    users = _users(of.base)
-    own = {
-        "targets": {
-            name: one
-            for variant in of.variants
-            if variant.processor
-            for name, one in variant.processor.declared.items()
-        }
-    }
     for key in ("targets", "devices"):
-        entries = {name: one for user in users for name, one in user.sections.get(key, {}).items()}
-        entries.update(own.get(key, {}))
+        entries = {name: keys for user in _users(of.base) for name, keys in user.sections.get(key, {}).items()}
+        for variant in of.variants:
+            if key == "targets" and variant.processor is not None:
+                entries.update(variant.processor.declared)
         if entries:
             yield [f"{key}:", *(line for name, one in entries.items() for line in _entry(name, one))]
 
@@ -232,13 +225,9 @@ class _Operator:
     """An operator of the manifest: a function with dtypes and shapes. One function can serve several shapes."""
 
     symbol: str
-    parameters: tuple[Parameter, ...]
+    function: Function
     shapes: tuple[tuple[int, ...], ...]
     pitches: tuple[int, ...]
-    has_status: bool
-    check: str | None
-    """The function that `open` calls."""
-    user: UserOperator | None = None
 
 
 def _entry(name: str, keys: Mapping[str, Any]) -> Iterator[str]:
@@ -249,35 +238,33 @@ def _entry(name: str, keys: Mapping[str, Any]) -> Iterator[str]:
 def _key(step: Step) -> _Operator:
     return _Operator(
         step.symbol,
-        step.function.parameters,
+        step.function,
         tuple(declared(argument).shape for argument in step.arguments),
         tuple(declared(argument).pitch for argument in step.arguments),
-        step.function.has_status,
-        check_of(step.symbol) if step.function.check else None,
-        step.function.user,
     )
 
 
 def _operators(steps: Sequence[Step]) -> dict[_Operator, str]:
-    found: dict[_Operator, str] = {}
+    names: dict[_Operator, str] = {}
     for step in steps:
         key = _key(step)
-        if key not in found:
+        if key not in names:
             name, number = step.symbol.removeprefix("op_"), 1
             base = name
-            while name in found.values():
+            while name in names.values():
                 number += 1
                 name = f"{base}_shape_{number}"
-            found[key] = name
-    return found
+            names[key] = name
+    return names
 
 
 def _operator(name: str, key: _Operator) -> Iterator[str]:
-    if key.user is not None:
-        return _user_operator(name, key.user, key.shapes)
+    function = key.function
+    if function.user is not None:
+        return _user_operator(name, function.user, key.shapes)
     shapes, pitches = iter(key.shapes), iter(key.pitches)
     arguments = []
-    for parameter in key.parameters:
+    for parameter in function.parameters:
         shape, pitch = ((parameter.elements,), 0) if parameter.direction == "scratch" else (next(shapes), next(pitches))
         arguments.append(
             writer.argument(
@@ -291,8 +278,8 @@ def _operator(name: str, key: _Operator) -> Iterator[str]:
                 pitch=pitch,
             )
         )
-    keys = [*writer.key("symbol", key.symbol), *writer.key("returns", "status" if key.has_status else "void")]
-    keys += writer.key("check", key.check) if key.check else []
+    keys = [*writer.key("symbol", key.symbol), *writer.key("returns", "status" if function.has_status else "void")]
+    keys += writer.key("check", check_of(key.symbol)) if function.check else []
     return writer.operator(name, keys, arguments)
 
 
@@ -381,9 +368,11 @@ def _interface(
         keys["external"] = external
     else:
         keys |= {"view_of": names[value.root], "offset": str(value.offset) if value.offset else None}
-    found = value.quantization
-    if found is not None and value.dtype in ("int8", "uint8", "int16") and len(found.scales) == 1:
-        keys["quantization"] = writer.flow_map({"scale": repr(found.scale), "zero_point": str(found.zero)})
+    quantization = value.quantization
+    if quantization is not None and value.dtype in ("int8", "uint8", "int16") and len(quantization.scales) == 1:
+        keys["quantization"] = writer.flow_map(
+            {"scale": repr(quantization.scale), "zero_point": str(quantization.zero)}
+        )
     if labels:
         keys["labels"] = writer.flow_list(map(writer.scalar, labels))
     return keys

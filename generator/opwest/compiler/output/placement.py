@@ -37,11 +37,11 @@ class Placement:
 
     def pools_of(self, emitted: Emitted) -> Mapping[Value, str]:
         """Return the pools of constants. The constants that two layers share are in the pool of either."""
-        found = {}
+        pools = {}
         for step in emitted.steps:
             for pool in (self.pools[one] for one in layers_of(step.label) if one in self.pools):
-                found.update({argument: pool for argument in step.arguments if argument.role == "constant"})
-        return found
+                pools.update({argument: pool for argument in step.arguments if argument.role == "constant"})
+        return pools
 
 
 def layers_of(label: str) -> list[str]:
@@ -52,7 +52,7 @@ def layers_of(label: str) -> list[str]:
 def placement(layers: Sequence[str], regions: Sequence[str]) -> Placement:
     """Return the placement of the values of --place and --pool. Raises OpwestError with all faults."""
     faults = Diagnostics()
-    found: dict[str, dict[str, str]] = {}
+    declared: dict[str, dict[str, str]] = {}
     for text in regions:
         pool, _, rest = text.partition("=")
         board, _, node = rest.rpartition(":")
@@ -61,7 +61,7 @@ def placement(layers: Sequence[str], regions: Sequence[str]) -> Placement:
         elif pool == DEFAULT_POOL:
             faults.error(f"--pool {text}: '{DEFAULT_POOL}' is ordinary memory", expected="another name")
         else:
-            found.setdefault(pool, {})[board] = node
+            declared.setdefault(pool, {})[board] = node
     pools: dict[str, str] = {}
     for text in layers:
         numbers, _, pool = text.partition("=")
@@ -69,18 +69,18 @@ def placement(layers: Sequence[str], regions: Sequence[str]) -> Placement:
         if not (pool and all(names)):
             faults.error(f"invalid --place {text!r}", expected="LAYERS=POOL, such as 2,4=sram")
             continue
-        if pool != DEFAULT_POOL and pool not in found:
+        if pool != DEFAULT_POOL and pool not in declared:
             faults.error(
                 f"--place {text}: no pool '{pool}'",
-                expected=" or ".join(map(repr, (DEFAULT_POOL, *found))),
+                expected=" or ".join(map(repr, (DEFAULT_POOL, *declared))),
                 hint=f"--pool {pool}=BOARD:NODELABEL declares it",
             )
         pools.update(dict.fromkeys(names, pool))
-    for pool in found:
+    for pool in declared:
         if pool not in pools.values():
             faults.error(f"--pool {pool}: no layer is in it", expected=f"--place LAYERS={pool}, or no --pool")
     faults.raise_if_errors()
-    return Placement(pools, found)
+    return Placement(pools, declared)
 
 
 def check_layers(placed: Placement, program: Program, emitted: Sequence[Emitted]) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Blocks of layers in stripes: functions for some rows of each layer, and functions that fill the buffers between them.
 
-`choice/block.py` runs the same calls with numbers of rows, for the sizes of the buffers.
+`selection/block.py` runs the same calls with numbers of rows, for the sizes of the buffers.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.expressions import plus, times
 from opwest.compiler.emission.function import Call, Function, Lines, Parameter, c_type, emits
 from opwest.compiler.ir.program import Value
 from opwest.compiler.ir.stripes import ALIGN, Buffer, Source, Striped
@@ -81,7 +80,7 @@ class _Block:
         """Return the parameters but for the scratch memory."""
         operation, [result] = self.operation, self.operation.results
         replaced = tuple(self._inputs[number] for number in operation.in_place)
-        constants = [Parameter(name, _dtype(value)) for _, name, value in self._constants()]
+        constants = [Parameter(name, str(value.dtype)) for _, name, value in self._constants()]
         inputs = [Parameter(name, one.dtype) for name, one in zip(self._inputs, operation.inputs, strict=True)]
         return (*inputs, *constants, Parameter("result", result.dtype, "out", in_place=replaced))
 
@@ -111,7 +110,7 @@ class _Block:
             if buffer.layer is None:
                 self._load(lines, number, height)
             else:
-                self._layer(lines, number, height)
+                self._layer(lines, number, buffer.layer, height)
             if self._has_bottom(number):
                 with lines.block(f"if (s->filled{number} < need)"):
                     lines.add(f"{self._drop_name(number)}(s);")
@@ -147,13 +146,11 @@ class _Block:
         for source in one.sources:
             if source.buffer is not None:
                 reach = (one.count - 1) * source.stride - source.before + source.reach
-                need = _plus(_times(f"s->next{layer}", source.stride), reach)
+                need = _plus(times(f"s->next{layer}", source.stride), reach)
                 lines.add(f"{self._fill_name(source.buffer)}(s, {need});")
 
-    def _layer(self, lines: Lines, buffer: int, height: str) -> None:
+    def _layer(self, lines: Lines, buffer: int, layer: int, height: str) -> None:
         """Append the calls of a layer whose results are in a buffer."""
-        layer = self.operation.buffers[buffer].layer
-        assert layer is not None
         one = self.operation.layers[layer]
         with lines.block(f"while (s->next{layer} < {height})"):
             self._require(lines, layer)
@@ -181,7 +178,7 @@ class _Block:
         """Return the function that drops the rows before the first one that a layer still reads."""
         one, lines = self.operation.buffers[buffer], Lines()
         readers = self._readers(buffer)
-        lows = [_plus(_times(f"s->next{layer}", source.stride), -source.before) for layer, source in readers]
+        lows = [_plus(times(f"s->next{layer}", source.stride), -source.before) for layer, source in readers]
         # Rows between windows are skipped.
         is_beyond = any(source.stride > source.reach for _, source in readers)
         lines.add(f"const int low = {_least([*lows, *([f's->filled{buffer}'] if is_beyond else [])])};", "")
@@ -206,7 +203,7 @@ class _Block:
         for parameter in call.function.parameters:
             if parameter.direction == "scratch":
                 arguments.append(_cast(_plus("s->rows", work), parameter.dtype, ""))
-                work += -(-parameter.elements * np.dtype(parameter.dtype).itemsize // ALIGN) * ALIGN
+                work += -(-parameter.nbytes // ALIGN) * ALIGN
                 continue
             argument = next(given)
             is_place = isinstance(argument, Value) and argument.role != "constant"
@@ -215,16 +212,16 @@ class _Block:
 
     def _source(self, layer: int, source: Source, dtype: str) -> str:
         """Return the pointer to the first row that a call of a layer reads."""
-        first = _times(f"s->next{layer}", source.stride)
+        first = times(f"s->next{layer}", source.stride)
         if source.buffer is None:
             value = self.operation.inputs[source.input]
-            return f"s->{self._inputs[source.input]} + {_times(first, prod(value.shape[2:]))}"
+            return f"s->{self._inputs[source.input]} + {times(first, prod(value.shape[2:]))}"
         return _cast(self._row(source.buffer, _plus(first, -source.before)), dtype, "const ")
 
     def _target(self, layer: int, result: Value) -> str:
         """Return the pointer to the first row that a call of a layer writes."""
         if layer == len(self.operation.layers) - 1:
-            return f"s->result + {_times(f's->next{layer}', prod(result.shape[2:]))}"
+            return f"s->result + {times(f's->next{layer}', prod(result.shape[2:]))}"
         buffer = next(number for number, one in enumerate(self.operation.buffers) if one.layer == layer)
         return _cast(self._row(buffer, f"s->next{layer}"), result.dtype, "")
 
@@ -246,9 +243,8 @@ class _Block:
         return _folded("mla_copy(", [target, source, f"(uint32_t)({size})"])
 
     def _fill(self, target: str, buffer: Buffer, size: str) -> str:
-        if self.operation.copies == "portable":
-            return f"memset({target}, {buffer.fill}, {size});"
-        return f"fill_bytes({target}, {buffer.fill}, {size});"
+        function = "memset" if self.operation.copies == "portable" else "fill_bytes"
+        return f"{function}({target}, {buffer.fill}, {size});"
 
     def _readers(self, buffer: int) -> list[tuple[int, Source]]:
         """Return the layers that read a buffer."""
@@ -268,16 +264,8 @@ class _Block:
         )
 
 
-def _dtype(value: Any) -> str:
-    return str(value.dtype)
-
-
-def _times(name: str, factor: int) -> str:
-    return name if factor == 1 else f"{name} * {factor}"
-
-
-def _plus(text: str, number: int) -> str:
-    return text if number == 0 else f"{text} {'+' if number > 0 else '-'} {abs(number)}"
+def _plus(text: str, offset: int) -> str:
+    return f"{text}{plus(offset)}"
 
 
 def _least(terms: Sequence[str]) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import numpy as np
-
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.output.emit import Emitted, Step, emit_program
@@ -39,13 +37,13 @@ def arena(program: Program, emitted: Emitted, caller_memory: bool) -> Arena:
     planned = {tensor for step in used for tensor in step}.union(names[state] for state in program.states)
     values = {name: value for value, name in names.items() if name in planned}
     roles = {name: value.role for name, value in values.items()}
-    copied = {names[state.next.base] for state in program.states if state.next is not None}
+    copied = {names[value] for value in program.new_contents}
     lives = lifetimes(used, range(len(used)), roles, copied)
-    tensors = [_block(name, _bytes(value), lives[name]) for name, value in values.items()]
+    tensors = [_block(name, value.nbytes, lives[name]) for name, value in values.items()]
     scratch = [
         _block(
             f"{parameter.name} of step {number}",
-            parameter.elements * np.dtype(parameter.dtype).itemsize,
+            parameter.nbytes,
             Lifetime(number, number),
             parameter.align,
         )
@@ -58,21 +56,14 @@ def arena(program: Program, emitted: Emitted, caller_memory: bool) -> Arena:
     return Arena(plan, _live(tensors, shares, len(emitted.steps)))
 
 
-def _is_planned(value: Value, caller_memory: bool) -> bool:
-    """Whether the workspace contains a tensor."""
-    return value.role in ("intermediate", "state") or (value.role in ("input", "output") and not caller_memory)
-
-
 def _uses(step: Step, names: Mapping[Value, str], caller_memory: bool) -> Iterator[Use]:
+    """Yield the uses of tensors in the workspace."""
+    roles = ("intermediate", "state") if caller_memory else ("intermediate", "state", "input", "output")
     parameters = [parameter for parameter in step.function.parameters if parameter.direction != "scratch"]
     for parameter, argument in zip(parameters, step.arguments, strict=True):
-        if _is_planned(argument.base, caller_memory):
+        if argument.base.role in roles:
             is_view = declared(argument).root is not None
             yield Use(names[argument.base], parameter.name, parameter.direction, parameter.in_place, is_view)
-
-
-def _bytes(value: Value) -> int:
-    return value.size * np.dtype(value.dtype).itemsize
 
 
 def _block(name: str, size: int, life: Lifetime, align: int = 0) -> Block:

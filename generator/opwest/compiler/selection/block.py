@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from math import prod
 
 import numpy as np
@@ -82,16 +81,16 @@ def _window_reading(operation: Operation) -> Reading | None:
 
 def part_of(operation: Operation, count: int) -> Operation:
     """Return a layer for `count` rows of its result, with values of its own."""
-    found = readings(operation)
-    assert found is not None
-    pending = iter(found)
+    all_readings = readings(operation)
+    assert all_readings is not None
+    pending = iter(all_readings)
     inputs = []
     for value in operation.inputs:
         if value.role == "constant":
             inputs.append(value)
-            continue
-        one = next(pending)
-        inputs.append(_rows(value, "input", (count - 1) * one.stride + one.reach))
+        else:
+            reading = next(pending)
+            inputs.append(_rows(value, "input", (count - 1) * reading.stride + reading.reach))
     changes: dict[str, object] = {"inputs": tuple(inputs), "results": (_rows(operation.results[0], "output", count),)}
     window = getattr(operation, "window", None)
     if window is not None:
@@ -117,7 +116,7 @@ class Layouts:
     """The layouts of blocks: the same for all processors."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[tuple[Operation, ...], int, int], Layout | None] = {}
+        self._layouts: dict[tuple[tuple[Operation, ...], int, int], Layout | None] = {}
 
     def of(self, operations: Sequence[Operation], turn: int, most: int) -> Layout | None:
         """Return the layout of a block of operations; None if they cannot be one.
@@ -126,10 +125,10 @@ class Layouts:
         at most `most`.
         """
         key = (tuple(operations), turn, most)
-        if key not in self._found:
+        if key not in self._layouts:
             shape = _shape(operations, turn, most)
-            self._found[key] = None if shape is None else _layout(shape)
-        return self._found[key]
+            self._layouts[key] = None if shape is None else _layout(shape)
+        return self._layouts[key]
 
 
 def block_of(
@@ -172,7 +171,6 @@ class Layout:
 
 def _layout(shape: _Shape) -> Layout:
     run = _Run(shape)
-    run.all_rows()
     offset, buffers = 0, []
     for one, rows in zip(shape.buffers, run.most, strict=True):
         buffers.append(dataclasses.replace(one, rows=rows, offset=offset))
@@ -197,12 +195,12 @@ class _Shape:
 
 def _shape(operations: Sequence[Operation], turn: int, most: int) -> _Shape | None:
     numbers = {operation.results[0]: number for number, operation in enumerate(operations)}
-    found = [readings(operation) for operation in operations]
-    if any(one is None for one in found):
+    all_readings = [readings(operation) for operation in operations]
+    if any(each is None for each in all_readings):
         return None
     given = [
         list(zip([v for v in one.inputs if v.role != "constant"], some or (), strict=True))
-        for one, some in zip(operations, found, strict=True)
+        for one, some in zip(operations, all_readings, strict=True)
     ]
     heights = [operation.results[0].shape[1] for operation in operations]
     rows = [0] * len(operations)
@@ -250,7 +248,7 @@ def _buffers(
         for value, reading in some:
             if value in numbers or reading.fill is not None:
                 readers.setdefault(value, []).append(reading)
-    found = []
+    buffers = []
     for value in (*inputs, *numbers):
         if value not in readers:
             continue
@@ -260,33 +258,25 @@ def _buffers(
         layer, place = numbers.get(value), inputs.index(value) if value in inputs else 0
         top = max(reader.before for reader in readers[value])
         fill = fills.pop() if fills else 0
-        found.append(Buffer(layer, place, pitch_of(value), value.shape[1], 0, top, fill, 0))
-    return found
+        buffers.append(Buffer(layer, place, pitch_of(value), value.shape[1], 0, top, fill, 0))
+    return buffers
 
 
-@dataclass(eq=False)
 class _Run:
     """The calls of a block, with numbers of rows instead of data: what the emitted code does."""
 
-    shape: _Shape
-    next: list[int] = field(default_factory=list)
-    """The row that each layer computes next."""
-    first: list[int] = field(default_factory=list)
-    """The first row in each buffer."""
-    filled: list[int] = field(default_factory=list)
-    """The rows of each buffer that are written, with the padding below."""
-    most: list[int] = field(default_factory=list)
-    """The rows that each buffer needs."""
-    moved: int = 0
-    replaceable: set[int] = field(default_factory=set)
-
-    def all_rows(self) -> None:
-        """Compute the result."""
-        shape = self.shape
+    def __init__(self, shape: _Shape) -> None:
+        """Compute all rows of the result."""
+        self.shape = shape
         self.next = [0] * len(shape.counts)
+        """The row that each layer computes next."""
         self.first = [-buffer.top for buffer in shape.buffers]
+        """The first row in each buffer."""
         self.filled = [0] * len(shape.buffers)
+        """The rows of each buffer that are written, with the padding below."""
         self.most = [buffer.top for buffer in shape.buffers]  # the padding is written first
+        """The rows that each buffer needs."""
+        self.moved = 0
         self.replaceable = set(range(len(shape.inputs)))
         last = len(shape.counts) - 1
         while self.next[last] < shape.heights[last]:

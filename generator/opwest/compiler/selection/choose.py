@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,11 +11,11 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.output.emit import candidates
+from opwest.compiler.request import OBJECTIVES
 from opwest.compiler.selection.costs import Cost, Table, geometry_of
-from opwest.compiler.selection.knapsack import Needing, Option, Solution, solve_shared
+from opwest.compiler.selection.knapsack import Option, Solution, solve_shared
 
-SPEED, FLASH, RAM = "speed", "flash", "ram"
-OBJECTIVES = (SPEED, FLASH, RAM)
+SPEED, FLASH, RAM = OBJECTIVES
 WORTH = 20
 """The bytes of flash that a cycle is worth: twice the weights for a hundredth of the time is no gain."""
 
@@ -91,20 +90,16 @@ class _Offer:
 
 def constant_bytes(call: Call) -> int:
     """Return the bytes of the constants of a call."""
-    found = 0
+    size = 0
     for argument in call.arguments:
         array = argument if isinstance(argument, np.ndarray) else getattr(argument, "content", None)
-        found += 0 if array is None or getattr(argument, "role", "constant") != "constant" else array.nbytes
-    return found
+        size += 0 if array is None or getattr(argument, "role", "constant") != "constant" else array.nbytes
+    return size
 
 
 def scratch_bytes(call: Call) -> int:
     """Return the bytes of the scratch arguments of a call."""
-    return sum(
-        parameter.elements * np.dtype(parameter.dtype).itemsize
-        for parameter in call.function.parameters
-        if parameter.direction == "scratch"
-    )
+    return sum(parameter.nbytes for parameter in call.function.parameters if parameter.direction == "scratch")
 
 
 def choose(
@@ -132,14 +127,13 @@ def choose(
     ]
     if not all(offers):
         return None
-    needing = [[Needing(_option(one, objective), frozenset(one.functions)) for one in group] for group in offers]
-    sizes = {name: size for group in offers for one in group for name, size in one.functions.items()}
-    solution = solve_shared(needing, sizes, _PRICES[objective], max_flash)
+    options = [[_option(offer, objective) for offer in group] for group in offers]
+    sizes = {name: size for group in offers for offer in group for name, size in offer.functions.items()}
+    solution = solve_shared(options, sizes, _PRICES[objective], max_flash)
     if solution is None:
         return None
-    return Choice(
-        tuple(_rows(program, list(groups.values()), offers, solution, objective, max_flash is not None)), solution.gap
-    )
+    rows = _rows(program, list(groups.values()), offers, solution, objective, max_flash is not None)
+    return Choice(rows, solution.gap)
 
 
 _PRICES = {SPEED: 1 / WORTH, FLASH: 1.0, RAM: 0.0}
@@ -155,7 +149,7 @@ def _offers(
 ) -> list[_Offer]:
     """Return the variants that apply to all layers of a group."""
     each = [candidates(operation, processor, libraries) for operation in group]
-    found = []
+    offers = []
     for name in each[0]:
         if not all(name in one for one in each):
             continue
@@ -164,8 +158,8 @@ def _offers(
         offer = _Offer(name, calls, [table.cost(operation, name) for operation in group], functions)
         least = min((limits[operation] for operation in group if operation in limits), default=None)
         if least is None or offer.scratch <= least:
-            found.append(offer)
-    return found
+            offers.append(offer)
+    return offers
 
 
 def _preferred(offers: list[_Offer], prefer: Sequence[str]) -> list[_Offer]:
@@ -177,10 +171,12 @@ def _preferred(offers: list[_Offer], prefer: Sequence[str]) -> list[_Offer]:
 def _option(offer: _Offer, objective: str) -> Option:
     if objective == FLASH:
         # A millionth of a byte for a cycle decides between variants of equal size.
-        return Option(offer.flash + offer.cycles * 1e-9, offer.flash)
-    if objective == RAM:
-        return Option(offer.scratch * 1e9 + offer.cycles, offer.flash)
-    return Option(offer.cycles + offer.flash / WORTH, offer.flash)
+        cost = offer.flash + offer.cycles * 1e-9
+    elif objective == RAM:
+        cost = offer.scratch * 1e9 + offer.cycles
+    else:
+        cost = offer.cycles + offer.flash / WORTH
+    return Option(cost, offer.flash, frozenset(offer.functions))
 
 
 def _rows(
@@ -190,8 +186,8 @@ def _rows(
     solution: Solution,
     objective: str,
     is_limited: bool,
-) -> Any:
-    found: dict[Operation, Row] = {}
+) -> tuple[Row, ...]:
+    rows: dict[Operation, Row] = {}
     counted: dict[str, int] = {}
     for group, some, place in zip(groups, offers, solution.chosen, strict=True):
         offer = some[place]
@@ -201,8 +197,8 @@ def _rows(
             flash += sum(size for name, size in offer.functions.items() if name not in counted)
             counted.update(offer.functions)
             scratch = scratch_bytes(offer.calls[number])
-            found[operation] = Row(operation, offer.name, offer.costs[number], flash, scratch, why)
-    return (found[operation] for operation in program.operations)
+            rows[operation] = Row(operation, offer.name, offer.costs[number], flash, scratch, why)
+    return tuple(rows[operation] for operation in program.operations)
 
 
 def _why(offer: _Offer, offers: Sequence[_Offer], objective: str, is_limited: bool) -> str:

@@ -16,6 +16,7 @@ from opwest.compiler.ir.movement import Move, runs
 from opwest.compiler.ir.operations import Convolution, Depthwise, Elementwise, Pool
 from opwest.compiler.ir.program import Operation
 from opwest.compiler.ir.stripes import Striped
+from opwest.compiler.lowering.passes import by_channel
 from opwest.compiler.semantics.fixed_point import Requantisation
 
 GROUP = 8
@@ -39,32 +40,20 @@ def kind_of(operation: Operation) -> str:
 def key_of(operation: Operation) -> str:
     """Return the geometry, the dtype and what the legality of variants depends on."""
     if operation not in _KEYS:
-        _KEYS[operation] = _key(operation, geometry_of(operation))
+        _KEYS[operation] = " ".join([geometry_of(operation), *_legality(operation)])
     return _KEYS[operation]
 
 
 def key_without_pitch(operation: Operation) -> str:
     """Return the key of a layer with a result whose rows follow each other."""
-    return _key(operation, geometry_without_pitch(operation))
+    return " ".join([geometry_of(operation, with_pitch=False), *_legality(operation)])
 
 
-def _key(operation: Operation, geometry: str) -> str:
-    words = _legality(operation) if isinstance(operation, Convolution | Depthwise) else []
-    return " ".join([geometry, *words])
-
-
-def geometry_of(operation: Operation) -> str:
+def geometry_of(operation: Operation, with_pitch: bool = True) -> str:
     """Return the shapes, the window and the dtype: layers that agree in them can share code."""
     if isinstance(operation, Striped):
         # Two blocks never share code.
         return operation.label
-    return geometry_without_pitch(operation) + "".join(
-        f" pitch {result.pitch}" for result in operation.results if result.pitch
-    )
-
-
-def geometry_without_pitch(operation: Operation) -> str:
-    """Return the geometry of a layer with a result whose rows follow each other."""
     data = (*operation.inputs, *operation.results)[0]
     words = [kind_of(operation), data.dtype, *(_shape(one.shape) for one in operation.inputs)]
     words.append(f"to {_shape(operation.results[0].shape)}")
@@ -74,6 +63,8 @@ def geometry_without_pitch(operation: Operation) -> str:
         words.append(f"window {size} stride {stride} dilation {dilation} before {before}")
     if isinstance(operation, Pool):
         words.append(operation.kind)
+    if with_pitch:
+        words += [f"pitch {result.pitch}" for result in operation.results if result.pitch]
     return " ".join(words)
 
 
@@ -81,17 +72,14 @@ def _shape(shape: Any) -> str:
     return "x".join(map(str, shape)) or "1"
 
 
-def _legality(operation: Convolution | Depthwise) -> list[str]:
+def _legality(operation: Operation) -> list[str]:
+    """Return what the legality of variants depends on beside the geometry."""
+    if not isinstance(operation, Convolution | Depthwise):
+        return []
     finish = operation.finish
     if not isinstance(finish, Requantisation):
         return ["float"]
-    weights = operation.weights
-    flat = (
-        weights.reshape(-1, weights.shape[-1]).T
-        if isinstance(operation, Depthwise)
-        else weights.reshape(len(weights), -1)
-    )
-    sizes = np.abs(flat.astype(np.int64) - operation.weight_zero)
+    sizes = np.abs(by_channel(operation).astype(np.int64) - operation.weight_zero)
     padded = np.pad(sizes, ((0, 0), (0, -sizes.shape[1] % GROUP)))
     grouped = int(padded.reshape(len(padded), -1, GROUP).sum(axis=2).max(initial=0))
     shifts = [multiplier.shift for multiplier in finish.multipliers]
@@ -104,12 +92,11 @@ def _legality(operation: Convolution | Depthwise) -> list[str]:
 def numbers_of(operation: Operation) -> dict[str, int]:
     """Return what estimates are linear in: products or runs of copies, results, elements of data, calls."""
     result = operation.results[0].size
-    weights = getattr(operation, "weights", None)
     products = 0
     if isinstance(operation, Convolution):
-        products = result * prod(weights.shape[1:]) if weights is not None else 0
+        products = result * prod(operation.weights.shape[1:])
     elif isinstance(operation, Depthwise):
-        products = result * prod(weights.shape[:2]) if weights is not None else 0
+        products = result * prod(operation.weights.shape[:2])
     elif isinstance(operation, Pool):
         products = result * prod(operation.window.size)
     elif isinstance(operation, Move):
@@ -165,12 +152,12 @@ class Table:
         """Return the measured cost, or an estimate; of a block in stripes, the sum of the costs of its layers."""
         if isinstance(operation, Striped):
             return self._striped(operation)
-        found = self.layers.get(key_of(operation), {}).get(variant)
-        if found is None and any(result.pitch for result in operation.results):
+        measured = self.layers.get(key_of(operation), {}).get(variant)
+        if measured is None and any(result.pitch for result in operation.results):
             # The stores have other addresses, and hardly any variant needs more instructions for them.
-            found = self.layers.get(key_without_pitch(operation), {}).get(variant)
-        if found is not None:
-            return Cost(found[0], found[1], True, self._source(key_of(operation)))
+            measured = self.layers.get(key_without_pitch(operation), {}).get(variant)
+        if measured is not None:
+            return Cost(measured[0], measured[1], True, self._source(key_of(operation)))
         terms = self.estimates.get(kind_of(operation), {}).get(variant)
         numbers = numbers_of(operation)
         given: Mapping[str, float] = ABSENT if terms is None else terms

@@ -79,17 +79,17 @@ def decided(
         ways.append(_joined(program, options))
     ways = list(dict.fromkeys(ways))
     chooser = _Chooser(processor.name, layouts, table, options, default_limit(program))
-    found = [one for one in map(chooser.plain, ways) if one is not None]
-    if not found or options.optimize == RAM:
-        found += [one for one in map(chooser.striped, ways) if one is not None]
-    if not found:
+    decisions = [decision for decision in map(chooser.plain, ways) if decision is not None]
+    if not decisions or options.optimize == RAM:
+        decisions += [decision for decision in map(chooser.striped, ways) if decision is not None]
+    if not decisions:
         raise _unfit(ways, processor, options, chooser)
     if options.optimize == FLASH:
-        return min(found, key=lambda one: (one.choice.flash, one.choice.cycles))
+        return min(decisions, key=lambda decision: (decision.choice.flash, decision.choice.cycles))
     if options.optimize == RAM:
-        return min(found, key=lambda one: (one.memory, one.choice.cycles))
+        return min(decisions, key=lambda decision: (decision.memory, decision.choice.cycles))
     # Layers that write at different distances share less code.
-    return min(found, key=lambda one: one.choice.cycles + one.choice.flash / WORTH)
+    return min(decisions, key=lambda decision: decision.choice.cycles + decision.choice.flash / WORTH)
 
 
 def decided_without_class(program: Program, layouts: Layouts, options: Options, measurements: Tables) -> Decision:
@@ -105,12 +105,12 @@ def decided_without_class(program: Program, layouts: Layouts, options: Options, 
     limit = options.max_ram
     if options.optimize != RAM and (limit is None or plain.memory <= limit):
         return plain
-    found = [plain]
-    for one in chooser.divisions(joined):
-        found.append(chooser.portable(one))
-        if limit is not None and found[-1].memory <= limit and options.optimize != RAM:
-            return found[-1]
-    return min(found, key=lambda one: one.memory)
+    decisions = [plain]
+    for division in chooser.divisions(joined):
+        decisions.append(chooser.portable(division))
+        if limit is not None and decisions[-1].memory <= limit and options.optimize != RAM:
+            return decisions[-1]
+    return min(decisions, key=lambda decision: decision.memory)
 
 
 def _joined(program: Program, options: Options, needs: Needs | None = None) -> Program:
@@ -140,17 +140,17 @@ class _Chooser:
         options = self.options
         is_default = options.max_flash is None and options.optimize == SPEED
         limit = self.default_flash if is_default else options.max_flash
-        found = self._fitting(program, None if limit == UNLIMITED else limit)
-        if found is None and is_default:
+        decision = self._fitting(program, None if limit == UNLIMITED else limit)
+        if decision is None and is_default:
             # Without a limit of the user, a model with much code gets the least flash that is possible.
             least = self.best(program, FLASH, None)
-            found = self._fitting(program, None if least is None else least.flash) or self._fitting(program, None)
-        return found
+            decision = self._fitting(program, None if least is None else least.flash) or self._fitting(program, None)
+        return decision
 
     def striped(self, program: Program) -> Decision | None:
         """Return the best choice for a program with layers in stripes: for the least memory, or within the limit."""
         return next(
-            (found for division in self.divisions(program) if (found := self.plain(division)) is not None), None
+            (decision for division in self.divisions(program) if (decision := self.plain(division)) is not None), None
         )
 
     def divisions(self, program: Program) -> Sequence[Program]:
@@ -165,7 +165,7 @@ class _Chooser:
         least, limit = segments.least, None if options.optimize == RAM else options.max_ram
         room = max(0, (least if limit is None else limit) - least)
         bounds = dict.fromkeys(least + room * part // 4 for part in (4, 3, 2, 1, 0))
-        return [one for one in map(segments.within, bounds) if one is not None]
+        return [division for division in map(segments.within, bounds) if division is not None]
 
     def best(
         self, program: Program, objective: str, flash: int | None, scratch: Mapping[Operation, int] | None = None
@@ -179,11 +179,13 @@ class _Chooser:
         memory, caller = self.options.max_ram, self.options.caller_memory
         if self.options.optimize == RAM:
             # The least scratch memory is not the least memory if fewer results replace their data.
-            some = (self.best(program, one, flash) for one in (RAM, FLASH, SPEED))
-            found = [Decision(program, one, arena_of(program, one, caller)) for one in some if one is not None]
-            if not found:
+            some = (self.best(program, objective, flash) for objective in (RAM, FLASH, SPEED))
+            decisions = [
+                Decision(program, choice, arena_of(program, choice, caller)) for choice in some if choice is not None
+            ]
+            if not decisions:
                 return None
-            least = min(found, key=lambda one: one.memory)
+            least = min(decisions, key=lambda decision: decision.memory)
             if memory is not None and least.memory > memory:
                 return None
             # The fastest variants that need no more memory.
@@ -207,12 +209,14 @@ def _unfit(programs: Sequence[Program], processor: ProcessorClass, options: Opti
     given = [("--max-flash", options.max_flash), ("--max-ram", options.max_ram)]
     limits = " ".join(f"{name} {value}" for name, value in given if value not in (None, UNLIMITED))
     some = [*programs, *(last for program in programs for last in chooser.divisions(program)[-1:])]
-    choices = [(one, chooser.best(one, objective, None)) for one in some for objective in (FLASH, RAM)]
-    found = [(one, choice) for one, choice in choices if choice is not None]
+    choices = [
+        (candidate, chooser.best(candidate, objective, None)) for candidate in some for objective in (FLASH, RAM)
+    ]
+    pairs = [(candidate, choice) for candidate, choice in choices if choice is not None]
     expected = []
     if options.max_flash is not None:
-        expected.append(f"--max-flash of at least {min(choice.flash for _, choice in found)} bytes")
+        expected.append(f"--max-flash of at least {min(choice.flash for _, choice in pairs)} bytes")
     if options.max_ram is not None:
-        size = min(arena_of(one, choice, options.caller_memory) for one, choice in found)
+        size = min(arena_of(candidate, choice, options.caller_memory) for candidate, choice in pairs)
         expected.append(f"--max-ram of at least {size} bytes")
     return fault(f"{limits}: no choice of operators for {processor.name} fits", expected=" and ".join(expected))

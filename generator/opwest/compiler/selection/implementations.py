@@ -33,22 +33,18 @@ def table_text(processor: str, core: str, choice: Choice, memory: int) -> str:
     """
     own = [row for row in choice.rows if not isinstance(row.operation, UserCall)]
     heads = ("layer", "variant", "cycles", "flash", "scratch", "why")
-    rows = [
-        (
-            layer(row.operation.label),
-            row.variant,
-            f"{row.cost.cycles:,.0f}",
-            f"{row.flash:,}",
-            f"{row.scratch:,}",
-            row.why,
-        )
-        for row in own
-    ]
     sums = (sum(row.cost.cycles for row in own), sum(row.flash for row in own), max(row.scratch for row in own))
-    total = ("all", "", f"{sums[0]:,.0f}", f"{sums[1]:,}", f"{sums[2]:,}", "")
-    widths = [max(len(row[i]) for row in (heads, *rows, total)) for i in range(len(heads))]
+    numbers = [
+        *((layer(row.operation.label), row.variant, row.cost.cycles, row.flash, row.scratch, row.why) for row in own),
+        ("all", "", *sums, ""),
+    ]
+    rows = [
+        (label, variant, f"{cycles:,.0f}", f"{flash:,}", f"{scratch:,}", why)
+        for label, variant, cycles, flash, scratch, why in numbers
+    ]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     lines = [f"{processor} ({_source(core, choice)}; bytes)"]
-    for row in (heads, *rows, total):
+    for row in (heads, *rows):
         cells = [
             cell.rjust(width) if 2 <= i <= 4 else cell.ljust(width)
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
@@ -81,16 +77,16 @@ def implementations(
     measurements, layouts = read_tables(map(Path, options.tuning)), Layouts()
     general = decided_without_class(program, layouts, options, measurements)
     base = _implementation(general.program, "portable", heading)
-    found, tables = [], []
+    variants, tables = [], []
     for processor in processor_classes() if options.kernels == "auto" else ():
         one = decided(program, layouts, processor, options, measurements)
         if all(row.variant == "portable" for row in one.choice.rows):
             continue
-        found.append(_implementation(one.program, one.choice.variants, heading, processor))
+        variants.append(_implementation(one.program, one.choice.variants, heading, processor))
         tables.append(table_text(processor.name, core_of(processor, measurements), one.choice, one.memory))
     if options.max_ram is not None or _blocks(general):
         tables.append(_general_text(general, options.max_ram))
-    return base, found, "\n".join(tables)
+    return base, variants, "\n".join(tables)
 
 
 def _implementation(

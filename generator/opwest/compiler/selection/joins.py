@@ -40,7 +40,7 @@ def operands_of(move: Operation) -> dict[Value, Operand]:
     rows, first = result.size // channels, 0
     if rows < 2:
         return {}
-    found: dict[Value, Operand] = {}
+    operands: dict[Value, Operand] = {}
     repeated: set[Value] = set()
     for one in move.regions:
         if one.source is None or one.source == RESULT:
@@ -50,11 +50,11 @@ def operands_of(move: Operation) -> dict[Value, Operand]:
         copied = dataclasses.replace(one, source=0, place=0)
         if one.place != first or not _is_block(copied, rows, width, result.row):
             return {}
-        if value in found or one.table is not None or value.shape[-1:] != (width,):
+        if value in operands or one.table is not None or value.shape[-1:] != (width,):
             repeated.add(value)
-        found[value] = Operand(first, copied)
+        operands[value] = Operand(first, copied)
         first += width
-    return {} if first != channels else {value: one for value, one in found.items() if value not in repeated}
+    return {} if first != channels else {value: operand for value, operand in operands.items() if value not in repeated}
 
 
 def _is_block(one: Region, rows: int, width: int, row: int) -> bool:
@@ -69,13 +69,10 @@ def in_place(program: Program, move: Operation) -> list[Value]:
     if not operands:
         return []
     writers: dict[Value, list[Operation]] = {}
-    readers: dict[Value, list[Operation]] = {}
     for operation in program.operations:
         for value in operation.results:
             writers.setdefault(value.base, []).append(operation)
-        for value in operation.inputs:
-            readers.setdefault(value.base, []).append(operation)
-    kept = {state.next.base for state in program.states if state.next is not None}
+    readers, kept = program.readers, program.new_contents
     return [
         value
         for value in operands
@@ -172,11 +169,11 @@ class Needs:
     def _of(self, operation: Operation) -> tuple[float, int]:
         """Return the cycles and the bytes of scratch memory."""
         if operation not in self._known:
-            found = candidates(operation, self._processor)
+            calls = candidates(operation, self._processor)
             table = self._table
             self._known[operation] = min(
                 (0.0 if table is None else table.cost(operation, name).cycles, scratch_bytes(call))
-                for name, call in found.items()
+                for name, call in calls.items()
             )
         return self._known[operation]
 
@@ -203,14 +200,8 @@ def joined_in_place(program: Program, needs: Needs | None = None, *, caller_memo
     most = None
     while True:
         # The last one first: a concatenation can be an operand of a later one.
-        move = next(
-            (
-                operation
-                for operation in reversed(program.operations)
-                if operation not in seen and in_place(program, operation)
-            ),
-            None,
-        )
+        unseen = (operation for operation in reversed(program.operations) if operation not in seen)
+        move = next((operation for operation in unseen if in_place(program, operation)), None)
         if move is None:
             return program
         seen.add(move)
@@ -227,17 +218,10 @@ def joined_in_place(program: Program, needs: Needs | None = None, *, caller_memo
 
 def live_bytes(program: Program, needs: Needs, caller_memory: bool) -> int:
     """Return the greatest number of bytes of tensors that are live in one operation, with its scratch memory."""
-    last = max(len(program.operations) - 1, 0)
-    spans: dict[Value, tuple[int, int]] = {}
-    for number, operation in enumerate(program.operations):
-        for value in (*operation.inputs, *operation.results):
-            spans[value.base] = spans.get(value.base, (number, number))[0], number
-    kept = {state.next.base for state in program.states if state.next is not None}
-    changes = np.zeros(last + 2, np.int64)
-    for value, (first, end) in spans.items():
+    changes = np.zeros(max(len(program.operations) - 1, 0) + 2, np.int64)
+    for value, (first, end) in program.spans.items():
         if value.role == "intermediate" or (value.role in ("input", "output") and not caller_memory):
-            size = value.size * np.dtype(value.dtype).itemsize
-            changes[0 if value.role == "input" else first] += size
-            changes[(last if value.role == "output" or value in kept else end) + 1] -= size
+            changes[first] += value.nbytes
+            changes[end + 1] -= value.nbytes
     live = changes.cumsum()
     return max((int(live[number]) + needs.scratch(one) for number, one in enumerate(program.operations)), default=0)

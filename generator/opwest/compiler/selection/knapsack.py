@@ -23,6 +23,8 @@ class Option:
 
     cost: float
     size: int
+    needs: frozenset[str] = frozenset()
+    """The functions that it shares with other options that need them; `size` does not contain them."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,7 @@ def relaxed(fronts: Sequence[Sequence[tuple[int, Option]]], limit: int) -> float
     cost = sum(front[0][1].cost for front in fronts)
     steps: list[tuple[float, int, float]] = []
     for front in fronts:
-        hull = _hull([one for _, one in front])
-        for before, after in pairwise(hull):
+        for before, after in pairwise(_hull([option for _, option in front])):
             gained, added = before.cost - after.cost, after.size - before.size
             steps.append((gained / added, added, gained))
     for _, added, gained in sorted(steps, reverse=True):
@@ -128,34 +129,26 @@ def _is_above(first: Option, middle: Option, last: Option) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class Needing:
-    """An option, and the functions that it needs."""
-
-    option: Option
-    needs: frozenset[str] = frozenset()
-
-
 def solve_shared(
-    groups: Sequence[Sequence[Needing]], sizes: Mapping[str, int], price: float, limit: int | None = None
+    groups: Sequence[Sequence[Option]], sizes: Mapping[str, int], price: float, limit: int | None = None
 ) -> Solution | None:
     """Return the options with the least cost, and the least size among those; None if none fits.
 
     `sizes`: of each function; `price`: the cost of a unit of size of a function.
     """
-    kinds = sorted({one.needs for group in groups for one in group if one.needs}, key=sorted)
+    kinds = sorted({option.needs for group in groups for option in group if option.needs}, key=sorted)
     best: Solution | None = None
     for bound, size, allowed in sorted(_cases(groups, kinds, sizes, price), key=lambda one: one[:2]):
         if best is not None and bound > best.cost:
             break
-        found = solve([[one for _, one in group] for group in allowed], None if limit is None else limit - size)
-        # Equal costs: the lesser size, because a solution can leave functions of its set unused.
-        if found is None or (
-            best is not None and (found.cost + size * price, found.size + size) >= (best.cost, best.size)
-        ):
+        part = solve([[option for _, option in group] for group in allowed], None if limit is None else limit - size)
+        if part is None:
             continue
-        chosen = tuple(group[place][0] for group, place in zip(allowed, found.chosen, strict=True))
-        best = Solution(chosen, found.cost + size * price, found.size + size, found.gap)
+        cost, total = part.cost + size * price, part.size + size
+        # Equal costs: the lesser size, because a solution can leave functions of its set unused.
+        if best is None or (cost, total) < (best.cost, best.size):
+            chosen = tuple(group[place][0] for group, place in zip(allowed, part.chosen, strict=True))
+            best = Solution(chosen, cost, total, part.gap)
     return best
 
 
@@ -164,14 +157,14 @@ _Case = tuple[float, int, list[list[tuple[int, Option]]]]
 
 
 def _cases(
-    groups: Sequence[Sequence[Needing]], kinds: Sequence[frozenset[str]], sizes: Mapping[str, int], price: float
+    groups: Sequence[Sequence[Option]], kinds: Sequence[frozenset[str]], sizes: Mapping[str, int], price: float
 ) -> Iterator[_Case]:
     for count in range(len(kinds) + 1):
         for some in combinations(kinds, count):
             names = frozenset[str]().union(*some)
             size = sum(sizes[name] for name in names)
             allowed = [
-                [(place, one.option) for place, one in enumerate(group) if one.needs <= names] for group in groups
+                [(place, option) for place, option in enumerate(group) if option.needs <= names] for group in groups
             ]
             if all(allowed):
                 least = sum(min(option.cost for _, option in group) for group in allowed)

@@ -12,8 +12,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-import numpy as np
-
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call
 from opwest.compiler.ir.program import STRIPES, Operation, Program, Value
@@ -65,14 +63,15 @@ class Segments:
         """The least bytes of the largest segment."""
         best = [0]
         for end in range(1, len(self._operations) + 1):
-            found = max(best[-1], min(single.need for single in self._singles[end - 1]))
+            need = max(best[-1], min(single.need for single in self._singles[end - 1]))
             for first in self._firsts(end):
                 # The result of a block replaces one of its inputs at best.
-                if max(best[first], self._live(first, end, None) - _bytes(self._result(end))) < found:
+                result = self._operations[end - 1].results[0]
+                if max(best[first], self._live(first, end, None) - result.nbytes) < need:
                     block = self._block(first, end, FORMS[0])
                     if block is not None:
-                        found = min(found, max(best[first], self._need(first, end, block)))
-            best.append(found)
+                        need = min(need, max(best[first], self._need(first, end, block)))
+            best.append(need)
         return best[-1]
 
     def within(self, limit: int) -> Program | None:
@@ -84,9 +83,9 @@ class Segments:
         best: list[tuple[float, _Segment | None]] = [(math.inf, None) for _ in range(len(self._operations) + 1)]
         best[0] = (0.0, None)
         for end in range(1, len(best)):
-            for one in self._segments(end, limit):
-                if one.need <= limit and best[one.first][0] + one.cycles < best[end][0]:
-                    best[end] = (best[one.first][0] + one.cycles, one)
+            for candidate in self._segments(end, limit):
+                if candidate.need <= limit and best[candidate.first][0] + candidate.cycles < best[end][0]:
+                    best[end] = (best[candidate.first][0] + candidate.cycles, candidate)
         place, operations = len(self._operations), []
         while place:
             segment = best[place][1]
@@ -132,9 +131,6 @@ class Segments:
             if self._is_closed(first, end):
                 yield first
 
-    def _result(self, end: int) -> Value:
-        return self._operations[end - 1].results[0]
-
     def _need(self, first: int, end: int, block: Striped) -> int:
         """Return the bytes that are live in a block, with its scratch memory."""
         return self._live(first, end, block) + block.scratch
@@ -142,30 +138,17 @@ class Segments:
     @cached_property
     def _starts(self) -> Sequence[int]:
         """By operation: the first one of the run of operations that can be in a block with it."""
-        found: list[int] = []
+        firsts: list[int] = []
         for number, operation in enumerate(self._operations):
             can_join = (
                 number > 0 and readings(operation) is not None and readings(self._operations[number - 1]) is not None
             )
-            found.append(found[-1] if can_join else number)
-        return found
+            firsts.append(firsts[-1] if can_join else number)
+        return firsts
 
     @cached_property
     def _spans(self) -> Mapping[Value, tuple[int, int]]:
-        """The first and the last operation of each tensor with memory of its own."""
-        program, last = self._program, max(len(self._operations) - 1, 0)
-        found: dict[Value, tuple[int, int]] = {}
-        for number, operation in enumerate(program.operations):
-            for one in (*operation.inputs, *operation.results):
-                if one.base.role != "constant":
-                    found[one.base] = (found.get(one.base, (number, number))[0], number)
-        copied = {state.next.base for state in program.states if state.next is not None}
-        for value, (first, end) in found.items():
-            if value.role == "input":
-                found[value] = (0, end)
-            elif value.role == "output" or value in copied:
-                found[value] = (first, last)
-        return {**found, **dict.fromkeys(program.states, (0, last))}
+        return self._program.spans
 
     def _is_closed(self, first: int, end: int) -> bool:
         """Whether only the last result of some operations is read after them, and none is a view."""
@@ -190,7 +173,7 @@ class Segments:
         for value, (start, stop) in self._spans.items():
             has_memory = value.role not in ("input", "output") or not self._caller_memory
             if start < end and stop >= first and value not in inner and has_memory:
-                total += _bytes(value)
+                total += value.nbytes
         if block is not None:
             total -= self._replaced([block.inputs[number] for number in block.in_place], block.results[0], end - 1)
         return total
@@ -200,10 +183,10 @@ class Segments:
         if result.root is not None or result.role == "state" or result not in self._spans:
             return 0
         sizes = [
-            min(_bytes(one), _bytes(result))
-            for one in inputs
-            if one.root is None and one.role in ("intermediate", "input") and self._spans[one][1] == last
-            if not (self._caller_memory and (one.role == "input" or result.role == "output"))
+            min(value.nbytes, result.nbytes)
+            for value in inputs
+            if value.root is None and value.role in ("intermediate", "input") and self._spans[value][1] == last
+            if not (self._caller_memory and (value.role == "input" or result.role == "output"))
         ]
         return max(sizes, default=0)
 
@@ -233,9 +216,9 @@ class Segments:
     def _calls_of(self, operation: Operation) -> Mapping[str, Call]:
         """Return the variants of an operation; a preferred one alone."""
         if operation not in self._calls:
-            found = candidates(operation, self._processor)
-            wanted = next((name for name in self._prefer if name in found), None)
-            self._calls[operation] = found if wanted is None else {wanted: found[wanted]}
+            calls = candidates(operation, self._processor)
+            wanted = next((name for name in self._prefer if name in calls), None)
+            self._calls[operation] = calls if wanted is None else {wanted: calls[wanted]}
         return self._calls[operation]
 
     def _block(self, first: int, end: int, form: tuple[int, int]) -> Striped | None:
@@ -251,15 +234,11 @@ class Segments:
         key = (operation, count)
         if key not in self._parts:
             part = part_of(operation, count)
-            found = {
+            calls = {
                 name: call
                 for name, call in self._calls_of(part).items()
                 if not (call.function.check or call.function.external or call.function.has_status)
             }
-            name = min(found, key=lambda one: self._table.cost(part, one).cycles)
-            self._parts[key] = Part(part, name, -(-scratch_bytes(found[name]) // ALIGN) * ALIGN)
+            name = min(calls, key=lambda variant: self._table.cost(part, variant).cycles)
+            self._parts[key] = Part(part, name, -(-scratch_bytes(calls[name]) // ALIGN) * ALIGN)
         return self._parts[key]
-
-
-def _bytes(value: Value) -> int:
-    return value.size * np.dtype(value.dtype).itemsize

@@ -83,13 +83,13 @@ def text_of(tables: Tables) -> str:
 
 def _tables(content: Mapping[str, Any]) -> Tables:
     cores = {}
-    for core, found in content.get("cores", {}).items():
+    for core, entries in content.get("cores", {}).items():
         layers = {
             key: {name: (one[0], one[1]) for name, one in variants.items()}
-            for key, variants in found.get("layers", {}).items()
+            for key, variants in entries.get("layers", {}).items()
         }
-        functions = found.get("functions", {})
-        cores[core] = Table(core, layers, found.get("estimates", {}), found.get("measured", ""), functions)
+        functions = entries.get("functions", {})
+        cores[core] = Table(core, layers, entries.get("estimates", {}), entries.get("measured", ""), functions)
     return Tables(cores, content.get("classes", {}))
 
 
@@ -140,25 +140,25 @@ class _Checker:
                 expected = f"one of: {', '.join(of_class or sorted(set(classes.values())))}"
                 what = f"invalid core {describe(core)} of class {name!r}" if of_class else f"unknown class {name!r}"
                 self.faults.error(what, root["classes"].key_location(name), expected=expected)
-        for core, found in self.items(root, "cores"):
+        for core, entries in self.items(root, "cores"):
             if core not in measured_cores():
                 place = root["cores"].key_location(core)
                 self.faults.error(f"unknown core {core!r}", place, expected=f"one of: {', '.join(measured_cores())}")
-            elif self.is_mapping(found, root["cores"].value_location(core), f"core {core!r}"):
-                self.core(found)
+            elif self.is_mapping(entries, root["cores"].value_location(core), f"core {core!r}"):
+                self.core(entries)
 
-    def core(self, found: Located) -> None:
-        self.keys(found, ("measured", "functions", "estimates", "layers"))
-        if not isinstance(found.get("measured", ""), str):
+    def core(self, entries: Located) -> None:
+        self.keys(entries, ("measured", "functions", "estimates", "layers"))
+        if not isinstance(entries.get("measured", ""), str):
             self.faults.error(
-                f"invalid 'measured': {describe(found['measured'])}",
-                found.value_location("measured"),
+                f"invalid 'measured': {describe(entries['measured'])}",
+                entries.value_location("measured"),
                 expected="a text",
             )
-        for name, size in self.items(found, "functions"):
-            self.number(size, found["functions"].value_location(name), f"bytes of code of {name!r}", int)
-        for kind, variants in self.items(found, "estimates"):
-            for name, terms in self.items(found["estimates"], kind):
+        for name, size in self.items(entries, "functions"):
+            self.number(size, entries["functions"].value_location(name), f"bytes of code of {name!r}", int)
+        for kind, variants in self.items(entries, "estimates"):
+            for name, terms in self.items(entries["estimates"], kind):
                 place = variants.value_location(name)
                 if self.is_mapping(terms, place, f"the estimate of {name!r}"):
                     self.keys(terms, (*TERMS, "code"))
@@ -167,8 +167,8 @@ class _Checker:
                             self.number(terms[term], terms.value_location(term), f"'{term}'", float)
                         else:
                             self.faults.error(f"missing key '{term}'", terms.location, expected="a number, at least 0")
-        for key, variants in self.items(found, "layers"):
-            for name, pair in self.items(found["layers"], key):
+        for key, variants in self.items(entries, "layers"):
+            for name, pair in self.items(entries["layers"], key):
                 place = variants.value_location(name)
                 if not isinstance(pair, Items) or len(pair) != 2:
                     expected = "[CYCLES, BYTES of code]"
@@ -179,11 +179,11 @@ class _Checker:
 
     def items(self, owner: Located, key: str) -> list[tuple[str, Any]]:
         """Return the entries of a mapping below a key; none with a fault."""
-        found = owner.get(key)
-        if found is None and key not in owner:
+        entries = owner.get(key)
+        if entries is None and key not in owner:
             return []
-        self.is_mapping(found, owner.value_location(key), f"'{key}'")
-        return list(found.items()) if isinstance(found, Located) else []
+        self.is_mapping(entries, owner.value_location(key), f"'{key}'")
+        return list(entries.items()) if isinstance(entries, Located) else []
 
     def is_mapping(self, value: Any, place: Location, what: str) -> bool:
         if not isinstance(value, Located):

@@ -105,7 +105,7 @@ def layer_of(operation: Convolution) -> Layer | None:
     is_plain = operation.window.is_pointwise and data.size // operation.weights.shape[3] == rows
     shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
     scaling = None if isinstance(finish, Sums) else scaling_with_constants(finish, weights, bias, bound)
-    last = NO_ENDING if scaling else ending(finish, channels, bound, operation.zero)
+    last = NO_ENDING if scaling else ending(finish, bound, operation.zero)
     windows = Windows(operation.window, shape, operation.zero)
     total, place = None, 0
     if isinstance(operation, ConvolutionSum):

@@ -216,7 +216,7 @@ def render(operation: Depthwise) -> Call | None:
     if flat.shape[1] > MAX_PRODUCTS:
         return None
     scaling = scaling_with_constants(end, flat, bias, bound)
-    last = NO_ENDING if scaling else ending(end, results, bound, operation.zero)
+    last = NO_ENDING if scaling else ending(end, bound, operation.zero)
     columns = Columns(window, window.span(1) * depth, depth, results, epilogue_of(scaling))
     if not columns.best():
         return None

@@ -101,7 +101,7 @@ class Windows:
             for axis, name in enumerate(("y0", "x0"))
             if self._pads[axis]
         ]
-        lines.add(f"const int y0 = oy{times(sy)}{plus(-top)}, x0 = ox{times(sx)}{plus(-left)};", "")
+        lines.add(f"const int y0 = {times('oy', sy)}{plus(-top)}, x0 = {times('ox', sx)}{plus(-left)};", "")
         with lines.block(f"if ({' && '.join(inside)})") if inside else nullcontext():
             lines.add(f"{small}({to}, image + (y0 * {width} + x0) * {depth});")
         if inside:
@@ -133,11 +133,11 @@ class Windows:
         """Append the widening of the window at oy, ox of `image` to the pointer `to`; `fill` is a word of padding."""
         (_, height, width, depth), (kh, kw) = self.data, self.window.size
         pads_y, pads_x = self._pads
-        lines.add(f"const int x0 = ox{times(self.window.stride[1])}{plus(-self.window.before[1])};")
+        lines.add(f"const int x0 = {times('ox', self.window.stride[1])}{plus(-self.window.before[1])};")
         lines.add(f"int32_t *to = {to};", "")
         with lines.repeat("ky", kh):
-            ky = f" + ky{times(self.window.dilation[0])}" if kh > 1 else ""
-            lines.add(f"const int iy = oy{times(self.window.stride[0])}{ky}{plus(-self.window.before[0])};", "")
+            ky = f" + {times('ky', self.window.dilation[0])}" if kh > 1 else ""
+            lines.add(f"const int iy = {times('oy', self.window.stride[0])}{ky}{plus(-self.window.before[0])};", "")
             if pads_y:
                 with lines.block(f"if (iy < 0 || iy >= {height})"):
                     with lines.block(f"for (int k = 0; k < {-(-self.row // 2)}; k++, to += {layout})"):
@@ -159,7 +159,7 @@ class Windows:
         """Append the copy of a row to `t`, column by column."""
         (_, _, width, depth), dilation = self.data, self.window.dilation[1]
         with lines.block(f"for (int kx = 0; kx < {self.window.size[1]}; kx++, t += {depth})"):
-            lines.add(f"const int ix = x0 + kx{times(dilation)};", "")
+            lines.add(f"const int ix = x0 + {times('kx', dilation)};", "")
             copy = copied("t", f"image + (iy * {width} + ix) * {depth}", depth)
             if not self._pads[1]:
                 lines.add(*copy)
@@ -174,11 +174,13 @@ class Windows:
         (_, height, width, depth), (kh, kw) = self.data, self.window.size
         pads_y, pads_x = self._pads
         if declares:
-            lines.add(f"const int x0 = ox{times(self.window.stride[1])}{plus(-self.window.before[1])};")
+            lines.add(f"const int x0 = {times('ox', self.window.stride[1])}{plus(-self.window.before[1])};")
         lines.add(f"int8_t *t = {to};", "")
         with lines.loop("ky", kh):
-            step = times(self.window.dilation[0])
-            lines.add(f"const int iy = oy{times(self.window.stride[0])} + ky{step}{plus(-self.window.before[0])};", "")
+            step = times("ky", self.window.dilation[0])
+            lines.add(
+                f"const int iy = {times('oy', self.window.stride[0])} + {step}{plus(-self.window.before[0])};", ""
+            )
             if pads_y:
                 with lines.block(f"if (iy < 0 || iy >= {height})"):
                     lines.add(f"memset(t, {self.zero}, {self.row});", f"t += {self.row};", "continue;")
