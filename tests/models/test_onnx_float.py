@@ -187,7 +187,10 @@ def dense(random, kind="MatMul"):
         return made.ending_with(kind, y, floats(random, 2, 3, m, 2))
     if which == 3:
         return made.ending_with(kind, made.input(n, k), made.input(3, k, m))
-    return made.ending_with("Gemm", made.input(n, k), made.input(m, k), transB=1)
+    bias = [floats(random, m)] if random.random() < 0.5 else []
+    alpha = float(random.choice([1, 0.5, -2]))
+    y = made.add("Gemm", made.input(n, k), made.input(m, k), *bias, transB=1, alpha=alpha)
+    return made.ending_with("Relu", y) if random.random() < 0.5 else made.output(y)
 
 
 def reduction(random, kind):

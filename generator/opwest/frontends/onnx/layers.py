@@ -270,10 +270,10 @@ def gemm(op: Op, t: Translation) -> None:
     left, right = t.tensor(data), t.tensor(other)
     shape = (left.shape[1 if rows else 0], right.shape[0 if over else 1])
     product = t.emit("BATCH_MATMUL", [left, right], shape, adj_x=bool(rows), adj_y=bool(over))
-    if end.activation != "NONE":
-        product = t.emit(end.activation, [product], shape)
     if alpha != 1.0:
         product = t.emit("MUL", [product, t.constant(np.float32(alpha))], product.shape)
+    if end.activation != "NONE":  # fused without a bias only
+        product = t.emit(end.activation, [product], shape)
     if bias is not None:
         offset = t.tensor(bias)
         if beta != 1.0:
