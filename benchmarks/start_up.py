@@ -22,9 +22,7 @@ from common import SkippedError, host_compiler, host_target, opwest_command, wri
 OPERATORS = 10
 MAX_RATIOS = {(3, 11): (2.25, 0.4), (3, 12): (2.45, 0.43), (3, 13): (2.4, 0.425)}
 """By version of Python: the bounds of `generate` and `version`, 2 to 2.5 % above the measured multiples."""
-MAX_GENERATE_RATIO, MAX_VERSION_RATIO = MAX_RATIOS.get(
-    sys.version_info[:2], MAX_RATIOS[max(MAX_RATIOS)]
-)
+MAX_GENERATE_RATIO, MAX_VERSION_RATIO = MAX_RATIOS.get(sys.version_info[:2], MAX_RATIOS[max(MAX_RATIOS)])
 _REFERENCE = (sys.executable, "-c", "import jinja2, yaml, numpy")
 
 

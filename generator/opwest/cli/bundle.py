@@ -160,8 +160,8 @@ def _version(text: str | None, faults: Diagnostics) -> tuple[int, int, int]:
             hint="give it: --model-version 1.2.3",
         )
         return 0, 0, 0
-    found = _VERSION.fullmatch(text)
-    numbers = tuple(map(int, found.groups())) if found else (256,) * 3
+    match = _VERSION.fullmatch(text)
+    numbers = tuple(map(int, match.groups())) if match else (256,) * 3
     if numbers[0] > 255 or numbers[1] > 255 or numbers[2] > 65535:
         faults.error(
             f"--model-version: invalid version {text!r}",

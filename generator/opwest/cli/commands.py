@@ -121,14 +121,14 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
         faults.raise_if_errors()
     _warn_of_base(options, faults)
     request = Request(tuple(options.manifests), zephyr=_zephyr(options))
-    found = pipeline.run(request, faults, "plan").found
+    examinations = pipeline.run(request, faults, "plan").found
     measured = None
     if options.profile is not None and not faults.has_errors:
         from opwest.cli.check import MeasuredLatency
 
-        measured = MeasuredLatency(options.profile, [one.model for one in found], faults)
+        measured = MeasuredLatency(options.profile, [examination.model for examination in examinations], faults)
     texts, values = [], []
-    for model, plan, objects, _ in found:
+    for model, plan, objects, _ in examinations:
         rows = exportability(model, objects)
         if not faults.has_errors:
             texts.append(f"{summary(model, plan)}\n\n{table(rows)}")

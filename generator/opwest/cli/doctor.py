@@ -75,9 +75,9 @@ def _commands(shown: Iterable[State]) -> list[str]:
 def _machine(machine: Machine) -> list[str]:
     head = f"opwest {__version__} on {machine.system.name}, {machine.system.processor}"
     python = [f"Python {machine.python}, {sys.executable}"]
-    for extra in (None, *dict.fromkeys(one.extra for one in offered(machine) if one.extra)):
-        found = [package for package in machine.packages if package.requirement.extra == extra]
-        python += _wrapped(f"  {extra or 'opwest':<{_LABEL}}  ", ", ".join(map(_package, found)))
+    for extra in (None, *dict.fromkeys(feature.extra for feature in offered(machine) if feature.extra)):
+        packages = [package for package in machine.packages if package.requirement.extra == extra]
+        python += _wrapped(f"  {extra or 'opwest':<{_LABEL}}  ", ", ".join(map(_package, packages)))
     programs = ["programs"]
     programs += _wrapped(f"  {'git':<{_LABEL}}  ", _program(machine.program("git")))
     programs += _wrapped(f"  {'compilers':<{_LABEL}}  ", _list(machine, _COMPILERS))
@@ -100,11 +100,11 @@ def _wrapped(start: str, text: str) -> list[str]:
     ) or [start.rstrip()]
 
 
-def _package(one: Package) -> str:
-    name = one.requirement.name
-    if one.version is None:
+def _package(package: Package) -> str:
+    name = package.requirement.name
+    if package.version is None:
         return f"{name} missing"
-    return f"{name} {one.version}" + ("" if one.suffices else f" (required: {one.requirement.range})")
+    return f"{name} {package.version}" + ("" if package.suffices else f" (required: {package.requirement.range})")
 
 
 def _program(answer: Answer) -> str:
@@ -201,9 +201,9 @@ def _json(machine: Machine, shown: Iterable[State]) -> dict[str, Any]:
             ],
         },
         "programs": {
-            name: {"path": one.path, "version": one.version if one.works else None, "fault": one.fault}
+            name: {"path": answer.path, "version": answer.version if answer.works else None, "fault": answer.fault}
             for name in ("git", "cc", *_COMPILERS, *EMULATORS, *_BUILD, "west")
-            for one in [machine.program(name)]
+            for answer in [machine.program(name)]
         },
         "zephyr": None if zephyr is None else _zephyr_json(zephyr),
         "sdks": [
@@ -227,13 +227,13 @@ def _json(machine: Machine, shown: Iterable[State]) -> dict[str, Any]:
     }
 
 
-def _package_json(one: Package) -> dict[str, Any]:
-    requirement = one.requirement
+def _package_json(package: Package) -> dict[str, Any]:
+    requirement = package.requirement
     return {
         "name": requirement.name,
-        "version": one.version,
+        "version": package.version,
         "required": requirement.range,
-        "suffices": one.suffices,
+        "suffices": package.suffices,
     }
 
 

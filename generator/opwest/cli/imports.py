@@ -127,14 +127,14 @@ def _config(text: str) -> str:
 
 def _operators(given: list[str], faults: Diagnostics) -> list[tuple[str, str]]:
     """Return the values of --operator."""
-    found = []
+    operators = []
     for text in given:
         name, equals, path = text.partition("=")
         if not (name and equals and path):
             faults.error(f"invalid --operator {text!r}", expected="NAME=FILE.yaml, such as MyOperator=my_operator.yaml")
-        found.append((name, path))
+        operators.append((name, path))
     faults.raise_if_errors()
-    return found
+    return operators
 
 
 def counts_text(operators: int, steps: int, constant_bytes: int) -> str:
@@ -190,7 +190,7 @@ def _tensors(given: list[str], faults: Diagnostics) -> dict[str, TensorOption]:
     """Return the values of --tensor by tensor name."""
     from opwest.frontends.mlf.draft import TensorOption
 
-    found = {}
+    tensors = {}
     for text in given:
         match = re.fullmatch(r"([^=]+)=(?:(\w+):)?(\d{1,9}(?:,\d{1,9})*)", text)
         if match is None or match[2] not in (None, *DTYPES):
@@ -200,9 +200,9 @@ def _tensors(given: list[str], faults: Diagnostics) -> dict[str, TensorOption]:
                 hint=f"valid dtypes: {', '.join(DTYPES)}",
             )
             continue
-        found[match[1]] = TensorOption(match[2], tuple(int(n) for n in match[3].split(",")))
+        tensors[match[1]] = TensorOption(match[2], tuple(int(n) for n in match[3].split(",")))
     faults.raise_if_errors()
-    return found
+    return tensors
 
 
 def _progress(options: argparse.Namespace) -> Callable[[str], None]:

@@ -118,19 +118,19 @@ def _bundle(path: Path, target: Target | None, libc: str | None, faults: Diagnos
     """Return the description of a bundle. Raises OpwestError for a damaged one."""
     if target is not None:
         faults.error("--target has no effect on a bundle", Location(str(path)))
-    found = read_bundle(path)
-    return bundle_text(str(path), found), bundle_json(str(path), found)
+    bundle = read_bundle(path)
+    return bundle_text(str(path), bundle), bundle_json(str(path), bundle)
 
 
 def _ir(path: Path, target: Target | None, libc: str | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
     from opwest.model.inputs.ir import inspect_ir, uncompiled_as_json, uncompiled_as_text
 
     try:
-        found = inspect_ir(path, target)
+        ir = inspect_ir(path, target)
     except ObjectError as error:
         faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
         return None
-    if found.item is None:
-        return uncompiled_as_text(str(path), found), uncompiled_as_json(str(path), found)
-    requirement = _requirement(found.target, libc, found.target.name)
-    return as_text(str(path), found.item, requirement), as_json(str(path), found.item, requirement)
+    if ir.item is None:
+        return uncompiled_as_text(str(path), ir), uncompiled_as_json(str(path), ir)
+    requirement = _requirement(ir.target, libc, ir.target.name)
+    return as_text(str(path), ir.item, requirement), as_json(str(path), ir.item, requirement)

@@ -69,14 +69,14 @@ def _main(options: argparse.Namespace) -> int:
         result = None
         status = 1
         faults.add(unexpected(error, options))
-    found = faults.in_order()
+    diagnostics = faults.in_order()
     if sys.stdout is None:  # closed by the parent process
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     try:
         if options.json:
             report = {
                 "ok": status == 0,
-                "diagnostics": [d.as_json() for d in found],
+                "diagnostics": [d.as_json() for d in diagnostics],
                 "result": result and result.as_json,
             }
             print(json.dumps(_finite(report), indent=2, allow_nan=False))
@@ -84,8 +84,8 @@ def _main(options: argparse.Namespace) -> int:
             if result is not None and result.as_text and (result.is_content or not is_quiet(options)):
                 print(printable(result.as_text, "\n\t") if sys.stdout.isatty() else result.as_text)
             sys.stdout.flush()
-            if found:
-                _print(found, faults.sources, options)
+            if diagnostics:
+                _print(diagnostics, faults.sources, options)
         sys.stdout.flush()
     except BrokenPipeError:
         return _closed_pipe()
@@ -124,16 +124,16 @@ def _print_activity(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _print(found: Sequence[Diagnostic], sources: Mapping[str, bytes], options: argparse.Namespace) -> None:
+def _print(diagnostics: Sequence[Diagnostic], sources: Mapping[str, bytes], options: argparse.Namespace) -> None:
     """Print diagnostics on standard error; with --quiet, only errors."""
     from opwest.cli.printing import (
         shown,  # only commands with diagnostics need it
         terminal_of,
     )
 
-    errors = [d for d in found if d.severity == "error"]
+    errors = [d for d in diagnostics if d.severity == "error"]
     terminal = terminal_of(sys.stderr, getattr(options, "color", None) or "auto")
-    for text in shown(errors if is_quiet(options) else found, sources, terminal):
+    for text in shown(errors if is_quiet(options) else diagnostics, sources, terminal):
         print(text, file=sys.stderr)
     if len(errors) > 1:
         print(f"opwest: {len(errors)} errors", file=sys.stderr)

@@ -21,7 +21,7 @@ def _feature(name: str) -> str:
     """Return the name of a feature. Raises ArgumentTypeError for an unknown one."""
     from opwest.doctor.features import FEATURES  # only names of features need it
 
-    names = [one.name for one in FEATURES]
+    names = [feature.name for feature in FEATURES]
     if name not in names:
         raise argparse.ArgumentTypeError(f"unknown feature {name!r}: {nearest(name, names)}")
     return name

@@ -157,9 +157,9 @@ def plan_model(options: argparse.Namespace, faults: Diagnostics) -> Result:
         faults.error("--no-offsets requires -o")
     faults.raise_if_errors()
     request = Request((options.file,), planner=options.planner)
-    found = pipeline.run(request, faults, "plan").found
+    examinations = pipeline.run(request, faults, "plan").found
     faults.raise_if_errors()
-    (model, plan, *_), *_ = of_variant(found, options.variant, faults)
+    (model, plan, *_), *_ = of_variant(examinations, options.variant, faults)
     rows = {name: pool_rows(model, plan, name) for name in plan.pools}
     if options.output is not None:
         paths = {name: options.output / f"{name}.csv" for name in rows}

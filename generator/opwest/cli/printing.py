@@ -202,17 +202,17 @@ _LISTED = 8
 Group = tuple[tuple[str, str], ...]
 
 
-def shown(found: Sequence[Diagnostic], sources: Mapping[str, bytes], terminal: Terminal) -> list[str]:
+def shown(diagnostics: Sequence[Diagnostic], sources: Mapping[str, bytes], terminal: Terminal) -> list[str]:
     """Return the diagnostics as text, in the given order. `sources` are contents of files by name.
 
     `expected` and `hint` that several diagnostics share are printed once, with the locations of the others.
     """
     excerpts = Excerpts(sources)
     groups: dict[Group, list[Diagnostic]] = {}
-    for diagnostic in found:
+    for diagnostic in diagnostics:
         groups.setdefault(tuple(diagnostic.remarks()), []).append(diagnostic)
     texts = []
-    for diagnostic in found:
+    for diagnostic in diagnostics:
         lines = [_message(diagnostic, terminal)]
         if terminal.detailed:
             lines += excerpts.excerpt(diagnostic.location, diagnostic.severity, terminal)
@@ -254,9 +254,9 @@ def _listed(first: Diagnostic, others: Sequence[Diagnostic]) -> str:
     own = first.location
     file = own.file if own else None
     if own and all(other.location and other.location.line and other.location.file == file for other in others):
-        found = [other.location for other in others if other.location]
-        in_line = all(place.line == own.line for place in found)
-        places = list(dict.fromkeys(str(place.column if in_line else place.line) for place in found))
+        locations = [other.location for other in others if other.location]
+        in_line = all(place.line == own.line for place in locations)
+        places = list(dict.fromkeys(str(place.column if in_line else place.line) for place in locations))
         label = ("column" if in_line else "line") + (" " if len(places) == 1 else "s ")
     else:
         places, label = list(dict.fromkeys(other.where for other in others)), ""

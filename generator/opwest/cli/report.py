@@ -70,9 +70,9 @@ def _check(options: argparse.Namespace, faults: Diagnostics) -> None:
     faults.raise_if_errors()
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(path: Path, other: Path) -> bool:
     """Whether two paths name the same file; `-` is no file."""
-    return str(one) == str(other) or ("-" not in (str(one), str(other)) and one.resolve() == other.resolve())
+    return str(path) == str(other) or ("-" not in (str(path), str(other)) and path.resolve() == other.resolve())
 
 
 def _bill(options: argparse.Namespace, inputs: Inputs, faults: Diagnostics) -> str:
@@ -127,6 +127,6 @@ def _json(
         **({} if options.sbom is None else {"sbom": str(options.sbom)}),
         "format": kind,
         "models": [model.name for model in current.models],
-        "stale": [{"model": one.model, "file": one.file, "state": one.state} for one in current.stale],
+        "stale": [{"model": stale.model, "file": stale.file, "state": stale.state} for stale in current.stale],
         "differences": None if changes is None else len(changes),
     }

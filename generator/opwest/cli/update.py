@@ -244,19 +244,19 @@ def update(
 
 
 def _one(project: Path, request: UpdateRequest, faults: Diagnostics) -> _Row:
-    found = Diagnostics()
+    diagnostics = Diagnostics()
     outcome = None
     try:
-        outcome = update_project(project, request, found)
+        outcome = update_project(project, request, diagnostics)
     except OpwestError as error:
         for diagnostic in error.diagnostics:
-            found.add(diagnostic)
+            diagnostics.add(diagnostic)
     except OSError as error:
-        found.error(f"cannot read the project or its inputs: {error}", Location(str(project)))
-    for diagnostic in found:
+        diagnostics.error(f"cannot read the project or its inputs: {error}", Location(str(project)))
+    for diagnostic in diagnostics:
         faults.add(diagnostic)
-    faults.sources |= found.sources
-    if outcome is None or (found.has_errors and outcome.state != "conflicts"):
+    faults.sources |= diagnostics.sources
+    if outcome is None or (diagnostics.has_errors and outcome.state != "conflicts"):
         return _Row(project, outcome, "failed")
     return _Row(project, outcome, outcome.state)
 

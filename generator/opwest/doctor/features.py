@@ -63,7 +63,7 @@ def single(name: str) -> Need:
 
 
 def _lacking(found: list[Package]) -> Iterator[Lack]:
-    lacking = [one for one in found if not one.suffices]
+    lacking = [package for package in found if not package.suffices]
     if lacking:
         command = pip_command(one.requirement.text for one in lacking)
         yield Lack(", ".join(map(described, lacking)), command)
@@ -180,18 +180,20 @@ def workspace_packages(machine: Machine) -> Iterator[Lack]:
     if zephyr.west is None:
         yield Lack("west", pip_command(["west"]))
         return
-    found = zephyr.python
-    if found is None or found.version is None:
-        reason = "not found" if found is None else f"{found.path}: {found.fault}"
+    workspace_python = zephyr.python
+    if workspace_python is None or workspace_python.version is None:
+        reason = "not found" if workspace_python is None else f"{workspace_python.path}: {workspace_python.fault}"
         yield Lack(f"the Python of {zephyr.west}: {reason}")
         return
-    if not python_suffices(found.version, machine.declared.python):
-        yield Lack(f"Python {machine.declared.python} or newer (west runs with {found.version})")
-    lacking = [package for package in found.packages if not package.suffices and not _is_single(package)]
+    if not python_suffices(workspace_python.version, machine.declared.python):
+        yield Lack(f"Python {machine.declared.python} or newer (west runs with {workspace_python.version})")
+    lacking = [package for package in workspace_python.packages if not package.suffices and not _is_single(package)]
     if lacking:
         texts = " ".join(commands.quoted(one.requirement.text) for one in lacking)
-        where = commands.program(found.path)
-        yield Lack(f"{', '.join(map(described, lacking))} for {found.path}", f"{where} -m pip install {texts}")
+        where = commands.program(workspace_python.path)
+        yield Lack(
+            f"{', '.join(map(described, lacking))} for {workspace_python.path}", f"{where} -m pip install {texts}"
+        )
 
 
 def module(name: str) -> Need:
@@ -448,7 +450,7 @@ def states(machine: Machine) -> tuple[State, ...]:
 def offered(machine: Machine) -> tuple[Feature, ...]:
     """Return the features without those whose packages this opwest does not declare."""
     extras = machine.declared.extras
-    return tuple(one for one in FEATURES if one.extra is None or one.extra in extras)
+    return tuple(feature for feature in FEATURES if feature.extra is None or feature.extra in extras)
 
 
 def _lacks(feature: Feature, machine: Machine) -> Iterator[Lack]:

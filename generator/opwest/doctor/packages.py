@@ -21,8 +21,8 @@ _EXTRA = re.compile(r"extra\s*==\s*[\"']([\w.-]+)[\"']")
 
 def numbers(version: str) -> tuple[int, ...]:
     """Return the leading numbers of a version: 4.2.0-rc1 gives (4, 2, 0); trailing zeros are removed."""
-    found = re.match(r"v?\d+(?:\.\d+)*", version.strip())
-    parts = [int(part) for part in _NUMBER.findall(found[0])] if found else []
+    match = re.match(r"v?\d+(?:\.\d+)*", version.strip())
+    parts = [int(part) for part in _NUMBER.findall(match[0])] if match else []
     while len(parts) > 1 and parts[-1] == 0:
         parts.pop()
     return tuple(parts)
@@ -62,10 +62,10 @@ class Requirement:
 
 def parse_requirement(text: str) -> Requirement | None:
     """Return a requirement; None for an invalid one. Of its marker only the extra is read."""
-    found = _REQUIREMENT.fullmatch(text.partition("#")[0].strip())
-    if found is None:
+    match = _REQUIREMENT.fullmatch(text.partition("#")[0].strip())
+    if match is None:
         return None
-    name, extras, limits, marker = found.groups()
+    name, extras, limits, marker = match.groups()
     extra = _EXTRA.search(marker or "")
     return Requirement(
         name,
@@ -141,10 +141,10 @@ def declared() -> Declared:
 
 
 def _of_project(project: dict[str, Any]) -> Declared:
-    found = [parse_requirement(text) for text in project["dependencies"]]
+    requirements = [parse_requirement(text) for text in project["dependencies"]]
     for extra, texts in project["optional-dependencies"].items():
-        found += [parse_requirement(f"{text}; extra == '{extra}'") for text in texts]
-    return Declared(project["requires-python"].lstrip(">= "), _others(found))
+        requirements += [parse_requirement(f"{text}; extra == '{extra}'") for text in texts]
+    return Declared(project["requires-python"].lstrip(">= "), _others(requirements))
 
 
 def _of_metadata() -> Declared:
@@ -157,9 +157,9 @@ def _of_metadata() -> Declared:
     return Declared(least, _others(map(parse_requirement, texts)))
 
 
-def _others(found: Iterable[Requirement | None]) -> tuple[Requirement, ...]:
+def _others(requirements: Iterable[Requirement | None]) -> tuple[Requirement, ...]:
     """Return the requirements apart from references to other extras of opwest."""
-    return tuple(one for one in found if one is not None and one.name != NAME)
+    return tuple(requirement for requirement in requirements if requirement is not None and requirement.name != NAME)
 
 
 def examined(requirements: Iterable[Requirement]) -> tuple[Package, ...]:

@@ -52,8 +52,8 @@ class Answer:
         text = self.output.split("\n", 1)[0]
         while text != (text := _PARENTHESES.sub(" ", text)):
             pass
-        found = _VERSION.search(text)
-        return found[1] if found else None
+        match = _VERSION.search(text)
+        return match[1] if match else None
 
 
 def run_all(commands: Mapping[str, Command], seconds: float = SECONDS) -> dict[str, Answer]:

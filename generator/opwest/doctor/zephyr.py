@@ -75,7 +75,7 @@ def _registered() -> Iterator[Path]:
 
 def _of_windows() -> list[Path]:
     """Return the directories in CMake's package registry on Windows."""
-    found: list[Path] = []
+    windows: list[Path] = []
     if sys.platform == "win32":
         import winreg
 
@@ -85,8 +85,8 @@ def _of_windows() -> list[Path]:
         ):
             for index in range(winreg.QueryInfoKey(key)[1]):
                 named = Path(str(winreg.EnumValue(key, index)[1]))
-                found.append(named.parent if named.name == "cmake" else named)
-    return found
+                windows.append(named.parent if named.name == "cmake" else named)
+    return windows
 
 
 def _sdk(folder: Path) -> Sdk | None:
@@ -96,7 +96,7 @@ def _sdk(folder: Path) -> Sdk | None:
     found: list[str] = []
     for parent in (folder, folder / "gnu"):  # SDK 1.0 has a directory per compiler
         with contextlib.suppress(OSError):
-            found += [one.name for one in sorted(parent.glob("*-zephyr-e*")) if (one / "bin").is_dir()]
+            found += [path.name for path in sorted(parent.glob("*-zephyr-e*")) if (path / "bin").is_dir()]
     tools = any(any(folder.glob(f"{parent}sysroots/*/usr/bin/dtc")) for parent in ("", "hosttools/"))
     return Sdk(folder, version, tuple(found), (folder / "llvm" / "bin").is_dir(), tools)
 
@@ -221,9 +221,9 @@ def _described(workspace: Workspace) -> Zephyr:
     version = workspace.version
     limits = {}
     for name, (file, pattern) in _LIMITS.items():
-        found = re.search(pattern, read_text(workspace.base / "cmake" / "modules" / file))
-        if found:
-            limits[name] = found[1].removesuffix(".0") if found[1].count(".") > 1 else found[1]
+        match = re.search(pattern, read_text(workspace.base / "cmake" / "modules" / file))
+        if match:
+            limits[name] = match[1].removesuffix(".0") if match[1].count(".") > 1 else match[1]
     return Zephyr(
         workspace.base,
         workspace.top,
@@ -232,7 +232,7 @@ def _described(workspace: Workspace) -> Zephyr:
         _modules(workspace, version),
         find_west(workspace),
         (workspace.base / "scripts" / "west_commands" / "sdk.py").is_file(),
-        tuple(sorted(one.name for one in (workspace.base / "cmake" / "toolchain").glob("*") if one.is_dir())),
+        tuple(sorted(path.name for path in (workspace.base / "cmake" / "toolchain").glob("*") if path.is_dir())),
     )
 
 
@@ -254,10 +254,10 @@ def python_of(west: str) -> str | None:
             line = file.readline(500)
     except OSError:
         line = b""
-    found = re.match(rb"#!\s*(\S*python[\d.]*)\s*$", line)
+    match = re.match(rb"#!\s*(\S*python[\d.]*)\s*$", line)
     beside = [path.with_name(name) for name in ("python", "python3", "python.exe")]
     beside.append(path.parent.parent / "python.exe")  # of Windows, outside of virtual environments
-    named = [Path(os.fsdecode(found[1]))] if found else []
+    named = [Path(os.fsdecode(match[1]))] if match else []
     return next((str(one) for one in (*named, *beside) if one.is_file()), None)
 
 

@@ -246,7 +246,10 @@ def _run(run: Sketch, shapes: _Shapes) -> Iterator[str]:
         yield "  # The content between runs, guessed from structures that operators read and write; zeros at first."
         yield from writer.interface(
             "state",
-            {name: {"dtype": "uint8", "shape": shapes.tensor(name, one.shape)} for name, one in run.state.items()},
+            {
+                name: {"dtype": "uint8", "shape": shapes.tensor(name, parameter.shape)}
+                for name, parameter in run.state.items()
+            },
         )
     if len(run.steps) > 1:
         yield "  # Each operator once, ordered by matching tensor names, else by file. Reorder, repeat or remove steps."
@@ -262,7 +265,8 @@ def _interface(
     """Yield the inputs or the outputs, with marks if several arguments are candidates."""
     if is_complete and not open_ends:
         tensors = {
-            name: {"dtype": one.dtype or MARK, "shape": shapes.tensor(name, one.shape)} for name, one in known.items()
+            name: {"dtype": parameter.dtype or MARK, "shape": shapes.tensor(name, parameter.shape)}
+            for name, parameter in known.items()
         }
         yield from writer.interface(key, tensors)
         return

@@ -55,11 +55,11 @@ class Given:
     @property
     def functions(self) -> dict[str, Unit]:
         """Global functions, with the unit that defines each."""
-        found: dict[str, Unit] = {}
+        functions: dict[str, Unit] = {}
         for unit in self.units:
             for name in unit.defines:
-                found.setdefault(name, unit)
-        return found
+                functions.setdefault(name, unit)
+        return functions
 
 
 def read_files(paths: Sequence[Path], folder: Path, faults: Diagnostics) -> list[Given]:
@@ -70,19 +70,19 @@ def read_files(paths: Sequence[Path], folder: Path, faults: Diagnostics) -> list
         if name is not None:
             named.setdefault(name, path)
     modules = _modules([path for path in named.values() if is_ir(path)], faults)
-    found = []
+    files = []
     for name, path in named.items():
         if is_ir(path):
             if path in modules:
-                found.append(Given(name, modules[path], [_ir_unit(name, modules[path])]))
+                files.append(Given(name, modules[path], [_ir_unit(name, modules[path])]))
             continue
         try:
             item = inspect_object(path)
         except ObjectError as error:
             faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
             continue
-        found.append(Given(name, item, list(_units(name, item))))
-    return found
+        files.append(Given(name, item, list(_units(name, item))))
+    return files
 
 
 def _relative(path: Path, folder: Path, faults: Diagnostics) -> str | None:
@@ -107,17 +107,17 @@ def _relative(path: Path, folder: Path, faults: Diagnostics) -> str | None:
 
 
 def _modules(paths: list[Path], faults: Diagnostics) -> dict[Path, IrModule]:
-    found: dict[Path, IrModule] = {}
+    modules: dict[Path, IrModule] = {}
     if paths and not is_available():
         fault = missing()
         faults.error(fault.message, Location(str(paths[0])), expected=fault.expected, hint=fault.hint)
-        return found
+        return modules
     for path, answer in zip(paths, read_many(paths, uses=True) if paths else [], strict=True):
         if isinstance(answer, LlvmError):
             faults.error(answer.message, Location(str(path)), expected=answer.expected, hint=answer.hint)
         else:
-            found[path] = answer
-    return found
+            modules[path] = answer
+    return modules
 
 
 def _units(name: str, item: ObjectFile | CSource) -> Iterator[Unit]:

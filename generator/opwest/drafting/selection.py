@@ -99,22 +99,22 @@ def select(files: Sequence[Given], targets: Sequence[str], patterns: Sequence[st
 
     With `patterns` (as of `fnmatch`), the operators are the matching functions, helpers included.
     """
-    found = Selection()
-    linked = _linked(files, found)
+    selection = Selection()
+    linked = _linked(files, selection)
     if targets and linked and all(isinstance(given.item, CSource) for given in linked):
         faults.error(
             "--target has no effect: C and C++ sources are compiled for every board",
             hint="omit --target, or add objects",
         )
-    _sort_by_target(linked, targets, found, faults)
-    _choose_operators(linked, files, patterns, found)
+    _sort_by_target(linked, targets, selection, faults)
+    _choose_operators(linked, files, patterns, selection)
     _report_unmatched(patterns, linked, faults)
-    _find_state(found, faults)
-    _find_externals(found)
-    return found
+    _find_state(selection, faults)
+    _find_externals(selection)
+    return selection
 
 
-def _linked(files: Sequence[Given], found: Selection) -> list[Given]:
+def _linked(files: Sequence[Given], selection: Selection) -> list[Given]:
     """Return the files to link, without programs and files with duplicate functions."""
     linked: list[Given] = []
     owners: dict[str, str] = {}
@@ -122,9 +122,13 @@ def _linked(files: Sequence[Given], found: Selection) -> list[Given]:
         for given in (file for file in files if isinstance(file.item, kind)):
             first = next((name for name in given.functions if name in owners), None)
             if "main" in given.functions and not (isinstance(given.item, ObjectFile) and given.item.kind == "archive"):
-                found.unlisted[given.name] = "a program: it defines main(); C sources can be listed in 'application'"
+                selection.unlisted[given.name] = (
+                    "a program: it defines main(); C sources can be listed in 'application'"
+                )
             elif first is not None and kind is not ObjectFile:
-                found.unlisted[given.name] = f"duplicate '{first}', also in {owners[first]}; used for signatures only"
+                selection.unlisted[given.name] = (
+                    f"duplicate '{first}', also in {owners[first]}; used for signatures only"
+                )
             else:
                 linked.append(given)
         for given in linked:
@@ -133,14 +137,14 @@ def _linked(files: Sequence[Given], found: Selection) -> list[Given]:
     return [file for file in files if file in linked]
 
 
-def _sort_by_target(linked: Sequence[Given], targets: Sequence[str], found: Selection, faults: Diagnostics) -> None:
+def _sort_by_target(linked: Sequence[Given], targets: Sequence[str], selection: Selection, faults: Diagnostics) -> None:
     """Create the entries of `objects`."""
     entries: dict[tuple[str, ...], Entry] = {}
     sources = Entry(None)
     modules: list[Given] = []
     for given in linked:
         if isinstance(given.item, ObjectFile):
-            entry = _entry_of_objects(given, given.item.members, targets, entries, found, faults)
+            entry = _entry_of_objects(given, given.item.members, targets, entries, selection, faults)
             if entry is None:
                 continue
         elif isinstance(given.item, CSource):
@@ -153,9 +157,9 @@ def _sort_by_target(linked: Sequence[Given], targets: Sequence[str], found: Sele
             continue
         entry.files.append(given.name)
         entry.units += given.units
-    found.entries = [*entries.values(), *([sources] if sources.files else [])]
+    selection.entries = [*entries.values(), *([sources] if sources.files else [])]
     for given in modules:
-        _add_module(given, targets, bool(entries), found)
+        _add_module(given, targets, bool(entries), selection)
 
 
 def _entry_of_objects(
@@ -163,7 +167,7 @@ def _entry_of_objects(
     members: Sequence[Member],
     targets: Sequence[str],
     entries: dict[tuple[str, ...], Entry],
-    found: Selection,
+    selection: Selection,
     faults: Diagnostics,
 ) -> Entry | None:
     """Return the entry for a file of objects."""
@@ -181,8 +185,8 @@ def _entry_of_objects(
             entry.also = tuple(n for n in fits if n != name)
         return entry
     own = own_target(members[0].abi)
-    if own not in found.own_targets:
-        found.own_targets.append(own)
+    if own not in selection.own_targets:
+        selection.own_targets.append(own)
     return entries.setdefault((own.name,), Entry(own.name))
 
 
@@ -192,7 +196,7 @@ def _clashes(given: Given, entry: Entry | None) -> bool:
     return any(name in defined for name in given.functions if not name.startswith("__"))
 
 
-def _add_module(given: Given, targets: Sequence[str], compiled: bool, found: Selection) -> None:
+def _add_module(given: Given, targets: Sequence[str], compiled: bool, selection: Selection) -> None:
     """Put a module of IR into the entry for its targets."""
     assert isinstance(given.item, IrModule)
     fits = matching_targets(given.item, given.name)
@@ -203,10 +207,10 @@ def _add_module(given: Given, targets: Sequence[str], compiled: bool, found: Sel
         chosen = ()  # the targets of the objects
     else:
         chosen, also = tuple(fits[:1]) or ("",), tuple(fits[1:])
-    entry = next((one for one in found.entries if one.is_ir and one.targets == chosen), None)
+    entry = next((one for one in selection.entries if one.is_ir and one.targets == chosen), None)
     if entry is None:
         entry = Entry(None, targets=chosen, is_ir=True, also=also)
-        found.entries.append(entry)
+        selection.entries.append(entry)
     entry.files.append(given.name)
     entry.units += given.units
     entry.state += given.item.state
@@ -215,7 +219,7 @@ def _add_module(given: Given, targets: Sequence[str], compiled: bool, found: Sel
 
 
 def _choose_operators(
-    linked: Sequence[Given], files: Sequence[Given], patterns: Sequence[str], found: Selection
+    linked: Sequence[Given], files: Sequence[Given], patterns: Sequence[str], selection: Selection
 ) -> None:
     """Select the functions that can be operators; record the reason for the others."""
     units = [unit for given in linked for unit in _candidates(given)]
@@ -227,29 +231,29 @@ def _choose_operators(
     for unit in units:
         for symbol in unit.needs:
             callers.setdefault(symbol, unit.label)
-    targets = _targets_by_symbol(found.entries)
+    targets = _targets_by_symbol(selection.entries)
     reserved = every.keys() - _wrapped(units)
     names: set[str] = set()
     chosen: set[str] = set()
     for unit in units:
         origins = Origins(unit.variables | unit.defines.keys(), unit.needs)
         for symbol in unit.defines:
-            if symbol in found.left_out or symbol in chosen or not _is_requested(symbol, patterns):
+            if symbol in selection.left_out or symbol in chosen or not _is_requested(symbol, patterns):
                 continue
             origin = origins.of(symbol)
             signature, place = _best(symbol, every[symbol]) if origin is None else (None, None)
             caller = None if patterns else callers.get(symbol)
             reason = _foreign(symbol, origin) if origin else _no_operator(symbol, signature, caller)
             if reason:
-                found.left_out[symbol] = reason
+                selection.left_out[symbol] = reason
                 continue
             name = _name(symbol, origin, reserved, names)
             names.add(name)
             chosen.add(symbol)
-            missing = _missing_in(targets.get(symbol, set()), found.entries)
-            found.operators.append(Chosen(name, symbol, signature, place or unit.label, missing, origin))
-    if found.operators:
-        found.left_out = {symbol: why for symbol, why in found.left_out.items() if not is_rust_symbol(symbol)}
+            missing = _missing_in(targets.get(symbol, set()), selection.entries)
+            selection.operators.append(Chosen(name, symbol, signature, place or unit.label, missing, origin))
+    if selection.operators:
+        selection.left_out = {symbol: why for symbol, why in selection.left_out.items() if not is_rust_symbol(symbol)}
 
 
 def _candidates(given: Given) -> list[Unit]:
@@ -344,11 +348,11 @@ def _no_operator(symbol: str, signature: Signature | None, caller: str | None) -
 
 def _targets_by_symbol(entries: Iterable[Entry]) -> dict[str, set[str | None]]:
     """Return the targets whose files define each symbol; None stands for all."""
-    found: dict[str, set[str | None]] = {}
+    targets: dict[str, set[str | None]] = {}
     for entry in entries:
         for symbol in (symbol for unit in entry.units for symbol in unit.defines):
-            found.setdefault(symbol, set()).add(entry.target)
-    return found
+            targets.setdefault(symbol, set()).add(entry.target)
+    return targets
 
 
 def _missing_in(defined: Set[str | None], entries: Iterable[Entry]) -> tuple[str, ...]:
@@ -358,21 +362,21 @@ def _missing_in(defined: Set[str | None], entries: Iterable[Entry]) -> tuple[str
     return tuple(e.target for e in entries if e.target is not None and e.target not in defined)
 
 
-def _linked_members(found: Selection, entry: Entry) -> list[Unit]:
+def _linked_members(selection: Selection, entry: Entry) -> list[Unit]:
     """Return the objects of an entry that the operators need, like a linker."""
-    anywhere = [unit for other in found.entries if other.target is None for unit in other.units]
-    roots = [operator.symbol for operator in found.operators]
+    anywhere = [unit for other in selection.entries if other.target is None for unit in other.units]
+    roots = [operator.symbol for operator in selection.operators]
     roots += sorted({name for unit in anywhere for name in unit.needs})
     members = {id(unit.member): unit for unit in entry.units if unit.member is not None}
     needed = needed_members([unit.member for unit in members.values() if unit.member], roots)
     return [members[id(member)] for member in needed]
 
 
-def _find_state(found: Selection, faults: Diagnostics) -> None:
+def _find_state(selection: Selection, faults: Diagnostics) -> None:
     """Find the writable variables, the effects and the faults of the objects that the operators need."""
     hosted: set[str] = set()
-    for entry in found.entries:
-        for unit in _linked_members(found, entry):
+    for entry in selection.entries:
+        for unit in _linked_members(selection, entry):
             assert unit.member is not None
             if is_hosted(unit.member):
                 file = unit.label.partition("(")[0]
@@ -387,13 +391,13 @@ def _find_state(found: Selection, faults: Diagnostics) -> None:
                 faults.warning(f"{unit.label}: {fault}", hint="'opwest check' reports it as an error")
 
 
-def _find_externals(found: Selection) -> None:
+def _find_externals(selection: Selection) -> None:
     """Find undefined symbols like a linker: per target, for the members that the operators need."""
-    anywhere = [unit for entry in found.entries if entry.target is None for unit in entry.units]
-    entries = [entry for entry in found.entries if entry.target is not None]
+    anywhere = [unit for entry in selection.entries if entry.target is None for unit in entry.units]
+    entries = [entry for entry in selection.entries if entry.target is not None]
     shared = {name for unit in anywhere for name in _definitions(unit)}
     for entry in entries or [Entry(None)]:
-        linked = _linked_members(found, entry)
+        linked = _linked_members(selection, entry)
         linked += [unit for unit in anywhere if unit.certain_needs]
         known = shared.union(*(_definitions(unit) for unit in linked))
         named = named_targets().get(entry.target or "")
@@ -404,7 +408,7 @@ def _find_externals(found: Selection) -> None:
                 continue
             for symbol in sorted(unit.needs - known - RUNTIME_SYMBOLS):
                 if provider_of(symbol, machine, libc) is None and is_symbol(symbol):
-                    places = found.externals.setdefault(symbol, [])
+                    places = selection.externals.setdefault(symbol, [])
                     if unit.label not in places:
                         places.append(unit.label)
 

@@ -149,25 +149,37 @@ def _directed(parameters: Sequence[Parameter], *, returns_value: bool) -> list[P
     """Return the parameters with the directions of tensors, certain, guessed or None."""
     some_only_read = any(p.role == "tensor" and p.access == "reads" for p in parameters)
     found = []
-    for one in parameters:
-        if one.role == "tensor":
-            one = replace(one, direction="in" if one.access == "reads" else "inout" if one.struct else "out")
-            if one.struct:
-                found.append(one)
+    for parameter in parameters:
+        if parameter.role == "tensor":
+            parameter = replace(
+                parameter, direction="in" if parameter.access == "reads" else "inout" if parameter.struct else "out"
+            )
+            if parameter.struct:
+                found.append(parameter)
                 continue
-            if one.access != "reads" and _SCRATCH.search(one.name):
-                one = replace(one, direction="scratch", remarks=("guessed by name: scratch", *one.remarks))
-            elif one.access == "both" and is_constant_name(one.name, certain=some_only_read):
-                one = replace(one, direction="in", remarks=("guessed by name: in", *one.remarks))
-            elif one.access == "both" and returns_value:
-                one = replace(one, direction="in", remarks=("guessed: in; alternatives: inout, scratch", *one.remarks))
-            elif one.access == "both" and some_only_read:
-                one = replace(one, remarks=("guessed: out; alternatives: inout, scratch", *one.remarks))
-            elif one.access == "both" and (by_name := _direction_by_name(one.name)) is not None:
-                one = replace(one, direction=by_name, remarks=(f"guessed by name: {by_name}", *one.remarks))
-            elif one.access in ("both", "unknown"):
-                one = replace(one, direction=None, remarks=("direction: in, out, inout or scratch", *one.remarks))
-        found.append(one)
+            if parameter.access != "reads" and _SCRATCH.search(parameter.name):
+                parameter = replace(
+                    parameter, direction="scratch", remarks=("guessed by name: scratch", *parameter.remarks)
+                )
+            elif parameter.access == "both" and is_constant_name(parameter.name, certain=some_only_read):
+                parameter = replace(parameter, direction="in", remarks=("guessed by name: in", *parameter.remarks))
+            elif parameter.access == "both" and returns_value:
+                parameter = replace(
+                    parameter, direction="in", remarks=("guessed: in; alternatives: inout, scratch", *parameter.remarks)
+                )
+            elif parameter.access == "both" and some_only_read:
+                parameter = replace(
+                    parameter, remarks=("guessed: out; alternatives: inout, scratch", *parameter.remarks)
+                )
+            elif parameter.access == "both" and (by_name := _direction_by_name(parameter.name)) is not None:
+                parameter = replace(
+                    parameter, direction=by_name, remarks=(f"guessed by name: {by_name}", *parameter.remarks)
+                )
+            elif parameter.access in ("both", "unknown"):
+                parameter = replace(
+                    parameter, direction=None, remarks=("direction: in, out, inout or scratch", *parameter.remarks)
+                )
+        found.append(parameter)
     return found
 
 
@@ -345,7 +357,7 @@ class _Text:
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        self._lines = [0, *(found.end() for found in re.finditer(rb"\n", content))]
+        self._lines = [0, *(match.end() for match in re.finditer(rb"\n", content))]
         self._starts = [found.start() for found in re.finditer(rb"/\*\*", content)]
         self._comments: dict[int, tuple[int, int, dict[str, str]] | None] = {}
         self._structs = {
@@ -472,8 +484,8 @@ def _shape(text: str) -> tuple[int, ...] | None:
 def _descriptions(comment: str) -> dict[str, str]:
     """Return the descriptions of parameters in a comment, by name."""
     plain = " ".join(re.sub(r"^\s*/?\*+", "", line).strip() or "\n" for line in comment.split("\n"))
-    found = {}
+    descriptions = {}
     for name, words in re.findall(r"[@\\]param(?:\[[\w,]*\])?\s+(\w+)\s+([^@\\\n]+)", plain):
         comment = "".join(c for c in " ".join(words.split()) if c.isprintable())
-        found[name] = comment if len(comment) <= _MAX_REMARK_LENGTH else f"{comment[:_MAX_REMARK_LENGTH]}…"
-    return found
+        descriptions[name] = comment if len(comment) <= _MAX_REMARK_LENGTH else f"{comment[:_MAX_REMARK_LENGTH]}…"
+    return descriptions

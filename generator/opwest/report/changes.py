@@ -31,13 +31,13 @@ class Change:
 def compare(before: data.Report, after: data.Report) -> tuple[Change, ...]:
     """Return all differences by model, the most important first."""
     old, new = ({model.name: model for model in report.models} for report in (before, after))
-    found: list[Change] = []
+    changes: list[Change] = []
     for name in [*new, *(name for name in old if name not in new)]:
         if name not in old or name not in new:
-            found.append(_appeared(name, "model", name, present=name in new))
+            changes.append(_appeared(name, "model", name, present=name in new))
         else:
-            found += _of_model(old[name], new[name])
-    return tuple(found)
+            changes += _of_model(old[name], new[name])
+    return tuple(changes)
 
 
 def _of_model(old: data.Model, new: data.Model) -> Iterator[Change]:
@@ -107,13 +107,13 @@ def _flash(model: data.Model, _: data.Model) -> dict[str, Any]:
 
 def _totals(objects: Sequence[data.Object], kind: str, what: str) -> dict[str, int]:
     """Return the sums of a column of the objects by target, if known."""
-    found: dict[str, int] = {}
+    totals: dict[str, int] = {}
     for one in objects:
         size = getattr(one, kind)
         if size is not None:
             key = f"{what} for {one.target}, bytes"
-            found[key] = found.get(key, 0) + size
-    return found
+            totals[key] = totals.get(key, 0) + size
+    return totals
 
 
 def _schedule(model: data.Model, _: data.Model) -> dict[str, Any]:
@@ -156,11 +156,11 @@ def _measured(model: data.Model, other: data.Model) -> dict[str, Any]:
 def _operators(model: data.Model, other: data.Model) -> dict[str, Any]:
     """Return code and stack for the targets of both: an added or removed one is reported once, as code in flash."""
     both = {one.target for one in model.objects} & {one.target for one in other.objects}
-    found: dict[str, Any] = {}
+    operators: dict[str, Any] = {}
     for operator in model.operators:
-        found |= {f"{operator.name}, code for {t}, bytes": size for t, size in operator.code.items() if t in both}
-        found |= {f"{operator.name}, stack on {t}, bytes": size for t, size in operator.stack.items() if t in both}
-    return found
+        operators |= {f"{operator.name}, code for {t}, bytes": size for t, size in operator.code.items() if t in both}
+        operators |= {f"{operator.name}, stack on {t}, bytes": size for t, size in operator.stack.items() if t in both}
+    return operators
 
 
 def _objects(model: data.Model, _: data.Model) -> dict[str, Any]:

@@ -32,11 +32,15 @@ from opwest.runs.project_data import project_record
 from opwest.zephyr.workspace import ZephyrOptions
 
 
-def collect(found: Examination) -> data.Model:
+def collect(examination: Examination) -> data.Model:
     """Return the data of a model without measurements."""
-    model, plan = found.model, found.plan
-    rows = exportability(model, found.objects)
-    calls = {(one.name, one.target): float_calls(one.member.undefined) for one in found.objects if one.member}
+    model, plan = examination.model, examination.plan
+    rows = exportability(model, examination.objects)
+    calls = {
+        (examined.name, examined.target): float_calls(examined.member.undefined)
+        for examined in examination.objects
+        if examined.member
+    }
     pools, buffers = _memory(model, plan)
     return data.Model(
         name=model.name,
@@ -81,7 +85,7 @@ def collect(found: Examination) -> data.Model:
         ),
         constants=_constants(model),
         programs=tuple(data.Program(p.name, CNames.program(p.content), len(p.content)) for p in model.programs),
-        operators=_operators(found, rows),
+        operators=_operators(examination, rows),
         objects=tuple(_object(row, calls.get((row["object"], row["target"]), ())) for row in rows),
         inputs=tuple(data.Input(name, digest) for name, digest in model.inputs_read),
         latency_cycles=plan.schedule.latency.cycles,
@@ -145,18 +149,18 @@ def _memory(model: Model, plan: MemoryPlan) -> tuple[tuple[data.Pool, ...], tupl
 def take_over(buffers: Sequence[data.Buffer]) -> list[data.Buffer]:
     """Return buffers with the buffer that they overwrite: one that ends in their first step, in the same memory."""
     ending: dict[tuple[str, int], list[data.Buffer]] = defaultdict(list)
-    for one in buffers:
-        ending[one.pool, one.last].append(one)
+    for buffer in buffers:
+        ending[buffer.pool, buffer.last].append(buffer)
     found = []
-    for one in buffers:
+    for buffer in buffers:
         overwritten = [
             other.name
-            for other in ending[one.pool, one.first]
-            if other.first < one.first
-            and other.offset < one.offset + one.reserved
-            and one.offset < other.offset + other.reserved
+            for other in ending[buffer.pool, buffer.first]
+            if other.first < buffer.first
+            and other.offset < buffer.offset + buffer.reserved
+            and buffer.offset < other.offset + other.reserved
         ]
-        found.append(replace(one, takes_over=overwritten[0]) if overwritten else one)
+        found.append(replace(buffer, takes_over=overwritten[0]) if overwritten else buffer)
     return found
 
 
@@ -182,17 +186,17 @@ def _constants(model: Model) -> tuple[data.Constant, ...]:
     )
 
 
-def _operators(found: Examination, rows: list[dict[str, Any]]) -> tuple[data.Operator, ...]:
+def _operators(examination: Examination, rows: list[dict[str, Any]]) -> tuple[data.Operator, ...]:
     """Return the operators with the sizes of their functions, without the functions that they call."""
     steps: dict[str, list[int]] = defaultdict(list)
-    for step in found.plan.schedule.steps:
+    for step in examination.plan.schedule.steps:
         steps[step.operator.name].append(step.index)
     code: dict[str, dict[str, int]] = defaultdict(dict)
-    for one in found.objects:
-        if one.linked and one.member:
-            for name, symbol in one.member.defined.items():
+    for examined in examination.objects:
+        if examined.linked and examined.member:
+            for name, symbol in examined.member.defined.items():
                 if symbol.section == "code" and symbol.size:
-                    code[name][one.target] = symbol.size
+                    code[name][examined.target] = symbol.size
     stack: dict[str, dict[str, int]] = defaultdict(dict)
     for row in rows:
         for operator, size in row["stack"].items():
@@ -200,7 +204,7 @@ def _operators(found: Examination, rows: list[dict[str, Any]]) -> tuple[data.Ope
                 stack[operator][row["target"]] = size
     return tuple(
         data.Operator(o.name, o.symbol, tuple(steps[o.name]), dict(code[o.symbol]), dict(stack[o.name]), o.permits)
-        for o in found.model.operators
+        for o in examination.model.operators
     )
 
 
@@ -244,10 +248,10 @@ def read_inputs(paths: Sequence[Path], faults: Diagnostics) -> Inputs:
     zephyr = ZephyrOptions()
     if folders:
         manifests, zephyr = _origin(folders[0])
-    found = pipeline.run(Request(tuple(manifests), zephyr=zephyr), faults, "plan").found
+    examinations = pipeline.run(Request(tuple(manifests), zephyr=zephyr), faults, "plan").found
     faults.raise_if_errors()
-    stale = () if record is None else _stale(folders[0], record, found, faults)
-    return Inputs(folders[0] if folders else None, found, stale)
+    stale = () if record is None else _stale(folders[0], record, examinations, faults)
+    return Inputs(folders[0] if folders else None, examinations, stale)
 
 
 def report_of(
@@ -261,7 +265,9 @@ def report_of(
 
     `variant` is the variant of the models to report; None for the base. Raises OpwestError with every fault.
     """
-    models = add_measured([collect(one) for one in of_variant(inputs.found, variant, faults)], measured, faults)
+    models = add_measured(
+        [collect(examination) for examination in of_variant(inputs.found, variant, faults)], measured, faults
+    )
     models = add_images(models, images, faults)
     faults.raise_if_errors()
     return data.Report(__version__, tuple(models), inputs.stale)
@@ -287,7 +293,7 @@ def _origin(project: Path) -> tuple[Sequence[Path], ZephyrOptions]:
 
 
 def _stale(
-    project: Path, record: dict[str, Any], found: Sequence[Examination], faults: Diagnostics
+    project: Path, record: dict[str, Any], examinations: Sequence[Examination], faults: Diagnostics
 ) -> tuple[data.Stale, ...]:
     """Return the inputs that changed since the project was generated; warn about them."""
     known = record.get("models")
@@ -296,7 +302,7 @@ def _stale(
         for model in (known if isinstance(known, list) else [])
         if isinstance(model, dict) and isinstance(model.get("name"), str)
     }
-    current = record_of([(one.model, one.plan) for one in found], vendored=True)
+    current = record_of([(examination.model, examination.plan) for examination in examinations], vendored=True)
     now = {model["name"]: model for model in json.loads(to_json(current))["models"]}
     stale = []
     for name in [*before, *(name for name in now if name not in before)]:

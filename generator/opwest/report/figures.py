@@ -19,7 +19,7 @@ def squarify(sizes: Sequence[int], width: float, height: float) -> list[Rectangl
     if not total or width <= 0 or height <= 0:
         return []
     areas = [size / total * width * height for size in sizes]
-    found: list[Rectangle] = []
+    rectangles: list[Rectangle] = []
     x = y = 0.0
     left, free_width, free_height = 0, width, height
     while left < len(areas):
@@ -31,16 +31,16 @@ def squarify(sizes: Sequence[int], width: float, height: float) -> list[Rectangl
         for area in row:
             length = area / thickness
             if free_width >= free_height:
-                found.append(Rectangle(x / width, (y + along) / height, thickness / width, length / height))
+                rectangles.append(Rectangle(x / width, (y + along) / height, thickness / width, length / height))
             else:
-                found.append(Rectangle((x + along) / width, y / height, length / width, thickness / height))
+                rectangles.append(Rectangle((x + along) / width, y / height, length / width, thickness / height))
             along += length
         if free_width >= free_height:
             x, free_width = x + thickness, free_width - thickness
         else:
             y, free_height = y + thickness, free_height - thickness
         left += count
-    return found
+    return rectangles
 
 
 def _row(areas: Sequence[float], start: int, side: float) -> int:
@@ -214,20 +214,20 @@ def _free(place: Rectangle, steps: int) -> Rectangle:
 
 
 def _buffer_row(
-    model: data.Model, one: data.Buffer, place: Rectangle, free: Rectangle, tiers: Mapping[str, float]
+    model: data.Model, buffer: data.Buffer, place: Rectangle, free: Rectangle, tiers: Mapping[str, float]
 ) -> dict[str, Any]:
     height = place.height * MAP_HEIGHT
     return {
-        "kind": one.role,
-        "name": one.name,
-        "text": words.buffer(model, one),
+        "kind": buffer.role,
+        "name": buffer.name,
+        "text": words.buffer(model, buffer),
         "x": part(place.x),
         "y": pixels(HEAD + place.y * MAP_HEIGHT),
         "width": part(place.width),
         "height": pixels(height),
         "thin": height < THIN,
         "labels": _label_rows(
-            labels(one.name, words.size(one.reserved), free.width, height, dict(tiers)),
+            labels(buffer.name, words.size(buffer.reserved), free.width, height, dict(tiers)),
             free,
             HEAD + (place.y + place.height / 2) * MAP_HEIGHT,
         ),

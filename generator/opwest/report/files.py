@@ -119,14 +119,14 @@ def read_report(path: Path) -> data.Report:
 
 
 def _parse(content: bytes) -> data.Report:
-    found = _EMBEDDED.search(content)
-    text = content if found is None else found["json"]
-    if found is not None and found["tag"] == b"metadata":
+    match = _EMBEDDED.search(content)
+    text = content if match is None else match["json"]
+    if match is not None and match["tag"] == b"metadata":
         text = html.unescape(text.decode("utf-8")).encode()
     try:
         value: Any = json.loads(text)
     except ValueError as error:
-        where = "no report found" if found is None else "invalid JSON"
+        where = "no report found" if match is None else "invalid JSON"
         raise ValueError(f"{where} ({error})") from None
     if not isinstance(value, dict) or value.get("format") != data.FORMAT:
         raise ValueError("no report found")

@@ -124,18 +124,18 @@ def parse_limits(texts: Sequence[str], faults: Diagnostics, *, has_baseline: boo
     """Return the limits of the options; report invalid ones."""
     limits = []
     for text in (part.strip() for whole in texts for part in whole.split(",")):
-        found = _FORM.fullmatch(text)
-        if found is None or (found["percent"] and not found["sign"]):
+        match = _FORM.fullmatch(text)
+        if match is None or (match["percent"] and not match["sign"]):
             faults.error(f"invalid --fail-on '{text}'", expected=_EXPECTED)
             continue
-        if found["figure"] not in _FIGURES:
-            hint = nearest(found["figure"], _FIGURES)
-            faults.error(f"unknown figure '{found['figure']}' of --fail-on", expected=", ".join(_FIGURES), hint=hint)
+        if match["figure"] not in _FIGURES:
+            hint = nearest(match["figure"], _FIGURES)
+            faults.error(f"unknown figure '{match['figure']}' of --fail-on", expected=", ".join(_FIGURES), hint=hint)
             continue
-        if found["sign"] and not has_baseline:
+        if match["sign"] and not has_baseline:
             faults.error(f"--fail-on '{text}' requires --compare", hint="a limit without + needs no earlier report")
             continue
-        limits.append(Limit(found["figure"], float(found["number"]), bool(found["sign"]), bool(found["percent"])))
+        limits.append(Limit(match["figure"], float(match["number"]), bool(match["sign"]), bool(match["percent"])))
     return tuple(limits)
 
 
@@ -148,18 +148,18 @@ def check_limits(
     model that the earlier report lacks is not checked against relative limits: a note names it.
     """
     old = {model.name: model for model in before.models} if before is not None else {}
-    found: list[Exceeded] = []
+    exceededs: list[Exceeded] = []
     for model in after.models:
         if model.name not in old and any(limit.relative for limit in limits):
             faults.note(f"model '{model.name}' is not in '{baseline}': its limits of --fail-on with + have no effect")
         for limit in limits:
             if limit.relative and model.name not in old:
                 continue
-            found += _exceeded(limit, old.get(model.name), model, baseline, faults)
+            exceededs += _exceeded(limit, old.get(model.name), model, baseline, faults)
     for name in old:
         if limits and all(model.name != name for model in after.models):
             faults.warning(f"model '{name}' of '{baseline}' is not in the report: it is not compared")
-    return tuple(found)
+    return tuple(exceededs)
 
 
 def _exceeded(

@@ -132,12 +132,12 @@ def lay_out(model: data.Model, pool: data.Pool) -> MemoryMap:
     )
 
 
-def _rectangle(one: data.Buffer, steps: int, size: int) -> Rectangle:
+def _rectangle(buffer: data.Buffer, steps: int, size: int) -> Rectangle:
     return Rectangle(
-        one.first / steps,
-        1 - (one.offset + one.reserved) / size,
-        (one.last - one.first + 1) / steps,
-        one.reserved / size,
+        buffer.first / steps,
+        1 - (buffer.offset + buffer.reserved) / size,
+        (buffer.last - buffer.first + 1) / steps,
+        buffer.reserved / size,
     )
 
 

@@ -316,14 +316,14 @@ def _step_rows(model: data.Model) -> list[dict[str, Any]]:
     return rows
 
 
-def _tensor(one: data.Tensor) -> dict[str, str]:
+def _tensor(tensor: data.Tensor) -> dict[str, str]:
     return {
-        "name": one.name,
-        "role": one.role,
-        "type": words.tensor(one.dtype, one.shape),
-        "bytes": words.number(one.bytes),
-        "memory": "in the workspace" if one.placed else "of the caller",
-        "quantization": one.quantization or "–",
+        "name": tensor.name,
+        "role": tensor.role,
+        "type": words.tensor(tensor.dtype, tensor.shape),
+        "bytes": words.number(tensor.bytes),
+        "memory": "in the workspace" if tensor.placed else "of the caller",
+        "quantization": tensor.quantization or "–",
     }
 
 
@@ -423,7 +423,7 @@ def _object(one: data.Object) -> dict[str, Any]:
 def _stale(report: data.Report) -> dict[str, Any] | None:
     if not report.stale:
         return None
-    files = [one for one in report.stale if one.state != "opwest"]
+    files = [stale for stale in report.stale if stale.state != "opwest"]
     return {"files": _limited([{"name": file.file, "model": file.model, "state": file.state} for file in files])}
 
 

@@ -86,11 +86,11 @@ def _users(operators: tuple[str, ...]) -> str:
 
 def flash_rows(model: data.Model) -> list[dict[str, Any]]:
     """Return the flash of a model: in images, for targets, or the part known before compilation."""
-    found = [_flash_row(f"{image.source} ({image.machine})", image_items(image), image.flash) for image in model.images]
+    rows = [_flash_row(f"{image.source} ({image.machine})", image_items(image), image.flash) for image in model.images]
     known = targets(model)
-    if known or not found:
-        found += [_flash_row(target, flash_items(model, target)) for target in known or (None,)]
-    return found
+    if known or not rows:
+        rows += [_flash_row(target, flash_items(model, target)) for target in known or (None,)]
+    return rows
 
 
 def _flash_row(target: str | None, items: list[dict[str, Any]], whole: int | None = None) -> dict[str, Any]:
@@ -157,13 +157,13 @@ _OBJECT, _FUNCTION = 1, 2
 
 def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diagnostics) -> list[data.Model]:
     """Return the models with their sizes in the images; report every unusable file."""
-    found = list(models)
+    images = list(models)
     for path in files:
         at = Location(str(path))
         try:
             elf = _elf(path)
             symbols, whole = _symbols(elf), (*_whole(elf), _float_code(elf))
-            name = _unused(_name(path), [image.source for model in found for image in model.images], path)
+            name = _unused(_name(path), [image.source for model in images for image in model.images], path)
         except OSError as error:
             faults.error(
                 f"cannot read the image: {error.strerror or error}",
@@ -180,13 +180,13 @@ def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diag
             names = ", ".join(model.name for model in models)
             faults.error(f"the image has no symbols of models: {names}", at, expected=_EXPECTED)
             continue
-        found = [
+        images = [
             replace(model, images=(*model.images, data.Image(name, elf.machine_name, items, *whole)))
             if items
             else model
-            for model, items in zip(found, parts, strict=True)
+            for model, items in zip(images, parts, strict=True)
         ]
-    return found
+    return images
 
 
 def _name(path: Path) -> str:
@@ -198,8 +198,8 @@ def _name(path: Path) -> str:
     except OSError:
         text = ""
     for symbol in ("CONFIG_BOARD_TARGET", "CONFIG_BOARD"):  # the former since Zephyr 3.7
-        if found := re.search(rf'^{symbol}="([^"\n]+)"$', text, re.MULTILINE):
-            return found[1]
+        if match := re.search(rf'^{symbol}="([^"\n]+)"$', text, re.MULTILINE):
+            return match[1]
     return _folder(path)
 
 

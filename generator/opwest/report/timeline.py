@@ -56,7 +56,7 @@ def edges_of(model: data.Model) -> list[Edge]:
         for name in step.reads:
             readers.setdefault(name, []).append(step.index + 1)
     ends: list[int] = []
-    found = []
+    edges = []
     for name, rows in sorted(writers.items(), key=lambda item: (item[1][0], max(readers.get(item[0], [0])), item[0])):
         targets = sorted(row for row in set(readers.get(name, ())) if row > rows[0])
         if not targets:
@@ -64,8 +64,8 @@ def edges_of(model: data.Model) -> list[Edge]:
         lane = next((number for number, end in enumerate(ends) if end <= rows[0]), len(ends))
         ends[lane : lane + 1] = [targets[-1]]
         sources = tuple(row for row in rows if row < targets[-1])
-        found.append(Edge(name, roles.get(name, "intermediate"), lane, sources, tuple(targets)))
-    return found
+        edges.append(Edge(name, roles.get(name, "intermediate"), lane, sources, tuple(targets)))
+    return edges
 
 
 def graph_row(model: data.Model) -> dict[str, Any] | None:

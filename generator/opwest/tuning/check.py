@@ -120,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         load_plugins()
-        names = {kernel.name for some in VARIANTS.values() for kernel in some}
+        names = {kernel.name for variants in VARIANTS.values() for kernel in variants}
         for name in options.variants:
             if name not in names:
                 parser.error(f"unknown variant '{name}'")

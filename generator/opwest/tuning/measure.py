@@ -317,12 +317,12 @@ def _batches(operations: Sequence[Operation], processor: str, libraries: Sequenc
     for operation in operations:
         program = alone(operation)
         names = candidates(program.operations[0], processor, libraries)
-        some = [_Offer(operation, name, program) for name in names]
-        is_full = len(batch) + len(some) > MAX_CANDIDATES
-        if batch and (is_full or sum(offer.size for offer in (*batch, *some)) > MAX_BYTES):
+        offers = [_Offer(operation, name, program) for name in names]
+        is_full = len(batch) + len(offers) > MAX_CANDIDATES
+        if batch and (is_full or sum(offer.size for offer in (*batch, *offers)) > MAX_BYTES):
             yield batch
             batch = []
-        batch += some
+        batch += offers
     if batch:
         yield batch
 

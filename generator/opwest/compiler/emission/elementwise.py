@@ -19,7 +19,7 @@ NAMES = ("a", "b", "c", "d")
 def render(operation: Elementwise) -> Call:
     """Return the call."""
     [result] = operation.results
-    shapes = [one.shape for one in operation.inputs]
+    shapes = [value.shape for value in operation.inputs]
     dtypes = [one.dtype for one in operation.inputs]
     expression = expression_of(operation.function, dtypes, result.dtype)
     lines = Lines()

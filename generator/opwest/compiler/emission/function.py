@@ -174,25 +174,34 @@ def call_for(
     arguments: Mapping[str, Value | Any],
     in_place: tuple[str, ...] = (),
     scratch: Iterable[Parameter] = (),
+    *,
+    states: Sequence[str] = (),
+    results: Sequence[str] = ("result",),
+    helpers: Iterable[str] = (),
+    headers: Iterable[str] = (),
     **options: Any,
 ) -> Call:
-    """Return the call of a function with the parameters `arguments` (inputs and constants), `result` and `scratch`.
+    """Return the call of a function with the parameters `arguments` (inputs and constants), `results` and `scratch`.
 
-    `options` are those of Function.
+    `states`: the inputs that the function changes. `in_place`: the inputs that a result can replace. `options`: those
+    of Function.
     """
-    result = operation.results[0]
     parameters = (
-        *(Parameter(name, str(value.dtype)) for name, value in arguments.items()),
-        Parameter("result", result.dtype, "out", in_place),
+        *(Parameter(name, str(value.dtype), "inout" if name in states else "in") for name, value in arguments.items()),
+        *(
+            Parameter(name, value.dtype, "out", in_place)
+            for name, value in zip(results, operation.results, strict=False)
+        ),
         *scratch,
     )
-    return Call(Function(base, parameters, str(body), **options), (*arguments.values(), result), operation.label)
+    function = Function(base, parameters, str(body), tuple(helpers), tuple(headers), **options)
+    return Call(function, (*arguments.values(), *operation.results), operation.label)
 
 
 def is_int8_pair(operation: Operation) -> bool:
     """Whether the inputs are two int8 tensors with the shape of the int8 result."""
     result = operation.results[0]
-    given = [(one.dtype, one.shape) for one in operation.inputs]
+    given = [(value.dtype, value.shape) for value in operation.inputs]
     return given == [("int8", result.shape)] * 2 and result.dtype == "int8"
 
 
@@ -202,36 +211,16 @@ def call_of(
     lines: Lines,
     inputs: Sequence[str] = ("data",),
     constants: Iterable[tuple[str, Any]] = (),
-    results: Sequence[str] = ("result",),
-    *,
-    states: Sequence[str] = (),
-    in_place: tuple[str, ...] = (),
-    scratch: Iterable[Parameter] = (),
-    helpers: Iterable[str] = (),
-    headers: Iterable[str] = (),
-    has_status: bool = False,
+    **options: Any,
 ) -> Call:
     """Return the call of a function whose parameters are the inputs of an operation, constants, results and scratch.
 
-    `inputs` and `results` are names; there can be more than the operation has operands. Constants that are None have no
-    parameter. `states`: the inputs that the function changes. `in_place`: the inputs that a result can replace.
+    `inputs` are names; there can be more than the operation has inputs. Constants that are None have no parameter.
+    `options` are those of `call_for`.
     """
-    arrays = [(name, array) for name, array in constants if array is not None]
-    parameters = (
-        *(
-            Parameter(name, value.dtype, "inout" if name in states else "in")
-            for name, value in zip(inputs, operation.inputs, strict=False)
-        ),
-        *(Parameter(name, str(array.dtype)) for name, array in arrays),
-        *(
-            Parameter(name, value.dtype, "out", in_place)
-            for name, value in zip(results, operation.results, strict=False)
-        ),
-        *scratch,
-    )
-    function = Function(base, parameters, str(lines), tuple(helpers), tuple(headers), has_status=has_status)
-    arguments = (*operation.inputs, *(array for _, array in arrays), *operation.results)
-    return Call(function, arguments, operation.label)
+    arguments = dict(zip(inputs, operation.inputs, strict=False))
+    arguments.update((name, array) for name, array in constants if array is not None)
+    return call_for(operation, base, lines, arguments, **options)
 
 
 PROCESSORS = {"mla": ("mla",), "dsp": ("dsp", "mla"), "mve": ("mve", "dsp", "mla")}

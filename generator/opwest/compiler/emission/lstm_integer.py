@@ -30,7 +30,7 @@ class _LstmFunction:
         self.kind = c_type(operation.inputs[0].dtype)
         self.result_dtype: str = operation.results[0].dtype
         # Gates that do not exist have no multipliers.
-        self.data = [one for one in self.numbers.data if one is not None]
+        self.data = [multiplier for multiplier in self.numbers.data if multiplier is not None]
         self.last = [one for one in self.numbers.last if one is not None]
 
     def constants(self) -> list[tuple[str, Any]]:
@@ -51,7 +51,11 @@ class _LstmFunction:
         """The helper that multiplies the sums of gates."""
         if self.numbers.rounding is Rounding.SIXTEEN:
             return "scale_once"
-        return "scale_twice_left" if any(one.shift > 0 for one in (*self.data, *self.last)) else "scale_twice"
+        return (
+            "scale_twice_left"
+            if any(multiplier.shift > 0 for multiplier in (*self.data, *self.last))
+            else "scale_twice"
+        )
 
     def times(self, value: str, by: Multiplier) -> str:
         """Return a product that rounds twice."""
@@ -120,7 +124,7 @@ class _LstmFunction:
 
     def normalise(self, gate: int) -> None:
         """Append the layer normalisation of a gate."""
-        norm = [one for one in self.numbers.norms if one is not None][gate]
+        norm = [normalisation for normalisation in self.numbers.norms if normalisation is not None][gate]
         self.helpers.add("normalise_16")
         cells, first = self.size.cells, gate * self.size.cells
         self.lines.add(

@@ -140,20 +140,20 @@ Products = MatrixProduct | DirectConvolution
 @emits(MatrixProduct)
 def matrix(operation: MatrixProduct) -> Call:
     """Return the call."""
-    one, other, result = *operation.inputs[:2], operation.results[0]
+    value, other, result = *operation.inputs[:2], operation.results[0]
     columns = result.shape[-1]
-    rows = one.shape[-1 if operation.swaps[0] else -2]
-    depth = one.size // (prod(one.shape[:-2]) * rows)
+    rows = value.shape[-1 if operation.swaps[0] else -2]
+    depth = value.size // (prod(value.shape[:-2]) * rows)
     row, step = (1, rows) if operation.swaps[0] else (depth, 1)
     column, down = (depth, 1) if operation.swaps[1] else (1, columns)
-    end, lines = ending(operation.finish, is_wide=one.dtype == "int16", result=result.dtype), Lines()
+    end, lines = ending(operation.finish, is_wide=value.dtype == "int16", result=result.dtype), Lines()
     # The dimensions of batches, with those of a matrix as one element.
-    outer = result.shape[:-2] if len(result.shape) == max(len(one.shape), len(other.shape)) else ()
-    shapes, sizes = [one.shape[:-2], other.shape[:-2]], (rows * depth, depth * columns)
+    outer = result.shape[:-2] if len(result.shape) == max(len(value.shape), len(other.shape)) else ()
+    shapes, sizes = [value.shape[:-2], other.shape[:-2]], (rows * depth, depth * columns)
     lines.add(f"{c_type(result.dtype)} *y = result;", "")
     with batches(lines, shapes, outer, sizes) as starts, lines.loop("i", rows), lines.loop("j", columns):
         a, b = (" + ".join(filter(None, (name, start))) for name, start in zip("ab", starts, strict=True))
-        lines.add(f"const {c_type(one.dtype)} *p = {a} + i * {row};")
+        lines.add(f"const {c_type(value.dtype)} *p = {a} + i * {row};")
         lines.add(f"const {c_type(other.dtype)} *q = {b} + j * {column};", *_start(operation, "j"), "")
         with lines.loop("k", depth):
             lines.add(_step(operation, _at("p", "k", step), _at("q", "k", down)))

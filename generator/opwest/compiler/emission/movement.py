@@ -43,7 +43,7 @@ def render_move(operation: Move) -> Call:
     """Return the call."""
     [result] = operation.results
     regions = [simplified(one) for one in operation.regions if all(axis.count for axis in one.axes)]
-    used = [one for number, one in enumerate(operation.inputs) if any(r.source == number for r in regions)]
+    used = [value for number, value in enumerate(operation.inputs) if any(r.source == number for r in regions)]
     names = {one: "data" if len(used) == 1 else f"data{number}" for number, one in enumerate(used)}
     arrays: dict[bytes, tuple[str, Any]] = {}
     lines = Lines()

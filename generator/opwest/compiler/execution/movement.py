@@ -27,14 +27,14 @@ def move(operation: ir.Move, arrays: Arrays) -> Any:
     """Regions in order, with the loops of the emitted code. Places are those of the memory of the result."""
     [result] = operation.results
     memory = np.zeros(extent_of(result), result.dtype)
-    for one in map(ir.simplified, operation.regions):
-        sources, places = ir.places_of(one)
-        if one.source is None:
-            memory[places] = np.asarray(one.fill).astype(result.dtype)
+    for region in map(ir.simplified, operation.regions):
+        sources, places = ir.places_of(region)
+        if region.source is None:
+            memory[places] = np.asarray(region.fill).astype(result.dtype)
             continue
-        taken = (memory if one.source == ir.RESULT else arrays[one.source].reshape(-1))[sources]
-        if one.table is not None:
-            taken = np.asarray(one.table)[taken]
+        taken = (memory if region.source == ir.RESULT else arrays[region.source].reshape(-1))[sources]
+        if region.table is not None:
+            taken = np.asarray(region.table)[taken]
         memory[places] = taken
     return rows_of(memory, result)
 
@@ -42,7 +42,7 @@ def move(operation: ir.Move, arrays: Arrays) -> Any:
 def _offsets(indices: Any, lookups: tuple[ir.Lookup, ...]) -> Any:
     """Return the first element of each slice: indices [tuples,lookups]."""
     columns = zip(indices.T, lookups, strict=True)
-    return sum(checked(column, one.limit) * one.stride for column, one in columns)
+    return sum(checked(column, lookup.limit) * lookup.stride for column, lookup in columns)
 
 
 @executes(ir.GatherSlices)

@@ -60,26 +60,26 @@ class _Run:
 
     def _fill(self, number: int, need: int) -> None:
         """Write the rows of a buffer up to `need`."""
-        one = self._operation.buffers[number]
-        inside = min(need, one.height)
-        if one.layer is None:
+        buffer = self._operation.buffers[number]
+        inside = min(need, buffer.height)
+        if buffer.layer is None:
             if self._filled[number] < inside:
                 self._drop(number)
-                self._check_replacement(one.input, self._filled[number])
-                rows = self._arrays[one.input][0, self._filled[number] : inside]
+                self._check_replacement(buffer.input, self._filled[number])
+                rows = self._arrays[buffer.input][0, self._filled[number] : inside]
                 self._write(number, rows)
         else:
-            while self._next[one.layer] < inside:
-                self._require(one.layer)
+            while self._next[buffer.layer] < inside:
+                self._require(buffer.layer)
                 self._drop(number)
-                layer = self._operation.layers[one.layer]
-                rows = self._call(one.layer)[0]
+                layer = self._operation.layers[buffer.layer]
+                rows = self._call(buffer.layer)[0]
                 self._write(number, rows)
-                self._next[one.layer] += layer.count
+                self._next[buffer.layer] += layer.count
         if self._filled[number] < need:
             self._drop(number)
             while self._filled[number] < need:
-                self._memory[number][self._filled[number] - self._first[number]] = np.uint8(one.fill & 255)
+                self._memory[number][self._filled[number] - self._first[number]] = np.uint8(buffer.fill & 255)
                 self._filled[number] += 1
 
     def _check_replacement(self, number: int, row: int) -> None:
@@ -127,9 +127,9 @@ class _Run:
         if source.buffer is None:
             self._check_replacement(source.input, first)
             return self._arrays[source.input][:, first : first + count]
-        one: Buffer = self._operation.buffers[source.buffer]
+        buffer: Buffer = self._operation.buffers[source.buffer]
         start = first - source.before - self._first[source.buffer]
         assert start >= 0, f"row {first} of buffer {source.buffer} was dropped"
         rows = self._memory[source.buffer][start : start + count]
-        assert rows.shape == (count, one.pitch), f"row {first} of buffer {source.buffer} is outside of its memory"
+        assert rows.shape == (count, buffer.pitch), f"row {first} of buffer {source.buffer} is outside of its memory"
         return np.ascontiguousarray(rows).reshape(-1).view(value.dtype).reshape(value.shape)

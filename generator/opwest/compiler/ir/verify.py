@@ -210,7 +210,7 @@ def _pool(operation: Pool) -> None:
 def _elementwise(operation: Elementwise) -> None:
     [result] = operation.results
     try:
-        shape = np.broadcast_shapes(*(one.shape for one in operation.inputs), result.shape)
+        shape = np.broadcast_shapes(*(value.shape for value in operation.inputs), result.shape)
     except ValueError:
         shape = ()
     shown = ", ".join(str(list(one.shape)) for one in operation.inputs)

@@ -183,7 +183,7 @@ def long_scaling_of(finish: Finish, bounds: Any) -> Scaling | None:
         return None
     channels = len(bounds)
     given = finish.each(channels)
-    shifts = [15 - one.shift for one in given]
+    shifts = [15 - multiplier.shift for multiplier in given]
     if min(shifts) < 1 or max(map(int, bounds)) >= 1 << 46:
         return None
     numbers = np.asarray([reduced([one.fixed for one in given]), [finish.zero] * channels, shifts], np.int32)

@@ -103,7 +103,7 @@ class _Resolver:
 
     def keep(self, node: Node) -> None:
         """Add a node, or compute its results if its inputs are known. Raises Unsupported."""
-        known = all(one is None or one.is_constant for one in node.inputs) and node.inputs
+        known = all(tensor is None or tensor.is_constant for tensor in node.inputs) and node.inputs
         if known and node.kind in OPERATORS:
             set_results(node)
             self.fold(node)
@@ -219,7 +219,7 @@ def _check_counts(node: Node) -> None:
     if len(node.inputs) < least or results not in (None, len(node.outputs)):
         expected = f"{least} inputs and {results} results" if results is not None else f"at least {least} inputs"
         raise Unsupported(f"{len(node.inputs)} inputs and {len(node.outputs)} results", expected)
-    if any(one is None for one in node.inputs):
+    if any(tensor is None for tensor in node.inputs):
         raise Unsupported("an absent input")
 
 

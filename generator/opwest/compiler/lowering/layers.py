@@ -118,10 +118,10 @@ def product(node: Node, build: Builder) -> None:
     if is_hybrid(node):
         lower_hybrid(node, build)
         return
-    one, other = node.input(0), node.input(1)
-    zeros, finish = ((0, 0), Sums()) if has_plain_sums(node) else finish_of(node, one, other, build)
+    tensor, other = node.input(0), node.input(1)
+    zeros, finish = ((0, 0), Sums()) if has_plain_sums(node) else finish_of(node, tensor, other, build)
     swaps = bool(node.options["adj_x"]), bool(node.options["adj_y"])
-    build.lower(MatrixProduct, node, (one, other), swaps, zeros, finish)
+    build.lower(MatrixProduct, node, (tensor, other), swaps, zeros, finish)
 
 
 @lowers("TRANSPOSE_CONV")

@@ -216,6 +216,6 @@ def zeros(node: Node, build: Builder) -> None:
 @lowers("SHAPE", "RANK", "RANGE", "BROADCAST_ARGS", "WHERE")
 def known(node: Node, build: Builder) -> None:
     """Numbers that are known at import: usually folded before."""
-    [content] = run_node(node, [None if one is None else one.content for one in node.inputs], build.rules)
+    [content] = run_node(node, [None if tensor is None else tensor.content for tensor in node.inputs], build.rules)
     shape = node.output.shape
     build.lower(Move, node, (build.constant(node.output.name, content),), (whole(0, shape, strides_of(shape)),))

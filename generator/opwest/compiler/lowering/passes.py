@@ -108,7 +108,9 @@ def remove_unused_channels(program: Program) -> Program:
     kept = _kept(folded)
     if kept:
         _select(folded, kept)
-    changed = kept or any(one is not other for one, other in zip(program.operations, folded.operations, strict=True))
+    changed = kept or any(
+        operation is not other for operation, other in zip(program.operations, folded.operations, strict=True)
+    )
     return folded if changed else program
 
 

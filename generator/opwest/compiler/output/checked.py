@@ -45,9 +45,15 @@ def _checked(manifest: Path, place: str, users: str, hint: str) -> list[Examinat
     return examinations
 
 
-def _about(one: Diagnostic, place: str, users: str) -> Diagnostic:
+def _about(diagnostic: Diagnostic, place: str, users: str) -> Diagnostic:
     """Return an error about a manifest, which is not written, as one about the model."""
-    return Diagnostic(one.severity, f"with {users}: {one.message}", Location(place), one.expected, one.hint)
+    return Diagnostic(
+        diagnostic.severity,
+        f"with {users}: {diagnostic.message}",
+        Location(place),
+        diagnostic.expected,
+        diagnostic.hint,
+    )
 
 
 def checker(manifests: Iterable[str], place: str, users: str = "") -> Callable[[Path], None]:

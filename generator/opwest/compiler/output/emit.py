@@ -49,10 +49,10 @@ def candidates(operation: Operation, processor: str, libraries: Sequence[str] = 
     """Return the variants that apply on a class of processors, by name: portable, those of the class, of libraries."""
     calls: dict[str, Call] = {}
     called = {library_variant(library, processor) for library in libraries if processor in LIBRARY_VARIANTS}
-    some = sorted(
+    variants = sorted(
         VARIANTS[type(operation)], key=lambda variant: (variant.name not in EVERYWHERE, _rank(variant.name, processor))
     )
-    for variant in some:
+    for variant in variants:
         applies = (
             variant.name in EVERYWHERE or variant.name in called or _rank(variant.name, processor) <= len(PROCESSORS)
         )
@@ -87,8 +87,8 @@ def joint_calls(pairs: Iterable[tuple[Operation, str]]) -> list[tuple[str, Call]
     folded = [render(operation, name) for operation, name in some]
     shared = [render(operation, name, shared=True) for operation, name in some]
     distinct: dict[Function, set[Function]] = {}
-    for (_, one), (_, other) in zip(folded, shared, strict=True):
-        distinct.setdefault(other.function, set()).add(one.function)
+    for (_, call), (_, other) in zip(folded, shared, strict=True):
+        distinct.setdefault(other.function, set()).add(call.function)
     return [
         second if len(distinct[second[1].function]) > 1 else first for first, second in zip(folded, shared, strict=True)
     ]
@@ -102,7 +102,7 @@ def load_plugins() -> None:
     """Import the modules of all entry points, which register their variants. Raises OpwestError with all faults."""
     faults = Diagnostics()
     for one in sorted(entry_points(group=GROUP), key=lambda one: one.name):
-        before = {kind: list(some) for kind, some in VARIANTS.items()}
+        before = {kind: list(variants) for kind, variants in VARIANTS.items()}
         try:
             one.load()
         except Exception as error:

@@ -313,7 +313,7 @@ def _interfaces(of: Described) -> Iterator[str]:
     """Yield the inputs, outputs and states: those of all implementations."""
     program, names = of.program, of.base.names
     external = None if of.caller_memory else "false"
-    inputs = {names[one]: _interface(one, names, None, external) for one in program.inputs}
+    inputs = {names[value]: _interface(value, names, None, external) for value in program.inputs}
     yield from writer.interface("inputs", inputs)
     labelled = {
         names[output]: _interface(output, names, _fitting(of.labels.get(number), output), external)

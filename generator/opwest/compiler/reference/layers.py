@@ -265,7 +265,7 @@ def interpolated(image: Any, rows: windows.Line, columns: windows.Line) -> Any:
     dtype = data.dtype
     y0, y1, wy, ry = (np.asarray(one) for one in (rows.first, rows.second, rows.weights, rows.rests))
     x0, x1, wx, rx = (np.asarray(one) for one in (columns.first, columns.second, columns.weights, columns.rests))
-    wy, ry = (one.astype(dtype)[:, None, None] for one in (wy, ry))
+    wy, ry = (array.astype(dtype)[:, None, None] for array in (wy, ry))
     wx, rx = (one.astype(dtype)[:, None] for one in (wx, rx))
     total = data[:, y0][:, :, x0] * ry * rx + data[:, y1][:, :, x0] * wy * rx
     total = total + data[:, y0][:, :, x1] * ry * wx + data[:, y1][:, :, x1] * wy * wx

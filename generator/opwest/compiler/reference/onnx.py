@@ -72,7 +72,7 @@ def user_operator(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """States that the operator changes get results, too."""
     bound = bind(node)
     given = [array for array in arrays if array is not None]
-    tensors = [one for one, tensor in bound.reads if not one.is_option]
+    tensors = [argument for argument, tensor in bound.reads if not argument.is_option]
     states = [array for one, array in zip(tensors, given, strict=True) if one.direction == "inout"]
     kinds = [(str(array.dtype), array.shape) for array in states]
     kinds += [(tensor.dtype, shape) for _, tensor, shape in bound.writes]

@@ -76,7 +76,7 @@ def _live(tensors: Sequence[Block], shares: Sequence[Share], steps: int) -> list
     best: list[int] = []
     for some in alternatives(tensors, shares):
         whole, _ = merged(tensors, some)
-        sums = [sum(one.size for one in whole if one.first <= step <= one.last) for step in range(steps)]
+        sums = [sum(block.size for block in whole if block.first <= step <= block.last) for step in range(steps)]
         if not best or max(sums, default=0) < max(best, default=0):
             best = sums
     return best

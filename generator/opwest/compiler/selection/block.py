@@ -48,7 +48,7 @@ def readings(operation: Operation) -> tuple[Reading, ...] | None:
         return None
     if isinstance(operation, Elementwise) and operation.forbidden is not None:  # a layer of a block returns no status
         return None
-    data = [one for one in operation.inputs if one.role != "constant"]
+    data = [value for value in operation.inputs if value.role != "constant"]
     [result] = operation.results
     if not data or any(len(one.shape) != 4 or one.shape[0] != 1 or one.pitch for one in (*data, result)):
         return None
@@ -172,9 +172,9 @@ class Layout:
 def _layout(shape: _Shape) -> Layout:
     run = _Run(shape)
     offset, buffers = 0, []
-    for one, rows in zip(shape.buffers, run.most, strict=True):
-        buffers.append(dataclasses.replace(one, rows=rows, offset=offset))
-        offset += -(-rows * one.pitch // ALIGN) * ALIGN
+    for buffer, rows in zip(shape.buffers, run.most, strict=True):
+        buffers.append(dataclasses.replace(buffer, rows=rows, offset=offset))
+        offset += -(-rows * buffer.pitch // ALIGN) * ALIGN
     return Layout(shape, tuple(buffers), offset, tuple(sorted(run.replaceable)), run.moved)
 
 
@@ -323,7 +323,7 @@ class _Run:
 
     def _low(self, buffer: int) -> int:
         """Return the first row of a buffer that a layer still reads."""
-        return min(self.next[layer] * one.stride - one.before for layer, one in self.shape.readers[buffer])
+        return min(self.next[layer] * source.stride - source.before for layer, source in self.shape.readers[buffer])
 
     def _check_replacement(self, end: int) -> None:
         """Drop the inputs with rows that the result overwrites before the last layer, or a later call, reads them."""

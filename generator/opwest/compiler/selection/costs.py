@@ -55,7 +55,7 @@ def geometry_of(operation: Operation, with_pitch: bool = True) -> str:
         # Two blocks never share code.
         return operation.label
     data = (*operation.inputs, *operation.results)[0]
-    words = [kind_of(operation), data.dtype, *(_shape(one.shape) for one in operation.inputs)]
+    words = [kind_of(operation), data.dtype, *(_shape(value.shape) for value in operation.inputs)]
     words.append(f"to {_shape(operation.results[0].shape)}")
     window = getattr(operation, "window", None)
     if window is not None:
@@ -102,7 +102,7 @@ def numbers_of(operation: Operation) -> dict[str, int]:
     elif isinstance(operation, Move):
         # A copy costs more for each of its runs than for its elements.
         products = sum(runs(region) for region in operation.regions)
-    return {"product": products, "result": result, "data": sum(one.size for one in operation.inputs), "call": 1}
+    return {"product": products, "result": result, "data": sum(value.size for value in operation.inputs), "call": 1}
 
 
 TERMS = ("product", "result", "data", "call")

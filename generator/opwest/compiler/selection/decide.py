@@ -179,9 +179,9 @@ class _Chooser:
         memory, caller = self.options.max_ram, self.options.caller_memory
         if self.options.optimize == RAM:
             # The least scratch memory is not the least memory if fewer results replace their data.
-            some = (self.best(program, objective, flash) for objective in (RAM, FLASH, SPEED))
+            choices = (self.best(program, objective, flash) for objective in (RAM, FLASH, SPEED))
             decisions = [
-                Decision(program, choice, arena_of(program, choice, caller)) for choice in some if choice is not None
+                Decision(program, choice, arena_of(program, choice, caller)) for choice in choices if choice is not None
             ]
             if not decisions:
                 return None

@@ -79,11 +79,11 @@ def implementations(
     base = _implementation(general.program, "portable", heading)
     variants, tables = [], []
     for processor in processor_classes() if options.kernels == "auto" else ():
-        one = decided(program, layouts, processor, options, measurements)
-        if all(row.variant == "portable" for row in one.choice.rows):
+        decision = decided(program, layouts, processor, options, measurements)
+        if all(row.variant == "portable" for row in decision.choice.rows):
             continue
-        variants.append(_implementation(one.program, one.choice.variants, heading, processor))
-        tables.append(table_text(processor.name, core_of(processor, measurements), one.choice, one.memory))
+        variants.append(_implementation(decision.program, decision.choice.variants, heading, processor))
+        tables.append(table_text(processor.name, core_of(processor, measurements), decision.choice, decision.memory))
     if options.max_ram is not None or _blocks(general):
         tables.append(_general_text(general, options.max_ram))
     return base, variants, "\n".join(tables)
@@ -101,7 +101,12 @@ def _check_candidates(options: Options) -> None:
     if options.libraries and options.kernels != "auto":
         given = f"--with {options.libraries[0]} and --kernels {options.kernels}"
         raise fault(f"{given}: the second one chooses no variants", expected="one of them")
-    known = {one.name for some in VARIANTS.values() for one in some if one.name.split("-")[0] in PROCESSORS}
+    known = {
+        variant.name
+        for variants in VARIANTS.values()
+        for variant in variants
+        if variant.name.split("-")[0] in PROCESSORS
+    }
     known.update(options.libraries)
     for name in options.prefer:
         if name in LIBRARIES and name not in known:

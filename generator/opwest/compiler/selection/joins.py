@@ -186,7 +186,7 @@ class Needs:
         if self._table is None:
             return True
         old, new = set(before.operations), set(after.operations)
-        return sum(self._of(one)[0] for one in new - old) < sum(self._of(one)[0] for one in old - new)
+        return sum(self._of(operation)[0] for operation in new - old) < sum(self._of(one)[0] for one in old - new)
 
 
 def joined_in_place(program: Program, needs: Needs | None = None, *, caller_memory: bool = True) -> Program:
@@ -224,4 +224,6 @@ def live_bytes(program: Program, needs: Needs, caller_memory: bool) -> int:
             changes[first] += value.nbytes
             changes[end + 1] -= value.nbytes
     live = changes.cumsum()
-    return max((int(live[number]) + needs.scratch(one) for number, one in enumerate(program.operations)), default=0)
+    return max(
+        (int(live[number]) + needs.scratch(operation) for number, operation in enumerate(program.operations)), default=0
+    )

@@ -224,9 +224,9 @@ class Segments:
     def _block(self, first: int, end: int, form: tuple[int, int]) -> Striped | None:
         key = (first, end, form)
         if key not in self._blocks:
-            some = self._operations[first:end]
-            layout = self._layouts.of(some, *form)
-            self._blocks[key] = None if layout is None else block_of(some, layout, self._part, self._processor)
+            operations = self._operations[first:end]
+            layout = self._layouts.of(operations, *form)
+            self._blocks[key] = None if layout is None else block_of(operations, layout, self._part, self._processor)
         return self._blocks[key]
 
     def _part(self, operation: Operation, count: int) -> Part:

@@ -89,7 +89,9 @@ def _tables(content: Mapping[str, Any]) -> Tables:
             for key, variants in entries.get("layers", {}).items()
         }
         functions = entries.get("functions", {})
-        cores[core] = Table(core, layers, entries.get("estimates", {}), entries.get("measured", ""), functions)
+        cores[core] = Table(
+            core, layers, entries.get("estimates", {}), entries.get("measured", ""), functions=functions
+        )
     return Tables(cores, content.get("classes", {}))
 
 

@@ -111,13 +111,13 @@ class CompareNumbers:
 
 def compare_numbers(node: Node) -> CompareNumbers | None:
     """Return the numbers; None: the stored values are compared, as those of int16 in the comparisons of order."""
-    one, other = node.input(0), node.input(1)
+    tensor, other = node.input(0), node.input(1)
     is_order = node.kind not in ("EQUAL", "NOT_EQUAL")
-    if one.dtype not in ("int8", "uint8", "int16") or (
-        one.dtype == "int16" and (is_order or one.quantization is None or other.quantization is None)
+    if tensor.dtype not in ("int8", "uint8", "int16") or (
+        tensor.dtype == "int16" and (is_order or tensor.quantization is None or other.quantization is None)
     ):
         return None
-    first, second = one_quantization(one), one_quantization(other)
+    first, second = one_quantization(tensor), one_quantization(other)
     return CompareNumbers(
         (first.zero, second.zero), (quantize_multiplier(first.scale), quantize_multiplier(second.scale))
     )

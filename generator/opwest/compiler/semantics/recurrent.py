@@ -357,9 +357,9 @@ def _shapes(node: Node) -> Sequence[Result]:
     wanted |= dict.fromkeys(DATA_WEIGHTS, (cells, data.shape[2])) | dict.fromkeys(LAST_WEIGHTS, (cells, units))
     wanted |= {PROJECTION: (units, cells), PROJECTION_BIAS: (units,)}
     for number, shape in wanted.items():
-        one = node.optional(number)
-        if one is not None and one.shape != shape:
-            raise Unsupported(f"weights '{one.name}' {list(one.shape)}", f"{list(shape)}")
+        tensor = node.optional(number)
+        if tensor is not None and tensor.shape != shape:
+            raise Unsupported(f"weights '{tensor.name}' {list(tensor.shape)}", f"{list(shape)}")
     if node.optional(PROJECTION) is None and (units != cells or node.optional(PROJECTION_BIAS) is not None):
         raise Unsupported(f"{cells} cells and {units} results without a projection", "weights of a projection")
     check_constants(*(node.optional(i) for i in wanted))

@@ -62,7 +62,7 @@ class Rescale:
 def rescale_of(node: Node) -> Rescale:
     """Return the numbers of RELU and its variants, LEAKY_RELU, ABS or QUANTIZE with a quantised input."""
     data, result = node.input(0), node.output
-    source, target = (_quantization(one, node.kind == "QUANTIZE") for one in (data, result))
+    source, target = (_quantization(tensor, node.kind == "QUANTIZE") for tensor in (data, result))
     low, high = fixed_point.RANGES[result.dtype]
     sign = 1
     if node.kind == "QUANTIZE":

@@ -208,9 +208,9 @@ def moved(t: Translation, x: Tensor, offset: float) -> Tensor:
     return arithmetic(t, "ADD", x, t.constant(np.float32(offset), "offset"))
 
 
-def arithmetic(t: Translation, kind: str, one: Tensor, other: Tensor) -> Tensor:
+def arithmetic(t: Translation, kind: str, tensor: Tensor, other: Tensor) -> Tensor:
     """Return a float32 operation on two tensors."""
-    return t.emit(kind, [one, other], common(one.shape, other.shape))
+    return t.emit(kind, [tensor, other], common(tensor.shape, other.shape))
 
 
 @translates("Cast", "CastLike")
@@ -232,9 +232,9 @@ def modulo(op: Op, t: Translation) -> None:
     """The sign is that of the divisor."""
     if op.get("fmod", 0):
         raise Unsupported("Mod with fmod=1", "fmod=0")
-    one, other = op.input(0), op.input(1)
+    item, other = op.input(0), op.input(1)
     rank = op.output.rank
-    order = order_of(t, (one, other), rank)
-    tensors = operands(t, (one, other), rank, order)
+    order = order_of(t, (item, other), rank)
+    tensors = operands(t, (item, other), rank, order)
     shape = permuted(op.output.known, order)
     t.put(op.output, t.emit("FLOOR_MOD", tensors, shape, op.output.dtype), order)

@@ -185,7 +185,7 @@ class _Reader:
             size = np.asarray(inputs[0].size, np.int64)
             self.items[node.output[0]] = constant_item(node.output[0], size)
             return True
-        if domain or node.op_type in _NOT_FOLDED or any(one is not None and one.content is None for one in inputs):
+        if domain or node.op_type in _NOT_FOLDED or any(item is not None and item.content is None for item in inputs):
             return False
         if any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute):
             return False
@@ -333,12 +333,12 @@ def _inferred(node: Any, version: int, inputs: list[Item | None]) -> Iterator[tu
     if any(not any(kind.startswith("tensor(") for kind in one.types) for one in (*schema.inputs, *schema.outputs)):
         return  # sequences and optional values; reported as an unsupported operator
     types, data = {}, {}
-    for name, one in zip(node.input, inputs, strict=True):
-        if one is None:
+    for name, item in zip(node.input, inputs, strict=True):
+        if item is None:
             continue
-        types[name] = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(np.dtype(one.dtype)), one.shape)
-        if one.content is not None and one.size <= _MAX_KNOWN:
-            data[name] = numpy_helper.from_array(np.asarray(one.content), name)
+        types[name] = helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(np.dtype(item.dtype)), item.shape)
+        if item.content is not None and item.size <= _MAX_KNOWN:
+            data[name] = numpy_helper.from_array(np.asarray(item.content), name)
     try:
         types_of_results = shape_inference.infer_node_outputs(
             schema, node, types, data, opset_imports=[helper.make_opsetid("", version)]

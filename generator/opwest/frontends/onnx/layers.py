@@ -82,12 +82,12 @@ def _product_of_terms(
     t: Translation, tensors: tuple[Tensor, Tensor], terms: tuple[str, str], wanted: set[str]
 ) -> tuple[Tensor, str]:
     """Return the product of two operands: dimensions of both are a batch, or summed if nothing else needs them."""
-    one, first = _summed(t, tensors[0], terms[0], wanted | set(terms[1]))
+    tensor, first = _summed(t, tensors[0], terms[0], wanted | set(terms[1]))
     other, second = _summed(t, tensors[1], terms[1], wanted | set(terms[0]))
-    sizes = dict(zip(first, one.shape, strict=True))
+    sizes = dict(zip(first, tensor.shape, strict=True))
     for label, n in zip(second, other.shape, strict=True):
         sizes[label] = max(n, sizes.get(label, n))
-    one, other = _spread(t, one, first, sizes, second), _spread(t, other, second, sizes, first)
+    tensor, other = _spread(t, tensor, first, sizes, second), _spread(t, other, second, sizes, first)
     batch = "".join(label for label in first if label in second and label in wanted)
     inner = "".join(label for label in first if label in second and label not in wanted)
     rows = "".join(label for label in first if label not in second)
@@ -96,12 +96,12 @@ def _product_of_terms(
     def size(labels: str) -> int:
         return prod(sizes[label] for label in labels)
 
-    one = t.transpose(one, tuple(first.index(label) for label in batch + rows + inner))
+    tensor = t.transpose(tensor, tuple(first.index(label) for label in batch + rows + inner))
     other = t.transpose(other, tuple(second.index(label) for label in batch + columns + inner))
-    one = t.reshape(one, (size(batch), size(rows), size(inner)))
+    tensor = t.reshape(tensor, (size(batch), size(rows), size(inner)))
     other = t.reshape(other, (size(batch), size(columns), size(inner)))
     shape = (size(batch), size(rows), size(columns))
-    product = t.emit("BATCH_MATMUL", [one, other], shape, adj_y=True)
+    product = t.emit("BATCH_MATMUL", [tensor, other], shape, adj_y=True)
     labels = batch + rows + columns
     return t.reshape(product, tuple(sizes[label] for label in labels)), labels
 

@@ -134,7 +134,7 @@ def scatter(op: Op, t: Translation) -> None:
             raise Unsupported(f"indices {list(index.shape)} for {data.rank} dimensions")
         rest = np.indices(data.known[depth:]).reshape(data.rank - depth, prod(data.known[depth:]))
         first = [index[..., axis].reshape(-1, 1) for axis in range(depth)]
-        places = tuple(np.broadcast_arrays(*first, *(one[None, :] for one in rest)))
+        places = tuple(np.broadcast_arrays(*first, *(array[None, :] for array in rest)))
     else:
         places = _along(op, index)
     where = np.arange(data.size)

@@ -82,8 +82,8 @@ def reduce(op: Op, t: Translation) -> None:
     x = t.tensor(data, where.order)
     dtype = result.dtype
 
-    def total(one: Tensor, kind: str = "SUM", keep: bool = keep, shape: Any = shape) -> Tensor:
-        return t.emit(kind, [one, index], shape, dtype, keep_dims=keep)
+    def total(tensor: Tensor, kind: str = "SUM", keep: bool = keep, shape: Any = shape) -> Tensor:
+        return t.emit(kind, [tensor, index], shape, dtype, keep_dims=keep)
 
     if kind is not None:
         reduced = total(x, kind)
@@ -162,11 +162,11 @@ def batch(op: Op, t: Translation) -> None:
     shape = [1] * data.rank
     if data.rank > 1:
         shape[1] = -1
-    found = x
+    tensor = x
     for kind, values in (("MUL", factor), ("ADD", offset)):
         each = t.constant(np.transpose(values.reshape(shape), order), "channels")
-        found = t.emit(kind, [found, each], x.shape)
-    settle_float(t, t.end(op, False), found, order)
+        tensor = t.emit(kind, [tensor, each], x.shape)
+    settle_float(t, t.end(op, False), tensor, order)
 
 
 def batch_numbers(op: Op, constants: Sequence[Any]) -> tuple[Any, Any]:

@@ -19,9 +19,13 @@ from opwest.compiler.graph.types import Node, Quantization, Rules, Shape, Tensor
 from opwest.frontends.onnx.values import Item, Model, Op
 
 
-def same_scale(one: Quantization | None, other: Quantization | None) -> bool:
+def same_scale(quantization: Quantization | None, other: Quantization | None) -> bool:
     """Return whether two tensors have the same scales and zero points."""
-    return one is not None and other is not None and (one.scales, one.zeros) == (other.scales, other.zeros)
+    return (
+        quantization is not None
+        and other is not None
+        and (quantization.scales, quantization.zeros) == (other.scales, other.zeros)
+    )
 
 
 def parameters(op: Op) -> tuple[Any, Any] | None:
@@ -314,9 +318,9 @@ class Translation:
 
     def as_int8(self, item: Item, quantization: Quantization) -> StoredTensor:
         """Return 8-bit data with a scale, as int8; `quantization` is that of the int8 data."""
-        found = self.eight.get(item)
-        if found is not None and same_scale(found.tensor.quantization, quantization):
-            return found
+        stored_tensor = self.eight.get(item)
+        if stored_tensor is not None and same_scale(stored_tensor.tensor.quantization, quantization):
+            return stored_tensor
         held = self.stored(item)
         tensor = held.tensor
         if item.dtype == "uint8":

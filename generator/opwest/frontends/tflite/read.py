@@ -334,7 +334,7 @@ def _node(file: Any, table: Any, number: int, tensors: list[Tensor], content: by
     if row is not None and "intermediates" in row.options:
         count = min(table.IntermediatesLength(), _MAX_INTERMEDIATES)
         inner = (_tensor(tensors, int(table.Intermediates(i)), where) for i in range(count))
-        options |= {"intermediates": tuple(one.quantization for one in inner)}
+        options |= {"intermediates": tuple(tensor.quantization for tensor in inner)}
     return Node(kind, tuple(given), tuple(outputs), options, label, source=kind)
 
 

@@ -323,7 +323,7 @@ def make_sbom(inputs: Inputs, images: Sequence[Path], build: Path | None, faults
         hint = f"run 'opwest update {project}'"
         raise _report_fault("cannot write the bill of materials: the project is out of date", project, hint=hint)
     files = [*lock.files, *(name for name in lock.user if (project / name).is_file())]
-    models = [one.model for one in inputs.found]
+    models = [examination.model for examination in inputs.found]
     linked = [(path, _models_in(path, inputs, faults)) for path in images]
     faults.raise_if_errors()
     document = None if build is None else read_build(build)
@@ -368,7 +368,9 @@ def is_sbom(path: Path) -> bool:
 
 
 def _models_in(path: Path, inputs: Inputs, faults: Diagnostics) -> tuple[str, ...]:
-    models = add_images([collect(one) for one in of_variant(inputs.found, None, faults)], [path], faults)
+    models = add_images(
+        [collect(examination) for examination in of_variant(inputs.found, None, faults)], [path], faults
+    )
     return tuple(model.name for model in models if model.images)
 
 

@@ -162,10 +162,10 @@ class Elements:
 
     def _declared(self, content: bytes) -> str | None:
         """Return the expression of a file's tag; an unknown licence becomes a LicenseRef-."""
-        found = _TAG.search(content[:_HEAD])
-        if found is None:
+        match = _TAG.search(content[:_HEAD])
+        if match is None:
             return None
-        text = found[1].decode("ascii").strip(" \t-")  # of comments that end in the same line
+        text = match[1].decode("ascii").strip(" \t-")  # of comments that end in the same line
         try:
             return normal(text)
         except ValueError:

@@ -38,7 +38,7 @@ def spdx_json(document: Document) -> str:
             {"licenseId": own_licence, "extractedText": own_licence, "name": own_licence}
             for own_licence in document.own_licences
         ],
-        "relationships": [relationship_value(one) for one in (*document.relationships, *contained)],
+        "relationships": [relationship_value(relationship) for relationship in (*document.relationships, *contained)],
     }
     kept = {key: item for key, item in value.items() if item != []}
     return json.dumps(kept, indent=2, ensure_ascii=True) + "\n"
@@ -91,14 +91,14 @@ def file_value(file: File) -> dict[str, Any]:
     )
 
 
-def relationship_value(one: Relationship) -> dict[str, Any]:
+def relationship_value(relationship: Relationship) -> dict[str, Any]:
     """Return a relationship."""
     return _present(
         {
-            "spdxElementId": one.one,
-            "relationshipType": one.kind,
-            "relatedSpdxElement": one.other,
-            "comment": one.comment,
+            "spdxElementId": relationship.one,
+            "relationshipType": relationship.kind,
+            "relatedSpdxElement": relationship.other,
+            "comment": relationship.comment,
         }
     )
 

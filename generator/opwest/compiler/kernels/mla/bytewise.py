@@ -126,7 +126,7 @@ def render(operation: Convolution) -> Call | None:
     else:
         writer.windows(lines)
     copies = (COPY,) if is_copied else ()
-    definitions = (NAKED, *copies, *dict.fromkeys(one.text() for some in tiles.values() for one in some))
+    definitions = (NAKED, *copies, *dict.fromkeys(tile.text() for some in tiles.values() for tile in some))
     return call_of(operation, layer, np.concatenate(words), str(lines), scratch, rows, definitions, is_copied)
 
 

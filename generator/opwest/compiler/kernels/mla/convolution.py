@@ -38,7 +38,7 @@ def scaling_with_constants(finish: Finish, weights: Any, bias: Any, bounds: Any)
     ends = np.stack([np.minimum(-128 * whole, 127 * whole), np.maximum(-128 * whole, 127 * whole)]).sum(axis=2) + start
     least, greatest = finish.apply(ends)
     # Results increase with sums, as long as a shift to the left does not overflow.
-    lefts = np.asarray([max(one.shift, 0) for one in given])
+    lefts = np.asarray([max(multiplier.shift, 0) for multiplier in given])
     is_constant = (least == greatest) & (np.abs(ends).max(axis=0) << lefts < 1 << 31)
     reduced = tuple(
         Multiplier(0, 0) if constant else one for one, constant in zip(given, is_constant.tolist(), strict=True)

@@ -30,7 +30,7 @@ def render_elements(operation: Elementwise) -> Call | None:
     function, [result] = operation.function, operation.results
     if not isinstance(function, AddQuantised | Product) or result.dtype not in ITEMS:
         return None
-    if any(one.size != result.size or one.dtype != result.dtype for one in operation.inputs):
+    if any(value.size != result.size or value.dtype != result.dtype for value in operation.inputs):
         return None
     loop = loop_of(function, result.dtype)
     lines = Lines()

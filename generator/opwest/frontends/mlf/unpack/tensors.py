@@ -94,9 +94,9 @@ class Calls:
         """Return the element type of a parameter in C; None for void."""
         return self.operators[self.calls[use.step].function].tree.function.parameters[use.parameter].dtype
 
-    def together(self, one: Tensor, other: Tensor, step: int) -> bool:
+    def together(self, tensor: Tensor, other: Tensor, step: int) -> bool:
         """Return whether one call inside the operator of a step receives both tensors: they are then separate."""
-        return bool(self.escapes(one, step) & self.escapes(other, step))
+        return bool(self.escapes(tensor, step) & self.escapes(other, step))
 
     def escapes(self, tensor: Tensor, step: int) -> set[int]:
         """Return the numbers of the calls inside the operator of a step that receive a tensor."""
@@ -258,15 +258,15 @@ def bound_by_plan(tensors: Sequence[Tensor], calls: Calls, scratch: Mapping[int,
                     raise NotUnpackedError(f"the operator of step {step} uses the memory of '{tensor.name}'")
 
 
-def _separate(one: Tensor, other: Tensor, calls: Calls) -> bool:
+def _separate(tensor: Tensor, other: Tensor, calls: Calls) -> bool:
     """Return whether TVM's plan must keep two tensors apart.
 
     Inside an operator, a result can be placed over an argument that has been read before.
     """
-    if one.outlives(other):
+    if tensor.outlives(other):
         return True
-    common = {u.step for u in one.uses} & {u.step for u in other.uses}
-    return any(calls.together(one, other, step) for step in common)
+    common = {u.step for u in tensor.uses} & {u.step for u in other.uses}
+    return any(calls.together(tensor, other, step) for step in common)
 
 
 def apart(tensor: Tensor, part: Base, step: int, calls: Calls) -> bool:
