@@ -282,7 +282,7 @@ def test_commands(tmp_path, monkeypatch, capsys):
     assert "opwest import vela m_vela.tflite" in capsys.readouterr().err
     assert main(["import", "m_vela.tflite", "-o", "model"]) == 0
     printed = capsys.readouterr()
-    assert "model/manifest.yaml: 1 operators, 1 steps, 192 bytes of constants" in printed.out
+    assert "model/manifest.yaml: 1 operator, 1 step, 192 bytes of constants" in printed.out
     assert "note: 1 subgraph for ethos-u55-128, no operator on the processor" in printed.err
 
 

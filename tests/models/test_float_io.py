@@ -104,7 +104,7 @@ def test_signatures_are_models_of_their_own(tmp_path):
     assert "compared with the reference on 2 inputs, 1 results of operators: no difference" in out
     assert "The outputs in vectors.npz are from LiteRT" in (tmp_path / "single/manifest.yaml").read_text()
     assert f"next: opwest generate {tmp_path}/single/manifest.yaml -o app" in out
-    assert f"{tmp_path}/single/manifest.yaml: 1 operators" in out and (tmp_path / "single/manifest.yaml").is_file()
+    assert f"{tmp_path}/single/manifest.yaml: 1 operator" in out and (tmp_path / "single/manifest.yaml").is_file()
     out = succeed("import", file, "-o", tmp_path / "both", "--compare", "1").stdout
     assert "m_classify: compared with the reference on 1 inputs, 2 results of operators" in out
     assert "m_size: compared with the reference on 1 inputs, 1 results of operators: no difference" in out

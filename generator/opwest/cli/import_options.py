@@ -13,9 +13,10 @@ from opwest.cli import commands
 from opwest.cli.other_options import add_output
 from opwest.cli.run_options import count
 from opwest.compiler.request import UNLIMITED, Options, flag_of, options_of
+from opwest.frontends.formats import FORMATS, format_of_start
 from opwest.frontends.vela.request import KERNELS as VELA_KERNELS
 
-KINDS = ("tflite", "onnx", "tvm", "mlf", "vela")
+KINDS = (*(row.name for row in FORMATS), "tvm", "mlf", "vela")
 """The kinds of imports."""
 
 
@@ -28,10 +29,10 @@ def with_kind(words: Sequence[str]) -> list[str]:
     files = [word for before, word in itertools.pairwise(given) if before not in with_values]
     if any(word in (*KINDS, "-h", "--help") for word in files):
         return given
-    found = next((_kind(Path(word)) for word in files if Path(word).exists()), None)
-    if found is None:
-        found = next((word.rpartition(".")[2] for word in files if word.endswith((".tflite", ".onnx"))), None)
-    return given if found is None else ["import", found, *given[1:]]
+    kind = next((_kind(Path(word)) for word in files if Path(word).exists()), None)
+    if kind is None:
+        kind = next((row.name for word in files for row in FORMATS if word.endswith(row.suffix)), None)
+    return given if kind is None else ["import", kind, *given[1:]]
 
 
 def _flags_with_values() -> set[str]:
@@ -45,24 +46,24 @@ def _flags_with_values() -> set[str]:
 
 
 def _kind(path: Path) -> str:
-    """Return the kind of an existing model: by its content, and for other files than TFLite's by its name."""
+    """Return the kind of an existing model: by its content, or else by its name."""
     if path.is_dir() or path.suffix == ".tar":
         return "mlf"
     if path.suffix == ".npz" or path.name.endswith("_vela.tflite"):
         return "vela"
     try:
         with path.open("rb") as stream:
-            is_tflite = stream.read(8)[4:] == b"TFL3"
+            start = stream.read(8)
     except OSError:  # the import reports it
-        is_tflite = path.suffix != ".onnx"
-    return "tflite" if is_tflite or path.suffix == ".tflite" else "onnx"
+        start = b""
+    return (format_of_start(start, path.suffix) or FORMATS[-1]).name
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
     """Add the kinds of imports with their options."""
     kinds = command.add_subparsers(title="kinds", dest="kind", metavar="KIND", required=True)
-    for kind, name in (("tflite", "TFLite"), ("onnx", "ONNX")):
-        _add_trained(kinds, kind, name)
+    for row in FORMATS:
+        _add_trained(kinds, row.name, row.title)
     _add_tvm(kinds)
     _add_mlf(kinds)
     _add_vela(kinds)

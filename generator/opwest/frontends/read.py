@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+import importlib
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from opwest.base import commands
@@ -13,12 +13,9 @@ from opwest.base.path_suggestions import hint_for
 from opwest.compiler.faults import fault, internal, require_packages
 from opwest.compiler.graph.types import Damaged, Graph, Rules, Unsupported
 from opwest.compiler.graph.user import UserOperator
+from opwest.frontends.formats import FORMATS, Format, format_of_start
 
-INSTALL = commands.pip_install("opwest[models]")
-TFLITE = (("tflite", "tflite"), ("flatbuffers", "flatbuffers"))
-ONNX = (("onnx", "onnx"),)
-MAGIC = b"TFL3"
-"""The bytes 4 to 7 of a TFLite file."""
+_INSTALL = commands.pip_install("opwest[models]")
 _MAX_BYTES = 1 << 31
 _PART_BYTES = 1 << 20
 
@@ -38,36 +35,29 @@ def read_file(path: Path) -> bytes:
     return bytes(content)
 
 
-FORMATS = {"tflite": "a TFLite model", "onnx": "an ONNX model"}
-"""The formats in messages."""
+def format_of(content: bytes, place: str) -> Format:
+    """Return the format of a file. Raises OpwestError for other files."""
+    row = format_of_start(content[:8])
+    if row is None:
+        titles = " or ".join(row.title for row in FORMATS)
+        raise fault(f"not a {titles} model", place, ", or ".join(row.form for row in FORMATS))
+    return row
 
 
-def format_of(content: bytes, place: str) -> str:
-    """Return tflite or onnx. Raises OpwestError for other files."""
-    if content[4:8] == MAGIC:
-        return "tflite"
-    # The fields that writers of ModelProto put first.
-    if content[:1] in (b"", b"", b":", b"B"):
-        return "onnx"
-    expected = "a flatbuffer whose bytes 4 to 7 are TFL3, or a protocol buffer of ONNX"
-    raise fault("not a TFLite or ONNX model", place, expected)
+def require(row: Format) -> None:
+    """Raise OpwestError if a package is missing that a format requires."""
+    require_packages(row.packages, f"imports of {row.title} files", _INSTALL)
 
 
 def read_model(
     content: bytes, place: str, rules: Rules | None = None, users: Mapping[str, UserOperator] | None = None
 ) -> tuple[Graph, ...]:
     """Return the models of a file; `users` are operators of the user by their names in it. Raises OpwestError."""
-    kind = format_of(content, place)
-    if kind == "tflite":
-        require_packages(TFLITE, "imports of TFLite files", INSTALL)
-        from opwest.frontends.tflite.read import read_tflite
-
-        graphs = _read(lambda: read_tflite(content, users), place, FORMATS[kind])
-        return graphs if rules is None else tuple(replace(graph, rules=rules) for graph in graphs)
-    require_packages(ONNX, "imports of ONNX files", INSTALL)
-    from opwest.frontends.onnx.read import read_onnx
-
-    return _read(lambda: read_onnx(content, rules, users), place, FORMATS[kind])
+    row = format_of(content, place)
+    require(row)
+    module, _, function = row.reader.partition(":")
+    reader = getattr(importlib.import_module(module), function)
+    return _read(lambda: reader(content, rules, users), place, row.noun)
 
 
 def _read(reader: Callable[[], tuple[Graph, ...]], place: str, kind: str) -> tuple[Graph, ...]:

@@ -19,7 +19,8 @@ from opwest.compiler.lowering.passes import fuse_sums
 from opwest.compiler.lowering.simplify import Folding, simplify
 from opwest.compiler.output.emit import load_plugins
 from opwest.compiler.request import Options
-from opwest.frontends.read import FORMATS, format_of, read_file, read_model
+from opwest.frontends.formats import FORMATS
+from opwest.frontends.read import format_of, read_file, read_model
 from opwest.imports.snippet import check_used, user_operators
 
 _NPU = "ethos-u"
@@ -40,10 +41,10 @@ def prepare(path: Path, options: Options, progress: Progress) -> Prepared:
     load_plugins()
     content, place = read_file(path), str(path)
     file_format = format_of(content, place)
-    progress(f"reading {path.name}, {FORMATS[file_format]}")
-    if options.format not in (None, file_format):
-        text = f"the file is {FORMATS[file_format]}"
-        raise fault(text, place, FORMATS[str(options.format)], f"opwest import {file_format} {path}")
+    progress(f"reading {path.name}, {file_format.noun}")
+    if options.format not in (None, file_format.name):
+        expected = next(row.noun for row in FORMATS if row.name == options.format)
+        raise fault(f"the file is {file_format.noun}", place, expected, f"opwest import {file_format.name} {path}")
     faults = Diagnostics()
     users = user_operators(options.operators, faults)
     faults.raise_if_errors()

@@ -17,7 +17,8 @@ from opwest.compiler.reference.distances import distance, largest, made_inputs
 from opwest.compiler.reference.run import Values, outputs_of, run_graph, run_node
 from opwest.compiler.reference.runtimes import Call, Cases, Found, TerminatedError, UnavailableError, name_of, run
 from opwest.compiler.semantics.layers import has_faulty_reference
-from opwest.frontends.read import MAGIC
+from opwest.frontends.formats import ONNX
+from opwest.frontends.read import format_of
 
 
 def reference(graph: Graph, content: bytes, inputs: Cases, sequence: bool = False) -> tuple[str, Cases]:
@@ -25,8 +26,7 @@ def reference(graph: Graph, content: bytes, inputs: Cases, sequence: bool = Fals
 
     With `sequence` the cases are one sequence of runs of a model with state. Raises UnavailableError, TerminatedError.
     """
-    is_tflite = content[4:8] == MAGIC
-    name = name_of("tflite" if is_tflite else "onnx")
+    name, is_tflite = name_of(format_of(content, "").name), not _is_onnx(content)
     if is_tflite and (wrong := [node.kind for node in graph.nodes if _is_faulty(node)]):
         raise UnavailableError(f"the reference kernel of {name} for {wrong[0]} is wrong")
     answer = _run(graph, content, inputs, state="keep" if sequence else "reset")
@@ -40,7 +40,7 @@ def reference(graph: Graph, content: bytes, inputs: Cases, sequence: bool = Fals
 def _run(graph: Graph, content: bytes, inputs: Cases, **more: Any) -> Found:
     """Run the model as the file has it. Integer weights of ONNX become uint8, so that no product saturates."""
     given = _converted(graph, inputs)
-    if content[4:8] != MAGIC:
+    if _is_onnx(content):
         from opwest.frontends.onnx.file import with_unsigned_weights
 
         return run(Call("onnx"), with_unsigned_weights(content), given)
@@ -49,6 +49,10 @@ def _run(graph: Graph, content: bytes, inputs: Cases, **more: Any) -> Found:
         named = graph.signature
         call = replace(call, signature=named.key, inputs=named.inputs, outputs=named.outputs)
     return run(call, content, given)
+
+
+def _is_onnx(content: bytes) -> bool:
+    return format_of(content, "") is ONNX
 
 
 def _is_faulty(node: Node) -> bool:
@@ -67,7 +71,7 @@ def all_tensors(graph: Graph, content: bytes, inputs: Cases) -> list[dict[Tensor
 
     Raises UnavailableError, TerminatedError.
     """
-    if content[4:8] != MAGIC:
+    if _is_onnx(content):
         outputs = [_outputs(graph, output) for output in _run(graph, content, inputs).outputs]
         return [dict(zip(graph.outputs, output, strict=True)) for output in outputs]
     name_of("tflite")
@@ -210,7 +214,7 @@ def results(graph: Graph, content: bytes, inputs: Cases, changed: bool = False) 
 
 def _has_quantised(graph: Graph, content: bytes) -> bool:
     """Return whether a model of ONNX has int8 results, which can differ from the runtime by one step per operator."""
-    return content[4:8] != MAGIC and any(output.dtype == "int8" for node in graph.nodes for output in node.outputs)
+    return _is_onnx(content) and any(output.dtype == "int8" for node in graph.nodes for output in node.outputs)
 
 
 def _agreed(graph: Graph, outcome: Results, own: Cases) -> Results:

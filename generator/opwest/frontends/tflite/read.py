@@ -16,7 +16,7 @@ from flatbuffers.table import Table
 
 import opwest.compiler.semantics  # noqa: F401 - fills the table of operators
 from opwest.compiler.graph.spec import OPERATORS
-from opwest.compiler.graph.types import Damaged, Graph, Node, Signature, Tensor
+from opwest.compiler.graph.types import Damaged, Graph, Node, Rules, Signature, Tensor
 from opwest.compiler.graph.user import KIND, Use, UserOperator
 from opwest.frontends.tflite.tensors import DTYPES, read_tensor
 
@@ -216,7 +216,7 @@ Users = Mapping[str, UserOperator]
 """The operators of the user by the name of the operator in the file."""
 
 
-def read_tflite(content: bytes, users: Users | None = None) -> tuple[Graph, ...]:
+def read_tflite(content: bytes, rules: Rules | None = None, users: Users | None = None) -> tuple[Graph, ...]:
     """Return the models of a file. Raises Damaged, for a damaged file also any error of the flatbuffers package."""
     import tflite
 
@@ -227,9 +227,11 @@ def read_tflite(content: bytes, users: Users | None = None) -> tuple[Graph, ...]
     if not file.SubgraphsLength():
         raise Damaged("no subgraph")
     signatures = [file.SignatureDefs(number) for number in range(file.SignatureDefsLength())]
-    if not signatures:
-        return (_graph(file, 0, content, users or {}),)
-    return tuple(_signed(file, signature, content, users or {}, len(signatures)) for signature in signatures)
+    if signatures:
+        graphs = [_signed(file, signature, content, users or {}, len(signatures)) for signature in signatures]
+    else:
+        graphs = [_graph(file, 0, content, users or {})]
+    return tuple(dataclasses.replace(graph, rules=rules or graph.rules) for graph in graphs)
 
 
 def _signed(file: Any, signature: Any, content: bytes, users: Users, count: int) -> Graph:

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.faults import fault, require_packages
+from opwest.compiler.faults import fault
 from opwest.compiler.graph.types import Graph, Node, Tensor
 from opwest.compiler.graph.user import UserOperator
-from opwest.frontends.read import INSTALL, TFLITE, read_model
+from opwest.frontends.formats import TFLITE
+from opwest.frontends.read import read_model, require
 from opwest.frontends.vela.file import CUSTOM_CODE, Call, Memory, VelaFile, node_of
 
 _ALLOCATION = b"OfflineMemoryAllocation"
@@ -31,13 +32,13 @@ _AGAIN = "compile the model again with Vela"
 
 def read_tflite(content: bytes, place: str) -> VelaFile:
     """Return the content of a file. Raises OpwestError."""
+    require(TFLITE)
     graphs = read_model(content, place)
     if len(graphs) != 1:
         names = ", ".join(graph.name for graph in graphs)
         raise fault(f"the file has {len(graphs)} signatures: {names}", place, "one signature")
     [graph] = graphs
     nodes = [node for node in graph.nodes if node.source == CUSTOM_CODE]
-    require_packages(TFLITE, "imports of TFLite files", INSTALL)
     if not nodes:
         raise _without_npu(content, graph, place)
     planned = _allocation(content, graph, place)

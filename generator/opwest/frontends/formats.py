@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The formats of trained models, one row each: `opwest import`, its options and the readers are derived from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from opwest.base.frozen_dataclass import dataclass
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format whose files a front end reads as typed graphs."""
+
+    name: str
+    """The kind of `opwest import`."""
+    title: str
+    noun: str
+    """A file of the format, in messages."""
+    form: str
+    """How a file of the format starts, in messages."""
+    is_start: Callable[[bytes], bool]
+    """Whether the first 8 bytes can be those of a file of the format."""
+    is_certain: bool
+    """Whether no file of another format has such bytes; else the suffix of the name precedes them."""
+    packages: tuple[tuple[str, str], ...]
+    """The modules and the packages that the reader requires."""
+    reader: str
+    """module:function, from the content, Rules of compiler/graph/types.py and operators of the user to graphs."""
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of the names of files."""
+        return f".{self.name}"
+
+
+TFLITE = Format(
+    "tflite",
+    "TFLite",
+    "a TFLite model",
+    "a flatbuffer whose bytes 4 to 7 are TFL3",
+    lambda start: start[4:8] == b"TFL3",
+    True,
+    (("tflite", "tflite"), ("flatbuffers", "flatbuffers")),
+    "opwest.frontends.tflite.read:read_tflite",
+)
+ONNX = Format(
+    "onnx",
+    "ONNX",
+    "an ONNX model",
+    "a protocol buffer of ONNX",
+    # The fields that writers of ModelProto put first.
+    lambda start: start[:1] in (b"\x08", b"\x12", b":", b"B"),
+    False,
+    (("onnx", "onnx"),),
+    "opwest.frontends.onnx.read:read_onnx",
+)
+FORMATS = (TFLITE, ONNX)
+
+
+def format_of_start(start: bytes, suffix: str | None = None) -> Format | None:
+    """Return the format of a file with these first bytes.
+
+    With a `suffix`, that of its name decides between formats that the bytes do not identify with certainty.
+    """
+    candidates = [row for row in FORMATS if row.is_start(start)]
+    certain = [row for row in candidates if row.is_certain]
+    named = [row for row in FORMATS if suffix is not None and row.suffix == suffix]
+    return next(iter((*certain, *named, *candidates)), None)
