@@ -32,6 +32,9 @@ enum broken {
 	STEP_TABLE, STEP_BUFFER, STEP_STEP, STEP_EXPECTED, FOREIGN, OUTPUT_LAST,
 };
 
+/* The code after that of the last dtype. */
+#define ONE(NAME, value, name, size, kind, exponent) +1U
+#define NO_DTYPE (0U OPWEST_DTYPES(ONE))
 #define IS(part)             (BROKEN == (part))
 /* Outside of the image. */
 #define POINTER(part, value) (IS(part) ? (__typeof__(&(value)[0]))8 : (value))
@@ -58,7 +61,7 @@ static const uint32_t shape_z[] = {1U};
 static const struct opwest_tensor inputs[] = {
 	{POINTER(TENSOR_NAME, "x"), POINTER(SHAPE, shape_x),
 	 IS(QUANTIZATION) ? (const struct opwest_quantization *)8 : NULL, 4U,
-	 IS(DTYPE) ? 13U : IS(TENSOR_SIZE) ? OPWEST_INT64 : OPWEST_INT8, 1U, OPWEST_IN, 0U},
+	 IS(DTYPE) ? NO_DTYPE : IS(TENSOR_SIZE) ? OPWEST_INT64 : OPWEST_INT8, 1U, OPWEST_IN, 0U},
 };
 static const struct opwest_tensor outputs[] = {
 	{"y", shape_x, NULL, 16U, OPWEST_INT32, 1U, OPWEST_OUT, 2U << 4},
@@ -115,7 +118,7 @@ static const struct opwest_build build = {
 };
 static const struct opwest_buffer buffers[] = {
 	{{POINTER(BUFFER_NAME, "t"), shape_x, NULL, IS(BUFFER_SIZE) ? POOL_SIZE : 16U,
-	  IS(BUFFER_DTYPE) ? 13U : OPWEST_INT32, 1U, OPWEST_OUT, 2U << 4},
+	  IS(BUFFER_DTYPE) ? NO_DTYPE : OPWEST_INT32, 1U, OPWEST_OUT, 2U << 4},
 	 IS(BUFFER_OFFSET) ? POOL_SIZE + 64U : 64U, IS(BUFFER_POOL) ? 2U : 1U, 0U, 1U,
 	 OPWEST_BUFFER_INTERMEDIATE},
 	{{"r", shape_z, NULL, 4U, OPWEST_FLOAT32, 1U, OPWEST_OUT, 2U << 4}, 4U, 0U, 1U, 1U,
