@@ -13,7 +13,7 @@ from opwest.cli import commands
 from opwest.cli.other_options import add_output
 from opwest.cli.run_options import count
 from opwest.compiler.request import UNLIMITED, Options, flag_of, options_of
-from opwest.frontends.formats import FORMATS, format_of_start
+from opwest.frontends.formats import FORMATS, format_of_file
 from opwest.frontends.vela.request import KERNELS as VELA_KERNELS
 
 KINDS = (*(row.name for row in FORMATS), "tvm", "mlf", "vela")
@@ -51,12 +51,7 @@ def _kind(path: Path) -> str:
         return "mlf"
     if path.suffix == ".npz" or path.name.endswith("_vela.tflite"):
         return "vela"
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(8)
-    except OSError:  # the import reports it
-        start = b""
-    return (format_of_start(start, path.suffix) or FORMATS[-1]).name
+    return format_of_file(path).name
 
 
 def add_import(command: argparse.ArgumentParser) -> None:

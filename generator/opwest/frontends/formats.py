@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from opwest.base.frozen_dataclass import dataclass
 
@@ -58,12 +59,18 @@ ONNX = Format(
 FORMATS = (TFLITE, ONNX)
 
 
-def format_of_start(start: bytes, suffix: str | None = None) -> Format | None:
-    """Return the format of a file with these first bytes.
+def format_of_start(start: bytes) -> Format | None:
+    """Return the format of a file with these first bytes."""
+    return next((row for row in FORMATS if row.is_start(start)), None)
 
-    With a `suffix`, that of its name decides between formats that the bytes do not identify with certainty.
-    """
-    candidates = [row for row in FORMATS if row.is_start(start)]
-    certain = [row for row in candidates if row.is_certain]
-    named = [row for row in FORMATS if suffix is not None and row.suffix == suffix]
-    return next(iter((*certain, *named, *candidates)), None)
+
+def format_of_file(path: Path) -> Format:
+    """Return the format of a file by its first bytes, or by the suffix of its name where the bytes are not certain."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(8)
+    except OSError:  # the import reports it
+        start = b""
+    certain = (row for row in FORMATS if row.is_certain and row.is_start(start))
+    named = (row for row in FORMATS if path.suffix == row.suffix)
+    return next(certain, None) or next(named, None) or FORMATS[-1]
