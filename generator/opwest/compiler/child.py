@@ -121,7 +121,7 @@ def _result(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve(run: Callable[[Path, Path, dict[str, Any], Progress], Any], subject: str) -> None:
-    """Answer the request on standard input; `run` returns a record with a folder.
+    """Answer the request on standard input; `run` returns an object with a folder.
 
     Output of libraries is redirected to standard error. `subject` starts the message of an unexpected error.
     """

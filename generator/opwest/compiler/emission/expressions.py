@@ -60,7 +60,7 @@ class Expression:
 
 @functools.singledispatch
 def expression_of(function: Any, dtypes: Sequence[str], result: str) -> Expression:
-    """Return the expression of a record of `ir/elements.py`."""
+    """Return the expression of an object of `ir/elements.py`."""
     raise AssertionError(type(function).__name__)
 
 

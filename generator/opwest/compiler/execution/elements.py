@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of elements: one for each record of `ir/elements.py`, and those of `ir/operations.py` from ONNX."""
+"""Functions of elements: one for each class of `ir/elements.py`, and those of `ir/operations.py` from ONNX."""
 
 from __future__ import annotations
 
@@ -83,4 +83,4 @@ _VALUES: dict[type, Callable[[Any, Arrays, str], Any]] = {
     onnx_ir.Lookup: _byte_table,
     onnx_ir.QuantizeEven: _quantised_even,
 }
-"""The function of a record: from the record, the operands and the dtype of the result to the results."""
+"""By class of `ir/elements.py`: the function from an object of it, the operands and the dtype to the results."""

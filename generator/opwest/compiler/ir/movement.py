@@ -161,7 +161,7 @@ class Interpolate(Operation):
     """inputs [data [n,h,w,c]], results [[n,rows,columns,c]]: weighted means of four elements."""
 
     rows: Any
-    """A record of semantics/windows.py: the two source rows and the weight of each row of the result."""
+    """An object of semantics/windows.py: the two source rows and the weight of each row of the result."""
     columns: Any
 
 

@@ -96,7 +96,7 @@ class Elementwise(Operation):
     """One result, whose elements are a function of those of the inputs, under numpy's rule of broadcasting."""
 
     function: Any
-    """A record of `elements.py`, or one of those below."""
+    """A class of `elements.py`, or one of those below."""
     forbidden: tuple[int, int] | None = None
     """An operand, and the value that ends the operation with -EINVAL if one of its elements has it: 0 as a divisor."""
 

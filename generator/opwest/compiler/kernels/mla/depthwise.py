@@ -57,7 +57,7 @@ class Columns:
         return self.window.result[1]
 
     @property
-    def record(self) -> int:
+    def block_words(self) -> int:
         """The words of a channel: its numbers, then its weights as bytes."""
         return self.end.numbers + -(-self.window.size[0] * self.window.size[1] // 4)
 
@@ -68,7 +68,7 @@ class Columns:
 
     def _reaches(self, some: int) -> bool:
         last = ((some - 1) * self.window.stride[1] + self.window.reach(1) - 1) * self.depth
-        return max(last, (some - 1) * self.results * self.end.size) <= MAX_OFFSET and self.record * 4 <= MAX_OFFSET
+        return max(last, (some - 1) * self.results * self.end.size) <= MAX_OFFSET and self.block_words * 4 <= MAX_OFFSET
 
     def _cost(self, some: int) -> int:
         turns, rest = divmod(self.columns, some)
@@ -94,7 +94,7 @@ class Columns:
             lines += self._tile(rest)
         lines += add("r0", self.window.stride[0] * self.row - self.columns * self.window.stride[1] * self.depth)
         lines += ["ldr r3, [sp, #4]", "subs r3, r3, #1", "str r3, [sp, #4]", "bne 2b"]
-        lines += [f"add r1, r1, #{4 * self.record}", "ldr r0, [sp, #8]", "add r0, r0, #1", "str r0, [sp, #8]"]
+        lines += [f"add r1, r1, #{4 * self.block_words}", "ldr r0, [sp, #8]", "add r0, r0, #1", "str r0, [sp, #8]"]
         lines += ["ldr r2, [sp, #12]", f"add r2, r2, #{self.results // self.depth * self.end.size}"]
         lines += ["str r2, [sp, #12]", "ldr r3, [sp, #56]", "cmp r1, r3", "bne 1b"]
         return naked(self.name, parameters, [*lines, "add sp, sp, #20", "pop {r4-r11, pc}"])
@@ -312,7 +312,7 @@ def _load(lines: Lines, layer: _Layer, image: str, first: str, left: int, copied
 def _strip(lines: Lines, layer: _Layer, rows: str) -> None:
     """Append the results of a strip."""
     columns, end = layer.columns, layer.columns.end
-    words = columns.record * columns.depth
+    words = columns.block_words * columns.depth
     into = "sums" if end.is_sum else "y"
     for place in range(columns.results // columns.depth):
         stop = f"weights + {(place + 1) * words}"

@@ -79,7 +79,7 @@ class Tiles:
         """Return the rows in scratch memory for some rows of results."""
         return (-(-height // self.down) - 1) * self.window.stride[0] * self.down + SIDE
 
-    def record(self, ending: Epilogue) -> int:
+    def block_words(self, ending: Epilogue) -> int:
         """Return the int32 numbers of a block of channels."""
         return 4 + self.channels * (8 if ending.has_left else 7)
 
@@ -256,7 +256,7 @@ def render(operation: Depthwise) -> Call | None:
     height = _strip(tiles)
     lines = Lines()
     (row_name, row_text), (name, text) = row_function(tiles), channels_function(tiles, ending)
-    _body(lines, tiles, (row_name, name), height, tiles.record(ending))
+    _body(lines, tiles, (row_name, name), height, tiles.block_words(ending))
     rows = tiles.held(height)
     is_in_place = can_replace(data.shape, window, channels) and (channels <= 16 or channels % 16 == 0)
     arguments = {"data": data, "numbers": _packed(weights.reshape(channels, kh, kw), bias, ending, operation.zero)}
@@ -293,7 +293,7 @@ def starts(channels: int) -> list[int]:
     return [0] if channels <= 16 else [*range(0, channels - 15, 16), *([channels - 16] if channels % 16 else [])]
 
 
-def _body(lines: Lines, tiles: Tiles, names: tuple[str, str], strip: int, record: int) -> None:
+def _body(lines: Lines, tiles: Tiles, names: tuple[str, str], strip: int, block_words: int) -> None:
     """Append the loops over images, blocks of channels, strips of rows."""
     images, height, width, depth = tiles.data
     (rows, columns), (stride, _), (top, _) = tiles.window.result, tiles.window.stride, tiles.window.before
@@ -306,7 +306,7 @@ def _body(lines: Lines, tiles: Tiles, names: tuple[str, str], strip: int, record
         if len(first) > 1:
             last = f"block == {len(first) - 1} ? {first[-1]} : block * 16"
             lines.add(f"const int c = {'block * 16' if depth % 16 == 0 else last};")
-            start, number = " + c", f"numbers + block * {record}"
+            start, number = " + c", f"numbers + block * {block_words}"
         source = f"n * {height * width * depth}" if images > 1 else "0"
         target = f"n * {rows * columns * depth}" if images > 1 else "0"
         lines.add(f"const int8_t *x = data + {source}{start};", f"int8_t *y = result + {target}{start};")
