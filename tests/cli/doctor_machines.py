@@ -109,7 +109,7 @@ class FakeMachine:
             if name != "hal_nordic":
                 (self.top / path / "zephyr").mkdir(parents=True, exist_ok=True)
                 (self.top / path / "zephyr" / "module.yml").write_text("", encoding="utf-8")
-        self.workspace_python(python, {one.name: accepted(one.name) for one in declared().of(None)})
+        self.workspace_python(python, {one.name: accepted(one.name) for one in declared().dependencies})
         self.west("1.5.0")
 
     def workspace_python(self, version: str, packages: dict[str, str | None]) -> None:

@@ -214,7 +214,7 @@ def test_old_programs(machine, lacks):
 
 def test_python_of_the_workspace(machine, lacks):
     packages = {"numpy": None, "jinja2": "2.0", "llvmlite": None}
-    machine.workspace_python("3.10.2", {one.name: accepted(one.name) for one in declared().of(None)} | packages)
+    machine.workspace_python("3.10.2", {one.name: accepted(one.name) for one in declared().dependencies} | packages)
     python = machine.top / ".venv" / "bin" / "python3"
     what = f"jinja2 >=3.1 (found 2.0), the Python package numpy for {python}"
     assert lacks("west") == [

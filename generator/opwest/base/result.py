@@ -21,6 +21,11 @@ class Result:
     """Whether the text is a file that was requested on standard output."""
 
 
+def counted(count: int, what: str) -> str:
+    """Return `1 step`, `2 steps`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def table_lines(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
     """Return the rows of a table as lines of aligned cells, two spaces apart; `right` are the right-aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from pathlib import Path
-from typing import Any
 
-from opwest.base.diagnostics import Diagnostics, Location
-from opwest.base.result import Result
-from opwest.bundles.build import BundleRequest, Made, check_choice, make_bundle
+from opwest.base.diagnostics import Diagnostics, Location, fail
+from opwest.base.result import Result, counted
+from opwest.bundles.build import BundleRequest, check_choice, make_bundle
 from opwest.bundles.explanation import as_json
 from opwest.bundles.format import (
     MAX_SIGNATURES,
@@ -29,7 +27,7 @@ from opwest.bundles.signing import (
     sign,
     valid_keys,
 )
-from opwest.bundles.slots import Slot, read_slot
+from opwest.bundles.slots import read_slot
 
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,5})")
 
@@ -39,8 +37,7 @@ def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if options.export_key is not None:
         return _export(options, faults)
     if options.file is None:
-        faults.error("no file is given", expected="MANIFEST, or FILE.bundle")
-        faults.raise_if_errors()
+        raise fail("no file is given", expected="MANIFEST, or FILE.bundle")
     if options.verify:
         return _verify(options, faults)
     return (_sign if is_bundle(options.file) else _make)(options, faults)
@@ -69,40 +66,39 @@ def _sign(options: argparse.Namespace, faults: Diagnostics) -> Result:
     elif options.output is None:
         faults.error("no output is given", at, expected="-o FILE.bundle")
     faults.raise_if_errors()
-    found = read_bundle(options.file)
+    bundle = read_bundle(options.file)
     keys = read_private_keys(options.key, faults)
     faults.raise_if_errors()
-    signatures = sign(found.signed, keys, found.signatures)
-    data = with_signatures(found.signed, signatures)
+    signatures = sign(bundle.signed, keys, bundle.signatures)
+    data = with_signatures(bundle.signed, signatures)
     write_file(options.output, data)
-    text = f"{options.output}: {len(data)} bytes, {_count(len(signatures), 'signature')}"
+    text = f"{options.output}: {len(data)} bytes, {counted(len(signatures), 'signature')}"
     return Result(text, as_json(str(options.output), unpack(data)))
 
 
 def _verify(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Check the format and the signatures of a bundle."""
     if not options.public_key:
-        faults.error("--verify requires --public-key", expected="--public-key FILE.pem")
-        faults.raise_if_errors()
+        raise fail("--verify requires --public-key", expected="--public-key FILE.pem")
     keys = read_public_keys(options.public_key, faults)
     faults.raise_if_errors()
-    found = read_bundle(options.file)
-    valid = valid_keys(found, keys)
+    bundle = read_bundle(options.file)
+    valid = valid_keys(bundle, keys)
     at = Location(str(options.file))
-    if not found.signatures:
+    if not bundle.signatures:
         faults.error("the bundle has no signature", at, expected="a signature by one of the keys")
     elif not valid:
         faults.error(
             "no valid signature by one of the keys",
             at,
             expected=f"a signature by {' or '.join(key_id(key.public_bytes_raw()).hex() for key in keys)}",
-            hint=f"the bundle has signatures by {', '.join(signature.key.hex() for signature in found.signatures)}",
+            hint=f"the bundle has signatures by {', '.join(signature.key.hex() for signature in bundle.signatures)}",
         )
     faults.raise_if_errors()
-    content = found.content
+    content = bundle.content
     names = [str(options.public_key[index]) for index in valid]
     text = f"{options.file}: {content.name} {content.version_text}: valid signature by {', '.join(names)}"
-    return Result(text, {**as_json(str(options.file), found), "valid": names})
+    return Result(text, {**as_json(str(options.file), bundle), "valid": names})
 
 
 def _make(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -146,11 +142,22 @@ def _make(options: argparse.Namespace, faults: Diagnostics) -> Result:
         faults.raise_if_errors()
     made = make_bundle(request, faults)
     data = with_signatures(made.signed, sign(made.signed, keys))
-    _check_size(slot, data, made, faults)
+    if slot is not None and slot.size is not None and len(data) > slot.size:
+        raise fail(
+            f"the bundle has {len(data)} bytes, its slot {slot.size}",
+            made.model.location,
+            hint="use a larger partition, or fewer golden vectors: --vectors N",
+        )
     write_file(options.output, data)
     if options.header is not None:
         write_headers(options.header, made.headers)
-    return Result(_made_text(options.output, made, data), _made_json(str(options.output), made, data))
+    content, bundle = made.content, unpack(data)
+    place = "for LLEXT" if made.slot is None else f"for the slot at 0x{content.slot_address:x}"
+    text = (
+        f"{options.output}: {content.name} {content.version_text} {place}: {len(data)} bytes, "
+        f"{counted(made.vectors, 'golden vector')}, {counted(len(bundle.signatures), 'signature')}"
+    )
+    return Result(text, {**as_json(str(options.output), bundle), "vectors": made.vectors, "steps": made.steps})
 
 
 def _version(text: str | None, faults: Diagnostics) -> tuple[int, int, int]:
@@ -168,31 +175,3 @@ def _version(text: str | None, faults: Diagnostics) -> tuple[int, int, int]:
             expected="MAJOR.MINOR.PATCH, such as 1.2.3, at most 255.255.65535",
         )
     return numbers[0], numbers[1], numbers[2]
-
-
-def _check_size(slot: Slot | None, data: bytes, made: Made, faults: Diagnostics) -> None:
-    if slot is not None and slot.size is not None and len(data) > slot.size:
-        faults.error(
-            f"the bundle has {len(data)} bytes, its slot {slot.size}",
-            made.model.location,
-            hint="use a larger partition, or fewer golden vectors: --vectors N",
-        )
-        faults.raise_if_errors()
-
-
-def _made_text(output: Path, made: Made, data: bytes) -> str:
-    content = made.content
-    signatures = len(unpack(data).signatures)
-    place = "for LLEXT" if made.slot is None else f"for the slot at 0x{content.slot_address:x}"
-    return (
-        f"{output}: {content.name} {content.version_text} {place}: {len(data)} bytes, "
-        f"{_count(made.vectors, 'golden vector')}, {_count(signatures, 'signature')}"
-    )
-
-
-def _made_json(output: str, made: Made, data: bytes) -> dict[str, Any]:
-    return {**as_json(output, unpack(data)), "vectors": made.vectors, "steps": made.steps}
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -9,52 +9,16 @@ from types import MappingProxyType
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.result import Result
+from opwest.cli.arguments import Arguments, option_of
 from opwest.cli.run_options import add_connection, check_connection_options, count, set_defaults
 
-_ACTIONS = ("install", "list", "confirm", "roll_back", "check_steps")
+_ON_BOARD = ("install", "list", "confirm", "roll_back", "check_steps")
 _WITH_BOARD = ("application", "build_dir", "no_build", "no_flash", "zephyr_base")
-
-
-def add_install_options(bundle: argparse.ArgumentParser) -> None:
-    """Add the options of a board."""
-    group = bundle.add_argument_group("on a board")
-    what = group.add_mutually_exclusive_group()
-    what.add_argument(
-        "--install",
-        metavar="FILE",
-        nargs="+",
-        type=Path,
-        help="send a bundle and make it the current model: one file for each slot, of which the fitting one is sent",
-    )
-    what.add_argument("--list", action="store_true", help="print the slots and their models")
-    what.add_argument("--confirm", action="store_true", help="confirm the model that is being tried")
-    what.add_argument("--roll-back", action="store_true", help="return to the previous model")
-    what.add_argument(
-        "--check-steps",
-        action="store_true",
-        help="print the first step that differs from the results in the bundle, or from a run of MANIFEST on this "
-        "machine (exit code 1)",
-    )
-    add = group.add_argument
-    add("--board", metavar="BOARD", help="build the application and start or flash it first, for a board of Zephyr")
-    add("--application", metavar="DIR", type=Path, help="with --board: the application")
-    add(
-        "--transport",
-        choices=("smp", "shell"),
-        help="commands over SMP or the shell of the image (default: shell for native_sim, otherwise smp)",
-    )
-    add(
-        "--group",
-        metavar="N",
-        type=_group,
-        help="command group of the image (default: CONFIG_OPWEST_BUNDLE_SMP_GROUP of the build, or 28536)",
-    )
-    add_connection(group)
 
 
 def is_install(options: argparse.Namespace) -> bool:
     """Whether the options request something of a board."""
-    return any(getattr(options, name) for name in _ACTIONS)
+    return _action(options) in _ON_BOARD
 
 
 def install(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -62,17 +26,17 @@ def install(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest.bundles.install import on_board
 
     if options.file is not None and not options.check_steps:
-        action = next(name for name in _ACTIONS if getattr(options, name)).replace("_", "-")
+        action = option_of(_action(options))
         faults.error(
-            f"'{options.file}' has no effect with --{action}",
-            expected=f"opwest bundle --{action}{' FILE...' if options.install else ''}",
+            f"'{options.file}' has no effect with {action}",
+            expected=f"opwest bundle {action}{' FILE...' if options.install else ''}",
         )
     if options.board is None:
         if options.serial is None:
             faults.error("no board is given", expected="--serial DEV, or --board BOARD --application DIR")
         for name in _WITH_BOARD:
             if getattr(options, name):
-                faults.error(f"--{name.replace('_', '-')} requires --board")
+                faults.error(f"{option_of(name)} requires --board")
     else:
         if options.application is None:
             faults.error("--board requires --application", expected="the directory of the application")
@@ -132,100 +96,92 @@ def check_bundle_options(options: argparse.Namespace, faults: Diagnostics) -> No
 
 def _action(options: argparse.Namespace) -> str:
     """Return the key of the table."""
-    named = (name for name in PERMITTED if vars(options).get(name) not in (None, False))
     from opwest.bundles.format import is_bundle
 
+    named = (name for name in PERMITTED if vars(options).get(name) not in (None, False))
     return next(named, SIGN if options.file is not None and is_bundle(options.file) else MAKE)
 
 
 def _report(name: str, action: str, options: argparse.Namespace, faults: Diagnostics) -> None:
     """Report an option."""
     if action not in (MAKE, SIGN):
-        faults.error(f"{_option(name)} has no effect with {_option(action)}")
+        faults.error(f"{option_of(name)} has no effect with {option_of(action)}")
     elif name in PERMITTED[MAKE]:
-        faults.error(f"{_option(name)} has no effect on a bundle", Location(str(options.file)))
+        faults.error(f"{option_of(name)} has no effect on a bundle", Location(str(options.file)))
     else:
-        *others, last = (_option(other) for other, names in PERMITTED.items() if name in names)
-        faults.error(f"{_option(name)} requires {', '.join(others)}{' or ' if others else ''}{last}")
+        *others, last = (option_of(other) for other, names in PERMITTED.items() if name in names)
+        faults.error(f"{option_of(name)} requires {', '.join(others)}{' or ' if others else ''}{last}")
 
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def add_bundle_options(bundle: argparse.ArgumentParser) -> None:
-    """Add the file and the options, except for those of the output and of the installation."""
-    bundle.add_argument(
-        "file", metavar="FILE", nargs="?", type=Path, help="manifest to make a bundle of, or a bundle to sign or verify"
-    )
-    bundle.add_argument("-o", "--output", metavar="FILE", type=Path, help="bundle to write")
-    making = bundle.add_argument_group("making a bundle")
-    making.add_argument(
-        "--slot",
-        metavar="SLOT",
-        help="slot of the bundle: ADDRESS, ADDRESS:SIZE such as 0x80000:64K, or with --build a partition (its node "
+def add_bundle(bundle: Arguments) -> None:
+    """Add the options of `opwest bundle`."""
+    bundle.path("file FILE", "manifest to make a bundle of, or a bundle to sign or verify", nargs="?")
+    bundle.output("FILE", "bundle to write")
+    making = bundle.group("making a bundle")
+    making.value(
+        "--slot SLOT",
+        "slot of the bundle: ADDRESS, ADDRESS:SIZE such as 0x80000:64K, or with --build a partition (its node "
         "label or its label)",
     )
-    making.add_argument("--llext", action="store_true", help="make an image that Zephyr's LLEXT loads, for any slot")
-    making.add_argument(
-        "--build",
-        metavar="DIR",
-        type=Path,
-        help="build of the firmware: its compiler, its options, its target, its partitions",
+    making.flag("--llext", help="make an image that Zephyr's LLEXT loads, for any slot")
+    making.path("--build DIR", "build of the firmware: its compiler, its options, its target, its partitions")
+    making.value("--target NAME", "target of 'opwest targets' or of the manifest (default: the only one)")
+    making.value(
+        "--cc COMMAND", "C compiler (default: that of --build, or arm-none-eabi-gcc, riscv64-unknown-elf-gcc, cc)"
     )
-    making.add_argument(
-        "--target", metavar="NAME", help="target of 'opwest targets' or of the manifest (default: the only one)"
-    )
-    making.add_argument(
-        "--cc",
-        metavar="COMMAND",
-        help="C compiler (default: that of --build, or arm-none-eabi-gcc, riscv64-unknown-elf-gcc, cc)",
-    )
-    making.add_argument(
-        "--variant", metavar="NAME", help="variant of the model (default: the base, or that of --build)"
-    )
-    making.add_argument(
-        "--model-version", metavar="VERSION", help="version of the model: MAJOR.MINOR.PATCH (default: 0.0.0)"
-    )
-    making.add_argument(
-        "--vectors", metavar="N", type=count, help="include at most N golden vectors of each file (default: 10)"
-    )
-    making.add_argument(
+    making.value("--variant NAME", "variant of the model (default: the base, or that of --build)")
+    making.value("--model-version VERSION", "version of the model: MAJOR.MINOR.PATCH (default: 0.0.0)")
+    making.value("--vectors N", "include at most N golden vectors of each file (default: 10)", count)
+    making.flag(
         "--steps",
-        action="store_true",
         help="include the results of all steps of the first golden vector, from a run on this machine, so that "
         "firmware finds the first step that differs",
     )
-    making.add_argument(
+    making.flag(
         "--observable",
-        action="store_true",
         help="let firmware observe the steps, so that results can be sent to it later (--check-steps)",
     )
-    making.add_argument(
-        "--header", metavar="DIR", type=Path, help="also write MODEL_bundle.h and MODEL.h, for the firmware, to DIR"
+    making.path("--header DIR", "also write MODEL_bundle.h and MODEL.h, for the firmware, to DIR")
+    making.path("--depfile FILE", "write the input files to FILE as dependencies of FILE without .d")
+    keys = bundle.group("signatures")
+    keys.values(
+        "--key FILE",
+        "sign with a private key of Ed25519 (PEM, PKCS #8); repeatable, up to 4; on a bundle, add a signature",
+        Path,
     )
-    making.add_argument(
-        "--depfile", metavar="FILE", type=Path, help="write the input files to FILE as dependencies of FILE without .d"
+    keys.flag("--unsigned", help="make a bundle without a signature, to sign it later")
+    keys.flag("--verify", help="check the format and the signatures of a bundle")
+    keys.values("--public-key FILE", "with --verify: a key that may have signed it (PEM); repeatable", Path)
+    keys.path("--export-key FILE", "print the public key of a PEM file as C, for the firmware")
+    _add_install(bundle.group("on a board"))
+
+
+def _add_install(board: Arguments) -> None:
+    """Add the options of a board."""
+    what = board.exclusive()
+    what.path(
+        "--install FILE",
+        "send a bundle and make it the current model: one file for each slot, of which the fitting one is sent",
+        nargs="+",
     )
-    keys = bundle.add_argument_group("signatures")
-    keys.add_argument(
-        "--key",
-        metavar="FILE",
-        type=Path,
-        action="append",
-        default=[],
-        help="sign with a private key of Ed25519 (PEM, PKCS #8); repeatable, up to 4; on a bundle, add a signature",
+    what.flag("--list", help="print the slots and their models")
+    what.flag("--confirm", help="confirm the model that is being tried")
+    what.flag("--roll-back", help="return to the previous model")
+    what.flag(
+        "--check-steps",
+        help="print the first step that differs from the results in the bundle, or from a run of MANIFEST on this "
+        "machine (exit code 1)",
     )
-    keys.add_argument("--unsigned", action="store_true", help="make a bundle without a signature, to sign it later")
-    keys.add_argument("--verify", action="store_true", help="check the format and the signatures of a bundle")
-    keys.add_argument(
-        "--public-key",
-        metavar="FILE",
-        type=Path,
-        action="append",
-        default=[],
-        help="with --verify: a key that may have signed it (PEM); repeatable",
+    board.value("--board BOARD", "build the application and start or flash it first, for a board of Zephyr")
+    board.path("--application DIR", "with --board: the application")
+    board.choice(
+        "--transport",
+        ("smp", "shell"),
+        "commands over SMP or the shell of the image (default: shell for native_sim, otherwise smp)",
     )
-    keys.add_argument(
-        "--export-key", metavar="FILE", type=Path, help="print the public key of a PEM file as C, for the firmware"
+    board.value(
+        "--group N",
+        "command group of the image (default: CONFIG_OPWEST_BUNDLE_SMP_GROUP of the build, or 28536)",
+        _group,
     )
+    add_connection(board)

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from opwest.base.diagnostics import Diagnostics, Location, nearest
+from opwest.base.result import counted, table_lines
 from opwest.model.checks.stack_need import needs_json, stack_text
 from opwest.model.types.builds import ANY_TARGET, TargetBuild
 from opwest.model.types.model import Model, Step
@@ -22,77 +23,70 @@ from opwest.report.measured import read_profile
 
 def summary(model: Model, plan: MemoryPlan) -> str:
     """Return the summary of a model as text."""
-    lines = [f"{model.label}: {_counted(len(model.operators), 'operator')}, {_counted(len(model.steps), 'step')}"]
-    for tensor, role in [(t, "input") for t in model.inputs] + [(t, "output") for t in model.outputs]:
-        lines.append(f"  {role:<9} {tensor.name}: {tensor.type}, {_counted(tensor.type.size, 'byte')}")
+    rows = []
+    for role, tensors in (("input", model.inputs), ("output", model.outputs)):
+        rows += [(role, f"{tensor.name}: {tensor.type}, {counted(tensor.type.size, 'byte')}") for tensor in tensors]
     for state in model.states:
         home = plan.homes.get(state.name, "no pool")
-        lines.append(f"  state     {state.name}: {state.type}, {_counted(state.type.size, 'byte')} in {home}")
-    size = sum(len(c.content) for c in model.constants)
-    lines.append(f"  constants {_counted(size, 'byte')} in {_counted(len(model.constants), 'tensor')}")
+        rows.append(("state", f"{state.name}: {state.type}, {counted(state.type.size, 'byte')} in {home}"))
+    size = sum(len(constant.content) for constant in model.constants)
+    rows.append(("constants", f"{counted(size, 'byte')} in {counted(len(model.constants), 'tensor')}"))
     for pool in model.pools:
         if pool.name in plan.pools:
             planned = plan.pools[pool.name]
             limit = f" of {pool.size}" if pool.size is not None else ""
-            kept = sum(s.type.size for s in model.states if plan.homes.get(s.name) == pool.name)
-            lasting = f", {kept} of them state" if kept else ""
+            states = _state_bytes(model, plan, pool.name)
+            lasting = f", {states} of them state" if states else ""
             frames = plan.frames.get(pool.name)
             both = f", {frames.size} for two frames" if frames else ""
-            bytes_ = f"{planned.size}{limit} bytes{lasting}{both}"
-            lines.append(f"  pool      {pool.name}: {bytes_}, lower bound {planned.lower_bound}")
+            sizes = f"{planned.size}{limit} bytes{lasting}{both}, lower bound {planned.lower_bound}"
+            rows.append(("pool", f"{pool.name}: {sizes}"))
     for device in model.devices:
         program = f", program {device.program.name}" if device.program else ""
-        lines.append(f"  device    {device.name}: {device_origin(device)}{program}")
+        rows.append(("device", f"{device.name}: {device_origin(device)}{program}"))
     if model.variant:
-        lines.append(f"  used by   {', '.join(target.name for target in model.variant.targets)}")
-    lines += [f"  target    {_target(build)}" for build in model.builds]
-    lines += [f"  ABI       {_unverified(build)}" for build in model.builds if build.unverified]
-    lines += [f"  ABI       {_uncertain(build)}" for build in model.builds if build.uncertain]
-    lines += [f"  stack     {stack_text(need)}" for need in model.stack]
+        rows.append(("used by", ", ".join(target.name for target in model.variant.targets)))
+    rows += [("target", f"{_name(build)}: {_content(build)}") for build in model.builds]
+    for build in model.builds:
+        if build.unverified:
+            listed = _first(build.unverified, 3)
+            reason = "options of the compiler not verified (no record; compile with -g)"
+            rows.append(("ABI", f"{_name(build)}: {reason}: {listed}"))
+    for build in model.builds:
+        if build.uncertain:
+            rows.append(("ABI", f"{_name(build)}: calling convention not verified: {_first(build.uncertain, 3)}"))
+    rows += [("stack", stack_text(need)) for need in model.stack]
     if not model.stack:
-        lines.append(
-            "  stack     unknown: the operators are compiled with the firmware and measured by its tests; "
-            "give 'stack' of operators"
-        )
-    return "\n".join(lines)
+        unknown = "unknown: the operators are compiled with the firmware and measured by its tests"
+        rows.append(("stack", f"{unknown}; give 'stack' of operators"))
+    heading = f"{model.label}: {counted(len(model.operators), 'operator')}, {counted(len(model.steps), 'step')}"
+    return "\n".join([heading, *(f"  {label:<9} {text}" for label, text in rows)])
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")
+def _state_bytes(model: Model, plan: MemoryPlan, pool: str) -> int:
+    """Return the bytes of the states in a pool."""
+    return sum(state.type.size for state in model.states if plan.homes.get(state.name) == pool)
 
 
-def _target(build: TargetBuild) -> str:
-    sources = sum(s.compiled for s in build.sources)
-    parts = [_counted(len(build.objects), "object")] if build.objects else []
-    parts += [_counted(sources, "source")] if sources else []
+def _content(build: TargetBuild) -> str:
+    """Return the numbers of objects and sources of a target, and how their undefined symbols are checked."""
+    sources = sum(source.compiled for source in build.sources)
+    counts = [(len(build.objects), "object"), (sources, "source")]
+    parts = ", ".join(counted(count, what) for count, what in counts if count)
+    if not build.objects:
+        return f"{parts}; undefined symbols not checked before linking"
     libc = "the host's C library" if build.libc == "host" else f"the C library {build.libc}"
-    text = f"{_name(build)}: {', '.join(parts)}"
-    return (
-        f"{text}; undefined symbols checked against {libc}"
-        if build.objects
-        else f"{text}; undefined symbols not checked before linking"
-    )
-
-
-def _unverified(build: TargetBuild) -> str:
-    """Return the objects whose debug information does not show which ABI they were compiled for."""
-    names = _first(build.unverified)
-    return f"{_name(build)}: options of the compiler not verified (no record; compile with -g): {names}"
-
-
-def _uncertain(build: TargetBuild) -> str:
-    """Return the operators whose calling convention is not known."""
-    return f"{_name(build)}: calling convention not verified: {_first(build.uncertain)}"
+    return f"{parts}; undefined symbols checked against {libc}"
 
 
 def _name(build: TargetBuild) -> str:
     return build.target.name if build.target else ANY_TARGET
 
 
-def _first(names: tuple[str, ...]) -> str:
-    """Return the first names of a list."""
-    others = len(names) - 3
-    return ", ".join(names[:3]) + (f" and {others} more" if others > 0 else "")
+def _first(items: Sequence[object], most: int) -> str:
+    """Return the first items of a list, and the number of the others."""
+    others = len(items) - most
+    return ", ".join(map(str, items[:most])) + (f" and {others} more" if others > 0 else "")
 
 
 def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
@@ -257,72 +251,54 @@ def timeline(model: Model, plan: MemoryPlan, latency: Latency) -> str:
     Loads have a row if the steps of the device have several programs.
     """
     agents = ["cpu", *(device.name for device in model.devices)]
-    header = ["step", *agents, *(f"{pool} bytes" for pool in plan.pools), "line"]
-    lines = [header]
+    rows = [["step", *agents, *(f"{pool} bytes" for pool in plan.pools), "line"]]
+    blank = [""] * (len(plan.pools) + 1)
     busy: set[str] = set()
     programs: dict[str, set[str]] = {}
     for step in plan.schedule.steps:
         if step.device and step.program:
             programs.setdefault(step.device, set()).add(step.program.name)
+
+    def add(number: str, cells: Mapping[str, str], sizes_and_line: Sequence[str] = blank) -> None:
+        by_agent = [cells.get(agent, "|" if agent in busy else "") for agent in agents]
+        rows.append([number, *by_agent, *sizes_and_line])
+
     for row in schedule_rows(model, plan):
         if "wait" in row:
-            steps = ", ".join(map(str, row["steps"]))
-            cells = {"cpu": f"wait {row['wait']} ({steps})"}
+            wait = f"wait {row['wait']} ({', '.join(map(str, row['steps']))})"
             if row["leave"]:
-                cells["cpu"] += f", {row['leave']} left"
+                add("", {"cpu": f"{wait}, {row['leave']} left"})
             else:
                 busy.discard(row["wait"])
-                cells[row["wait"]] = "done"
-            extra = [""] * (len(plan.pools) + 1)
-            number = ""
-        else:
-            if row["load"] and len(programs[row["device"]]) > 1:
-                loaded = {"cpu": f"load {row['device']}", row["device"]: f"({row['program']})"}
-                row_of_load = [loaded.get(a, "|" if a in busy else "") for a in agents]
-                lines.append(["", *row_of_load, *[""] * (len(plan.pools) + 1)])
-            agent = row["device"] or "cpu"
-            cells = {agent: f"{row['operator']}{' >' if row['launched'] else ''}"}
-            extra = [*(str(size) for size in row["live"].values()), str(row["line"])]
-            number = str(row["step"])
-        lines.append([number, *(cells.get(a, "|" if a in busy else "") for a in agents), *extra])
-        if row.get("launched"):
-            busy.add(row["device"])
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    right = {0, *range(1 + len(agents), len(header))}
-    shown = [
-        "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
-    kept = {pool: sum(s.type.size for s in model.states if plan.homes.get(s.name) == pool) for pool in plan.pools}
-    shown += [f"state in {pool}: {size} bytes, live in every step" for pool, size in kept.items() if size]
-    shown += [
-        f"end: copy {state.next.shown} to state {state.name}, {state.type.size} bytes"
-        for state in model.states
-        if state.next
-    ]
-    shown += [
-        f"own {name}: from step {hold.first} to {_end(hold.last, len(plan.schedule.steps))}"
-        for name, hold in plan.schedule.holds.items()
-    ]
-    shown.append(f"latency bound: {latency_words(latency, len(plan.schedule.steps))}")
+                add("", {"cpu": wait, row["wait"]: "done"})
+            continue
+        device = row["device"]
+        if row["load"] and len(programs[device]) > 1:
+            add("", {"cpu": f"load {device}", device: f"({row['program']})"})
+        operator = row["operator"] + (" >" if row["launched"] else "")
+        add(str(row["step"]), {device or "cpu": operator}, [*map(str, row["live"].values()), str(row["line"])])
+        if row["launched"]:
+            busy.add(device)
+    lines = table_lines(rows, {0, *range(1 + len(agents), len(rows[0]))})
+    for pool in plan.pools:
+        if size := _state_bytes(model, plan, pool):
+            lines.append(f"state in {pool}: {size} bytes, live in every step")
+    for state in model.states:
+        if state.next:
+            lines.append(f"end: copy {state.next.shown} to state {state.name}, {state.type.size} bytes")
+    count = len(plan.schedule.steps)
+    for name, hold in plan.schedule.holds.items():
+        end = "the end" if hold.last == count else f"the waits before step {hold.last}"
+        lines.append(f"own {name}: from step {hold.first} to {end}")
+    lines.append(f"latency bound: {_latency_words(latency, count)}")
     order = "any (steps reordered as far as tensors allow)" if model.reorder else "given"
-    return "\n".join([f"{model.label}: schedule, order: {order}", *(f"  {line}" for line in shown)])
+    return "\n".join([f"{model.label}: schedule, order: {order}", *(f"  {line}" for line in lines)])
 
 
-def _end(last: int, steps: int) -> str:
-    """Return the end of an ownership in words."""
-    return "the end" if last == steps else f"the waits before step {last}"
-
-
-def latency_words(latency: Latency, steps: int) -> str:
+def _latency_words(latency: Latency, steps: int) -> str:
     """Return the bound on the latency in words, or the steps without cycles; `steps` is the number of all steps."""
     if latency.cycles is not None:
         return f"{latency.cycles} cycles, without {EXCLUDED}"
     if len(latency.unknown) == steps:
         return "unknown, no step has cycles"
-    listed = ", ".join(map(str, latency.unknown[:_LISTED]))
-    more = len(latency.unknown) - _LISTED
-    return f"unknown, steps without cycles: {listed}{f' and {more} more' if more > 0 else ''}"
+    return f"unknown, steps without cycles: {_first(latency.unknown, _LISTED)}"

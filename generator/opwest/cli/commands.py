@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError
+from opwest.base.diagnostics import Diagnostics, fail
 from opwest.base.result import Result
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest.project.request import Request
 
     if options.target and options.metadata != "llvm":
-        faults.error("--target requires --metadata=llvm")
-        faults.raise_if_errors()
+        raise fail("--target requires --metadata=llvm")
     _warn_of_base(options, faults)
     request = Request(
         tuple(options.manifests),
@@ -86,9 +85,7 @@ def _zephyr(options: argparse.Namespace) -> ZephyrOptions:
 
     workspace = find_workspace(options.zephyr_base)
     if options.zephyr_base is not None and (workspace is None or workspace.version is None):
-        raise OpwestError(
-            [Diagnostic("error", f"'{options.zephyr_base}' is not a Zephyr tree: missing file 'VERSION'")]
-        )
+        raise fail(f"'{options.zephyr_base}' is not a Zephyr tree: missing file 'VERSION'")
     if workspace is not None and "output" in options:  # an application may define boards
         workspace = replace(workspace, roots=(options.output,))
     version = None
@@ -96,11 +93,11 @@ def _zephyr(options: argparse.Namespace) -> ZephyrOptions:
         version = parse_version(options.zephyr_version)
         if version is None:
             message = f"invalid --zephyr-version {options.zephyr_version!r}"
-            raise OpwestError([Diagnostic("error", message, expected="a version, such as 4.2 or 3.7.1")])
+            raise fail(message, expected="a version, such as 4.2 or 3.7.1")
         if workspace is not None and workspace.version is not None and workspace.version.pair != version.pair:
             if options.zephyr_base is not None:
                 message = f"--zephyr-base has no effect: '{options.zephyr_base}' is Zephyr {workspace.version}"
-                raise OpwestError([Diagnostic("error", message, expected=f"Zephyr {version}, as --zephyr-version")])
+                raise fail(message, expected=f"Zephyr {version}, as --zephyr-version")
             workspace = None  # the current workspace has another version of Zephyr
     return ZephyrOptions(tuple(options.board), version, workspace)
 
@@ -111,21 +108,18 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     With errors, print only the table of objects: whether each can be exported, and if not, why.
     """
     from opwest import pipeline
-    from opwest.cli.check import schedule_json, summary, summary_json, timeline
+    from opwest.cli.check import MeasuredLatency, schedule_json, summary, summary_json, timeline
     from opwest.cli.inspect import table
     from opwest.model.checks.exportability import exportability
     from opwest.project.request import Request
 
     if options.profile is not None and not options.schedule:
-        faults.error("--profile requires --schedule")
-        faults.raise_if_errors()
+        raise fail("--profile requires --schedule")
     _warn_of_base(options, faults)
     request = Request(tuple(options.manifests), zephyr=_zephyr(options))
     examinations = pipeline.run(request, faults, "plan").found
     measured = None
     if options.profile is not None and not faults.has_errors:
-        from opwest.cli.check import MeasuredLatency
-
         measured = MeasuredLatency(options.profile, [examination.model for examination in examinations], faults)
     texts, values = [], []
     for model, plan, objects, _ in examinations:
@@ -159,12 +153,10 @@ def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     FILE is a manifest, or a bundle to sign or verify. The image contains all functions that it calls.
     """
-    from opwest.cli.bundle_options import check_bundle_options, is_install
+    from opwest.cli.bundle_options import check_bundle_options, install, is_install
 
     check_bundle_options(options, faults)
     if is_install(options):
-        from opwest.cli.bundle_options import install
-
         return install(options, faults)
     from opwest.cli.bundle import bundle as do
 
@@ -201,14 +193,12 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     return convert(options, faults)
 
 
-def import_tvm(_: argparse.Namespace, faults: Diagnostics) -> Result:
+def import_tvm(_options: argparse.Namespace, _faults: Diagnostics) -> Result:
     """Print what replaces `opwest import tvm`."""
-    faults.error(
+    raise fail(
         "TFLite and ONNX files are not imported through TVM",
         hint="run opwest import MODEL; for a Relax module, call opwest.frontends.tvm.import_module in Python",
     )
-    faults.raise_if_errors()
-    raise AssertionError
 
 
 def tune(options: argparse.Namespace, faults: Diagnostics) -> Result:

@@ -13,45 +13,36 @@ from opwest import __version__
 from opwest.base.diagnostics import printable
 from opwest.base.result import Result
 from opwest.doctor.features import State, offered, states
-from opwest.doctor.machine import EMULATORS, Machine, examine
+from opwest.doctor.machine import BUILD_TOOLS, COMPILERS, EMULATORS, Machine, examine
 from opwest.doctor.packages import Package
 from opwest.doctor.programs import Answer
-from opwest.doctor.zephyr import VARIANT, Sdk, Zephyr
+from opwest.doctor.zephyr import ARM_PATH, LLVM_PATH, PREFIX, VARIANT, Sdk, Zephyr
 from opwest.zephyr.version import OLDEST
 
-_BUILD = ("cmake", "ninja", "dtc", "gperf")
-_COMPILERS = ("gcc", "clang", "ld.lld", "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc")
 _WIDTH = 118
-_LABEL = 10
 
 
 def doctor(options: argparse.Namespace) -> Result:
     """Examine this machine. The exit code is 0 if the named features work, without names the basic ones."""
     machine = examine()
-    found = states(machine)
-    names = tuple(dict.fromkeys(options.features))
-    shown = [state for state in found if not names or state.feature.name in names]
+    offers = states(machine)
+    names = options.features
+    shown = [state for state in offers if not names or state.feature.name in names]
     # A feature of the table whose packages this opwest does not declare does not work.
-    works = {state.feature.name: not state.lacks for state in found}
-    required = names or tuple(state.feature.name for state in found if state.feature.basic)
-    lacking = [name for name in required if not works.get(name, False)]
-    return Result(
-        _text(machine, shown, with_machine=not names),
-        _json(machine, shown),
-        status=1 if lacking else 0,
-    )
+    working = {state.feature.name for state in offers if not state.lacks}
+    required = set(names) or {state.feature.name for state in offers if state.feature.basic}
+    text = _text(machine, shown, with_machine=not names)
+    return Result(text, _json(machine, shown), status=0 if required <= working else 1)
 
 
 def _text(machine: Machine, shown: Sequence[State], *, with_machine: bool) -> str:
     parts = _machine(machine) if with_machine else []
-    features = ["features"]
-    width = max((len(state.feature.name) for state in shown), default=0)
+    features = []
     for state in shown:
-        verdict = "works" if not state.lacks else "lacks " + state.lacks[0].what
-        features += _wrapped(f"  {state.feature.name:<{width}}  ", verdict)
-        for lack in state.lacks[1:]:
-            features += _wrapped(f"  {'':<{width}}  ", f"lacks {lack.what}")
-    parts.append("\n".join(features))
+        first, *others = [f"lacks {lack.what}" for lack in state.lacks] or ["works"]
+        features += [(state.feature.name, first), *(("", text) for text in others)]
+    width = max((len(state.feature.name) for state in shown), default=0)
+    parts.append(_block("features", features, width))
     commands = _commands(shown)
     if commands:
         parts.append("\n".join(["commands that provide what is missing", *commands]))
@@ -73,19 +64,34 @@ def _commands(shown: Iterable[State]) -> list[str]:
 
 
 def _machine(machine: Machine) -> list[str]:
-    head = f"opwest {__version__} on {machine.system.name}, {machine.system.processor}"
-    python = [f"Python {machine.python}, {sys.executable}"]
-    for extra in (None, *dict.fromkeys(feature.extra for feature in offered(machine) if feature.extra)):
-        packages = [package for package in machine.packages if package.requirement.extra == extra]
-        python += _wrapped(f"  {extra or 'opwest':<{_LABEL}}  ", ", ".join(map(_package, packages)))
-    programs = ["programs"]
-    programs += _wrapped(f"  {'git':<{_LABEL}}  ", _program(machine.program("git")))
-    programs += _wrapped(f"  {'compilers':<{_LABEL}}  ", _list(machine, _COMPILERS))
-    programs += _wrapped(f"  {'host':<{_LABEL}}  ", _host(machine))
-    programs += _wrapped(f"  {'QEMU':<{_LABEL}}  ", _list(machine, EMULATORS))
-    programs += _wrapped(f"  {'build':<{_LABEL}}  ", _list(machine, _BUILD))
-    programs += _wrapped(f"  {'serial':<{_LABEL}}  ", _ports(machine))
-    return [head, "\n".join(python), "\n".join(_zephyr(machine)), "\n".join(programs)]
+    """Return the parts of the text about the machine."""
+    extras = (None, *dict.fromkeys(feature.extra for feature in offered(machine) if feature.extra))
+    packages = [
+        (extra or "opwest", ", ".join(_package(p) for p in machine.packages if p.requirement.extra == extra))
+        for extra in extras
+    ]
+    programs = [
+        ("git", _program(machine.program("git"))),
+        ("compilers", _list(machine, COMPILERS)),
+        ("host", _host(machine)),
+        ("QEMU", _list(machine, EMULATORS)),
+        ("build", _list(machine, BUILD_TOOLS)),
+        ("serial", _ports(machine)),
+    ]
+    return [
+        f"opwest {__version__} on {machine.system.name}, {machine.system.processor}",
+        _block(f"Python {machine.python}, {sys.executable}", packages),
+        _zephyr(machine),
+        _block("programs", programs),
+    ]
+
+
+def _block(heading: str, rows: Iterable[tuple[str, str]], width: int = 10) -> str:
+    """Return a heading, and below it texts with labels of a width."""
+    lines = [heading]
+    for label, text in rows:
+        lines += _wrapped(f"  {label:<{width}}  ", text)
+    return "\n".join(lines)
 
 
 def _wrapped(start: str, text: str) -> list[str]:
@@ -132,29 +138,31 @@ def _ports(machine: Machine) -> str:
     return ", ".join(names) or "no USB device"
 
 
-def _zephyr(machine: Machine) -> list[str]:
+def _zephyr(machine: Machine) -> str:
+    """Return the part of the text about Zephyr and its toolchains."""
     zephyr = machine.zephyr
+    rows = []
     if zephyr is None:
-        lines = [f"Zephyr: {machine.base_fault or 'no workspace found'}"]
+        heading = f"Zephyr: {machine.base_fault or 'no workspace found'}"
     else:
         support = "supported" if zephyr.is_supported else f"not supported: {'.'.join(map(str, OLDEST))} is the oldest"
-        lines = [f"Zephyr {zephyr.version or 'of unknown version'} ({support}), {zephyr.base}"]
-        lines += _wrapped(f"  {'modules':<{_LABEL}}  ", _modules(zephyr))
+        heading = f"Zephyr {zephyr.version or 'of unknown version'} ({support}), {zephyr.base}"
         west = "missing" if zephyr.west is None else f"{_program(machine.program('west'))}, {zephyr.west}"
-        lines += _wrapped(f"  {'west':<{_LABEL}}  ", west)
-        lines += _wrapped(f"  {'Python':<{_LABEL}}  ", _workspace_python(zephyr))
         limits = ", ".join(f"{_LIMIT.get(name, name)} {least}" for name, least in zephyr.limits.items())
-        lines += _wrapped(f"  {'requires':<{_LABEL}}  ", limits or "unknown")
-    lines += _wrapped(f"  {'SDK':<{_LABEL}}  ", ", ".join(map(_sdk, machine.sdks)) or "none found")
+        rows = [
+            ("modules", _modules(zephyr)),
+            ("west", west),
+            ("Python", _workspace_python(zephyr)),
+            ("requires", limits or "unknown"),
+        ]
     chosen = machine.selection
-    values = {
-        VARIANT: chosen.variant,
-        "GNUARMEMB_TOOLCHAIN_PATH": chosen.arm_path,
-        "CROSS_COMPILE": chosen.prefix,
-        "LLVM_TOOLCHAIN_PATH": chosen.llvm_path,
-    }
+    values = {VARIANT: chosen.variant, ARM_PATH: chosen.arm_path, PREFIX: chosen.prefix, LLVM_PATH: chosen.llvm_path}
     selected = ", ".join(f"{name}={value}" for name, value in values.items() if value is not None)
-    return lines + _wrapped(f"  {'toolchain':<{_LABEL}}  ", selected or f"{VARIANT} is not set: the SDK")
+    rows += [
+        ("SDK", ", ".join(map(_sdk, machine.sdks)) or "none found"),
+        ("toolchain", selected or f"{VARIANT} is not set: the SDK"),
+    ]
+    return _block(heading, rows)
 
 
 _LIMIT = {"python": "Python", "cmake": "CMake", "sdk": "Zephyr SDK"}
@@ -202,7 +210,7 @@ def _json(machine: Machine, shown: Iterable[State]) -> dict[str, Any]:
         },
         "programs": {
             name: {"path": answer.path, "version": answer.version if answer.works else None, "fault": answer.fault}
-            for name in ("git", "cc", *_COMPILERS, *EMULATORS, *_BUILD, "west")
+            for name in ("git", "cc", *COMPILERS, *EMULATORS, *BUILD_TOOLS, "west")
             for answer in [machine.program(name)]
         },
         "zephyr": None if zephyr is None else _zephyr_json(zephyr),

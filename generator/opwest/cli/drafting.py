@@ -10,7 +10,7 @@ from opwest.base.commands import quoted
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.base.paths import cmake_option, spelled
 from opwest.base.resources import resource
-from opwest.base.result import Result
+from opwest.base.result import Result, counted
 from opwest.compiler.folder import refuse_occupied, write_folder
 from opwest.drafting.draft import draft_manifest
 from opwest.drafting.new_driver import driver_files, driver_names
@@ -36,8 +36,7 @@ def draft(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if to_stdout:
         return Result(drafted.text.removesuffix("\n"), shown, is_content=True)
     write_new(output, drafted.text, _HINT)
-    count = len(drafted.operators)
-    words = f"{output}: {count} operator{'' if count == 1 else 's'}, {drafted.marks} marks to fill in"
+    words = f"{output}: {counted(len(drafted.operators), 'operator')}, {drafted.marks} marks to fill in"
     return Result(f"{words} (listed by 'opwest check {output}')", shown)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.base.diagnostics import Diagnostics, Location, nearest, printable
-from opwest.base.result import Result
+from opwest.base.result import Result, table_lines
 from opwest.bundles.explanation import as_json as bundle_json
 from opwest.bundles.explanation import as_text as bundle_text
 from opwest.bundles.format import is_bundle, read_bundle
@@ -23,7 +23,8 @@ from opwest.objects.magic import ELF
 from opwest.objects.report import Requirement, as_json, as_text
 from opwest.objects.targets import named_targets
 
-_HEAD = ("object", "kind", "target", "exportable", "code", "constant", "state", "operators' stack")
+_KEYS = ("object", "kind", "target", "exportable", "code", "constant", "state_text", "stack_text")
+_HEAD = (*_KEYS[:6], "state", "operators' stack")
 _MAX_NAME_LENGTH = 80
 
 
@@ -37,16 +38,8 @@ def table(rows: Sequence[dict[str, Any]], most: int = 24) -> str:
     """Return the rows as a table; stack is the largest frame of the object's operators, in bytes."""
     if len(rows) > most:
         rows = sorted(rows, key=lambda row: not row["reasons"])  # rejected objects first, so that they are shown
-    shown = [
-        [
-            _cell(row[key])
-            for key in ("object", "kind", "target", "exportable", "code", "constant", "state_text", "stack_text")
-        ]
-        for row in rows[:most]
-    ]
-    cells = [list(_HEAD), *shown]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(_HEAD))]
-    lines = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in cells]
+    shown = [[_cell(row[key]) for key in _KEYS] for row in rows[:most]]
+    lines = table_lines([_HEAD, *shown], ())
     if len(rows) > most:
         lines.append(f"... and {len(rows) - most} more: --json shows all")
     return "\n".join(f"  {line}" for line in lines)
@@ -65,11 +58,19 @@ def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
         target = make_target(options.target, named_targets()[options.target])
     texts, values = [], []
     for path in options.files:
-        found = (_bundle if is_bundle(path) else _ir if is_ir(path) else _object)(path, target, options.libc, faults)
-        if found is not None:
-            texts.append(found[0])
-            values.append(found[1])
+        describe = _bundle if is_bundle(path) else _ir if is_ir(path) else _object
+        try:
+            text, value = describe(path, target, options.libc, faults)
+        except ObjectError as error:
+            _report(path, error, faults)
+            continue
+        texts.append(text)
+        values.append(value)
     return Result("\n\n".join(texts), values or None)
+
+
+def _report(path: Path, error: ObjectError, faults: Diagnostics) -> None:
+    faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
 
 
 def _requirement(target: Target | None, libc: str | None, compiled_for: str | None = None) -> Requirement:
@@ -78,17 +79,12 @@ def _requirement(target: Target | None, libc: str | None, compiled_for: str | No
     return Requirement(target_abi(target), "host" if target.host else libc, compiled_for)
 
 
-def _object(
-    path: Path, target: Target | None, libc: str | None, faults: Diagnostics
-) -> tuple[str, dict[str, Any]] | None:
-    try:
-        image = _image(path, faults, targeted=target is not None)
-        if image is not None:
-            return image
-        item = inspect_object(path)
-    except ObjectError as error:
-        faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
-        return None
+def _object(path: Path, target: Target | None, libc: str | None, faults: Diagnostics) -> tuple[str, dict[str, Any]]:
+    """Return the description of an object, an archive, a C source or an image. Raises ObjectError."""
+    image = _image(path, faults, targeted=target is not None)
+    if image is not None:
+        return image
+    item = inspect_object(path)
     requirement = _requirement(target, libc)
     return as_text(str(path), item, requirement), as_json(str(path), item, requirement)
 
@@ -108,13 +104,12 @@ def _image(path: Path, faults: Diagnostics, *, targeted: bool) -> tuple[str, dic
     except ObjectError as error:
         if elf.find(NOTE_SECTION) is not None:
             raise
-        # The program is also judged as an object.
-        faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
-        return None
+        _report(path, error, faults)
+        return None  # the program is also judged as an object
     return image_text(str(path), elf, image), image_json(str(path), elf, image)
 
 
-def _bundle(path: Path, target: Target | None, libc: str | None, faults: Diagnostics) -> tuple[str, dict[str, Any]]:
+def _bundle(path: Path, target: Target | None, _: str | None, faults: Diagnostics) -> tuple[str, dict[str, Any]]:
     """Return the description of a bundle. Raises OpwestError for a damaged one."""
     if target is not None:
         faults.error("--target has no effect on a bundle", Location(str(path)))
@@ -122,14 +117,11 @@ def _bundle(path: Path, target: Target | None, libc: str | None, faults: Diagnos
     return bundle_text(str(path), bundle), bundle_json(str(path), bundle)
 
 
-def _ir(path: Path, target: Target | None, libc: str | None, faults: Diagnostics) -> tuple[str, dict[str, Any]] | None:
+def _ir(path: Path, target: Target | None, libc: str | None, _: Diagnostics) -> tuple[str, dict[str, Any]]:
+    """Return the description of LLVM IR. Raises ObjectError."""
     from opwest.model.inputs.ir import inspect_ir, uncompiled_as_json, uncompiled_as_text
 
-    try:
-        ir = inspect_ir(path, target)
-    except ObjectError as error:
-        faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
-        return None
+    ir = inspect_ir(path, target)
     if ir.item is None:
         return uncompiled_as_text(str(path), ir), uncompiled_as_json(str(path), ir)
     requirement = _requirement(ir.target, libc, ir.target.name)

@@ -17,8 +17,8 @@ from typing import Any
 from opwest.base import timing
 from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, internal_error, printable
 from opwest.base.result import Result
+from opwest.cli.arguments import check_output_options, is_quiet, is_verbose
 from opwest.cli.import_options import with_kind
-from opwest.cli.other_options import check_output_options, is_quiet, is_verbose
 from opwest.cli.parser import UsageError, parser
 
 
@@ -45,19 +45,17 @@ def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int
 
 def _main(options: argparse.Namespace) -> int:
     faults = Diagnostics()
+    result: Result | None = None
+    status = 1
     try:
         result = _run(options, faults)
-        status = 1 if faults.has_errors else result.status if result else 0
+        status = 1 if faults.has_errors else result.status
     except OpwestError as error:
         for diagnostic in error.diagnostics:
             faults.add(diagnostic)
-        result = None
-        status = 1
     except BrokenPipeError:
         return _closed_pipe()
     except OSError as error:  # a file that the command did not check before
-        result = None
-        status = 1
         where = None if error.filename is None else Location(os.fsdecode(error.filename))
         faults.error(f"cannot read or write the file: {error.strerror or error}", where)
     except KeyboardInterrupt:
@@ -66,8 +64,6 @@ def _main(options: argparse.Namespace) -> int:
     except UsageError:  # options that only the command can compare
         raise
     except Exception as error:
-        result = None
-        status = 1
         faults.add(unexpected(error, options))
     diagnostics = faults.in_order()
     if sys.stdout is None:  # closed by the parent process
@@ -126,10 +122,7 @@ def _print_activity(line: str) -> None:
 
 def _print(diagnostics: Sequence[Diagnostic], sources: Mapping[str, bytes], options: argparse.Namespace) -> None:
     """Print diagnostics on standard error; with --quiet, only errors."""
-    from opwest.cli.printing import (
-        shown,  # only commands with diagnostics need it
-        terminal_of,
-    )
+    from opwest.cli.printing import shown, terminal_of  # only commands with diagnostics need it
 
     errors = [d for d in diagnostics if d.severity == "error"]
     terminal = terminal_of(sys.stderr, getattr(options, "color", None) or "auto")

@@ -10,19 +10,12 @@ from pathlib import Path
 from typing import NoReturn
 
 from opwest import __version__
+from opwest.base.diagnostics import nearest
 from opwest.cli import commands
-from opwest.cli.bundle_options import add_bundle_options, add_install_options
+from opwest.cli.arguments import Arguments, add_command, add_json
+from opwest.cli.bundle_options import add_bundle
 from opwest.cli.import_options import add_import
-from opwest.cli.other_options import (
-    add_check,
-    add_doctor_options,
-    add_generate,
-    add_json,
-    add_output,
-    add_report_options,
-    add_update,
-)
-from opwest.cli.run_options import add_board, add_comparison, add_connection, add_device, add_host, add_runs, count
+from opwest.cli.run_options import add_call, add_device, add_run, count
 
 _DESCRIPTION = """\
 Generate a Zephyr application from compiled operators and a device manifest.
@@ -82,220 +75,222 @@ def parser(program: str = "opwest") -> argparse.ArgumentParser:
     top = _Parser(prog=program, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"opwest {__version__}", help="print the version")
     verbs = top.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-
-    add_generate(
-        verbs.add_parser("generate", help="generate a Zephyr application", description=commands.generate.__doc__)
-    )
-    add_update(verbs.add_parser("update", help="generate projects again", description=commands.update.__doc__))
-    add_check(verbs.add_parser("check", help="check a manifest and its objects", description=commands.check.__doc__))
-    _add_init(verbs.add_parser("init", help="draft a manifest from objects", description=commands.init.__doc__))
+    add = functools.partial(add_command, verbs)
+    add("generate", "generate a Zephyr application", commands.generate, _add_generate)
+    add("update", "generate projects again", commands.update, _add_update)
+    add("check", "check a manifest and its objects", commands.check, _add_check)
+    add("init", "draft a manifest from objects", commands.init, _add_init)
     add_import(verbs.add_parser("import", help="import a model or the output of another compiler"))
-    _add_tune(verbs.add_parser("tune", help="measure the variants of layers", description=commands.tune.__doc__))
-    inspect = verbs.add_parser("inspect", help="print the content of objects", description=commands.inspect.__doc__)
-    inspect.add_argument(
-        "files",
-        metavar="FILE",
-        nargs="+",
-        type=Path,
-        help="a .o, .a, .c, .h, .cc, .cpp, .cxx, .ll or .bc file, or a linked image",
-    )
-    inspect.add_argument(
-        "--target",
-        metavar="NAME",
-        help="judge the files for a target of 'opwest targets' (default: each for its own machine and ABI)",
-    )
-    inspect.add_argument(
-        "--libc",
-        choices=("host", "picolibc", "newlib", "minimal"),
-        help="the C library of the firmware (default: picolibc; on the build machine, its own)",
-    )
-    add_output(inspect)
-    inspect.set_defaults(function=commands.inspect)
-    report = verbs.add_parser("report", help="generate a report", description=commands.report.__doc__)
-    add_report_options(report)
-    add_output(report)
-    report.set_defaults(function=commands.report)
-    _add_run(verbs.add_parser("run", help="run a generated application", description=commands.run.__doc__))
-    _add_bundle(
-        verbs.add_parser("bundle", help="make, sign, verify and install bundles", description=commands.bundle.__doc__)
-    )
-    _add_call(verbs.add_parser("call", help="call one operator on a board", description=commands.call.__doc__))
-    _add_plan(
-        verbs.add_parser(
-            "plan", help="plan memory for a table of buffers or a model", description=commands.plan.__doc__
-        )
-    )
-    _add_new_driver(
-        verbs.add_parser(
-            "new-driver", help="write the driver of an accelerator", description=commands.new_driver.__doc__
-        )
-    )
-    doctor = verbs.add_parser("doctor", help="print what each feature lacks", description=commands.doctor.__doc__)
-    add_doctor_options(doctor)
-    add_output(doctor)
-    doctor.set_defaults(function=commands.doctor)
+    add("tune", "measure the variants of layers", commands.tune, _add_tune)
+    add("inspect", "print the content of objects", commands.inspect, _add_inspect)
+    add("report", "generate a report", commands.report, _add_report)
+    add("run", "run a generated application", commands.run, add_run)
+    add("bundle", "make, sign, verify and install bundles", commands.bundle, add_bundle)
+    add("call", "call one operator on a board", commands.call, add_call)
+    add("plan", "plan memory for a table of buffers or a model", commands.plan, _add_plan)
+    add("new-driver", "write the driver of an accelerator", commands.new_driver, _add_new_driver)
+    add("doctor", "print what each feature lacks", commands.doctor, _add_doctor)
     targets = verbs.add_parser("targets", help="list the named targets", description=commands.targets.__doc__)
-    add_json(targets)
+    add_json(Arguments(targets))
     targets.set_defaults(function=commands.targets)
     return top
 
 
-def _add_new_driver(new_driver: argparse.ArgumentParser) -> None:
-    new_driver.add_argument("name", metavar="NAME", help="prefix of its C functions and files, such as my_npu")
-    new_driver.add_argument(
-        "-o", "--output", metavar="DIR", type=Path, help="a new or empty directory (default: the name)"
+def _add_inspect(inspect: Arguments) -> None:
+    inspect.path("files FILE", "a .o, .a, .c, .h, .cc, .cpp, .cxx, .ll or .bc file, or a linked image", nargs="+")
+    inspect.value(
+        "--target NAME",
+        "judge the files for a target of 'opwest targets' (default: each for its own machine and ABI)",
     )
-    new_driver.add_argument(
-        "--compatible",
-        metavar="VENDOR,DEVICE",
-        help="compatible of its devicetree nodes (default: vnd,NAME; vnd is Zephyr's prefix for tests)",
+    inspect.choice(
+        "--libc",
+        ("host", "picolibc", "newlib", "minimal"),
+        "the C library of the firmware (default: picolibc; on the build machine, its own)",
     )
-    add_output(new_driver)
-    new_driver.set_defaults(function=commands.new_driver)
 
 
-def _add_tune(tune: argparse.ArgumentParser) -> None:
-    tune.add_argument("folder", metavar="DIR", type=Path, help="the output of 'opwest import' of a trained model")
-    where = tune.add_mutually_exclusive_group(required=True)
-    where.add_argument(
-        "--board",
-        metavar="BOARD",
-        help="measure for a board of Zephyr: on it with --serial, otherwise on its core in QEMU",
+def _add_new_driver(new_driver: Arguments) -> None:
+    new_driver.value("name NAME", "prefix of its C functions and files, such as my_npu")
+    new_driver.output("DIR", "a new or empty directory (default: the name)")
+    new_driver.value(
+        "--compatible VENDOR,DEVICE",
+        "compatible of its devicetree nodes (default: vnd,NAME; vnd is Zephyr's prefix for tests)",
     )
-    where.add_argument("--core", choices=_Cores(), help="measure on a core, in QEMU")
-    tune.add_argument(
-        "--wait-states",
-        metavar="N",
-        type=count,
-        help="also print what constants of layers in RAM save, if each load from flash takes N more cycles",
-    )
-    tune.add_argument(
-        "--cmsis-nn",
-        metavar="DIR",
-        type=Path,
-        help="also measure CMSIS-NN in this directory, for 'opwest import --with cmsis-nn' (default: not measured)",
-    )
-    tune.add_argument(
-        "--zephyr-base", metavar="DIR", type=Path, help="Zephyr tree with the board (default: that of the workspace)"
-    )
-    add_device(tune.add_argument_group("on a board"), "serial device of the board: measure by its cycle counter")
-    add_output(tune)
-    tune.set_defaults(function=commands.tune)
 
 
-def _add_init(init: argparse.ArgumentParser) -> None:
-    init.add_argument(
-        "files",
-        metavar="FILE",
-        nargs="+",
-        type=Path,
-        help="a .o, .a, .c, .h, .cc, .cpp, .cxx, .ll or .bc file, for any target",
+def _add_tune(tune: Arguments) -> None:
+    tune.path("folder DIR", "the output of 'opwest import' of a trained model")
+    where = tune.exclusive(required=True)
+    where.value("--board BOARD", "measure for a board of Zephyr: on it with --serial, otherwise on its core in QEMU")
+    where.target.add_argument("--core", choices=_Cores(), help="measure on a core, in QEMU")
+    tune.value(
+        "--wait-states N",
+        "also print what constants of layers in RAM save, if each load from flash takes N more cycles",
+        count,
     )
-    init.add_argument(
-        "-o",
-        "--output",
-        metavar="MANIFEST",
-        type=Path,
+    tune.path(
+        "--cmsis-nn DIR",
+        "also measure CMSIS-NN in this directory, for 'opwest import --with cmsis-nn' (default: not measured)",
+    )
+    tune.path("--zephyr-base DIR", "Zephyr tree with the board (default: that of the workspace)")
+    add_device(tune.group("on a board"), "serial device of the board: measure by its cycle counter")
+
+
+def _add_init(init: Arguments) -> None:
+    init.path("files FILE", "a .o, .a, .c, .h, .cc, .cpp, .cxx, .ll or .bc file, for any target", nargs="+")
+    init.output(
+        "MANIFEST",
+        "manifest to write, which must not exist (default: manifest.yaml); - is standard output",
         default=Path("manifest.yaml"),
-        help="manifest to write, which must not exist (default: manifest.yaml); - is standard output",
     )
-    init.add_argument("--model", metavar="NAME", help="name of the model (default: name of the file or its directory)")
-    init.add_argument(
-        "--target",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="target of the files, or target to compile IR for; repeatable (default: guessed)",
+    init.value("--model NAME", "name of the model (default: name of the file or its directory)")
+    init.values("--target NAME", "target of the files, or target to compile IR for; repeatable (default: guessed)")
+    init.values(
+        "--symbols PATTERN",
+        "functions that become operators, such as 'conv*'; repeatable (default: all that can be operators)",
     )
-    init.add_argument(
-        "--symbols",
-        metavar="PATTERN",
-        action="append",
-        default=[],
-        help="functions that become operators, such as 'conv*'; repeatable (default: all that can be operators)",
-    )
-    add_output(init)
-    init.set_defaults(function=commands.init)
 
 
-def _add_run(run: argparse.ArgumentParser) -> None:
-    run.add_argument("directory", metavar="DIR", type=Path, help="application generated by opwest")
-    where = run.add_mutually_exclusive_group(required=True)
-    where.add_argument("--host", action="store_true", help="compile with $CC (default: cc) and run on this machine")
-    where.add_argument(
-        "--board",
-        metavar="BOARD",
-        help="build with west and run on native_sim, in QEMU or on a board",
+def _add_plan(plan: Arguments) -> None:
+    plan.path(
+        "file FILE",
+        "table in MiniMalloc's format: id,lower,upper,size[,alignment][,offset]; or a manifest (.yaml, .yml)",
     )
-    add_runs(run)
-    add_comparison(run)
-    add_host(run)
-    add_board(run)
-    add_output(run)
-    run.set_defaults(function=commands.run, operator=None)
-
-
-def _add_call(call: argparse.ArgumentParser) -> None:
-    call.add_argument("directory", metavar="DIR", type=Path, help="application generated by opwest")
-    call.add_argument("operator", metavar="OPERATOR", help="operator of the manifest")
-    call.add_argument("--board", metavar="BOARD", required=True, help="board, QEMU target or native_sim")
-    call.add_argument("--model", metavar="NAME", help="model of the operator, if there are several")
-    call.add_argument(
-        "--arg",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="argument that the operator reads: FILE.npy, or the number of a scalar; repeatable",
+    plan.value("--capacity N", "limit of a table in bytes: stop at the first plan that fits (default: minimise)", count)
+    plan.output(
+        "PATH",
+        "write the table with offsets to a new file; for a manifest, to a directory, POOL.csv for every pool",
     )
-    call.add_argument("--device", metavar="NAME", help="device of the operator (default: the only one that fits)")
-    call.add_argument("--output-dir", metavar="DIR", type=Path, help="directory for the results, one NAME.npy each")
-    call.add_argument("--repeat", metavar="N", type=count, help="call N times (default: 1)")
-    add_connection(call.add_argument_group("connection"))
-    add_output(call)
-    call.set_defaults(function=commands.call, check_steps=False, profile=False, output_profile=None)
-
-
-def _add_bundle(bundle: argparse.ArgumentParser) -> None:
-    add_bundle_options(bundle)
-    add_install_options(bundle)
-    add_output(bundle)
-    bundle.set_defaults(function=commands.bundle)
-
-
-def _add_plan(plan: argparse.ArgumentParser) -> None:
-    plan.add_argument(
-        "file",
-        metavar="FILE",
-        type=Path,
-        help="table in MiniMalloc's format: id,lower,upper,size[,alignment][,offset]; or a manifest (.yaml, .yml)",
-    )
-    plan.add_argument(
-        "--capacity",
-        metavar="N",
-        type=count,
-        help="limit of a table in bytes: stop at the first plan that fits (default: minimise)",
-    )
-    plan.add_argument(
-        "-o",
-        "--output",
-        metavar="PATH",
-        type=Path,
-        help="write the table with offsets to a new file; for a manifest, to a directory, POOL.csv for every pool",
-    )
-    plan.add_argument(
-        "--no-offsets", action="store_true", help="with -o and a manifest: write the tables without offsets"
-    )
-    plan.add_argument(
+    plan.flag("--no-offsets", help="with -o and a manifest: write the tables without offsets")
+    plan.choice(
         "--planner",
-        choices=("greedy", "search"),
-        help="search, or greedy only (default: search for a table, that of the manifest for a manifest)",
+        ("greedy", "search"),
+        "search, or greedy only (default: search for a table, that of the manifest for a manifest)",
     )
-    plan.add_argument(
-        "--nodes",
-        metavar="N",
-        type=count,
-        help="limit of the search for a table, in nodes, about 20000 per second (default: 1000000)",
+    plan.value(
+        "--nodes N",
+        "limit of the search for a table, in nodes, about 20000 per second (default: 1000000)",
+        count,
     )
-    plan.add_argument("--variant", metavar="NAME", help="variant of a manifest's model (default: the base)")
-    add_output(plan)
-    plan.set_defaults(function=commands.plan)
+    plan.value("--variant NAME", "variant of a manifest's model (default: the base)")
+
+
+def _add_doctor(doctor: Arguments) -> None:
+    doctor.value("features FEATURE", "feature to examine (default: all)", _feature, nargs="*")
+
+
+def _feature(name: str) -> str:
+    """Return the name of a feature. Raises ArgumentTypeError for an unknown one."""
+    from opwest.doctor.features import FEATURES  # only names of features need it
+
+    names = [feature.name for feature in FEATURES]
+    if name not in names:
+        raise argparse.ArgumentTypeError(f"unknown feature {name!r}: {nearest(name, names)}")
+    return name
+
+
+def _add_report(report: Arguments) -> None:
+    report.path("paths DIR", "application generated by opwest, or manifests", nargs="+")
+    report.output("FILE", "file of the report; - is standard output")
+    report.choice(
+        "--format",
+        ("html", "svg", "json"),
+        "html: page; svg: picture of memory maps and schedule; json: data (default: by suffix of FILE, or html)",
+    )
+    report.values(
+        "--profile FILE", "measurements written by 'opwest run' with --json or --output-profile; repeatable", Path
+    )
+    report.values(
+        "--firmware ELF", "linked image (build/zephyr/zephyr.elf) to read the model's sizes from; repeatable", Path
+    )
+    report.path("--compare REPORT", "earlier report of any format, to show the differences")
+    report.values(
+        "--fail-on FIGURE=LIMIT",
+        "exit code 1 if a figure exceeds a limit: arena=+5%%, flash=+1024 (since --compare), ram=65536 (at most); "
+        "separated by commas, repeatable",
+    )
+    report.value("--variant NAME", "variant to report, of the models that have it (default: the base)")
+    report.path(
+        "--sbom FILE",
+        "write the bill of materials of the application (SPDX 2.3: JSON for the suffix .json, else tag-value)",
+    )
+    report.path("--zephyr-spdx FILE", "document build.spdx of 'west spdx', whose image the bill of materials refers to")
+    assert isinstance(report.target, argparse.ArgumentParser)
+    report.target.set_defaults(usage_error=report.target.error)
+
+
+def _add_generate(generate: Arguments) -> None:
+    _add_manifests(generate)
+    generate.output("DIR", "output directory: new, empty, or generated by opwest", required=True)
+    generate.choice(
+        "--runtime",
+        ("vendored", "module"),
+        "vendored (default): copy the runtime into the application; module: use the workspace's Zephyr module",
+        default="vendored",
+    )
+    generate.choice(
+        "--metadata",
+        ("c", "llvm"),
+        "form of run, metadata and registry: c (default): C sources; llvm: one object per target",
+        default="c",
+    )
+    generate.values(
+        "--target NAME",
+        "with --metadata=llvm, a target of the models that have only C sources; repeatable (default: the targets "
+        "of their boards, and those that they declare)",
+    )
+    _add_zephyr(generate)
+    generate.path("--template DIR", "directory of templates that replace those of opwest; recorded for updates")
+    generate.choice(
+        "--layout",
+        ("application", "model"),
+        "application (default); model: only the models, each as a Zephyr module for opwest_add_model()",
+        default="application",
+    )
+    generate.path("--inputs FILE", "write the paths of all input files to FILE, one per line")
+    generate.path(
+        "--depfile FILE",
+        "write the input files to FILE as dependencies for make and ninja, of the target FILE without .d",
+    )
+
+
+def _add_check(check: Arguments) -> None:
+    _add_manifests(check)
+    check.flag(
+        "--schedule", help="print a timeline of steps, devices, waits and live bytes, and a bound on the latency"
+    )
+    check.path(
+        "--profile FILE",
+        "with --schedule: the bound on the latency with the longest durations of a profile, in cycles "
+        "(see 'opwest run --output-profile')",
+    )
+    _add_zephyr(check)
+
+
+def _add_update(update: Arguments) -> None:
+    update.path("directories DIR", "application generated by opwest", nargs="+")
+    what = update.exclusive()
+    what.flag("--dry-run", help="print the changes as a diff; write nothing")
+    what.flag("--check", help="list the changes, write nothing; exit code 1 if there are any")
+    update.values(
+        "--manifest FILE",
+        "path of a moved manifest; repeatable, for all manifests of a project (default: as recorded)",
+        Path,
+    )
+    template = update.exclusive()
+    template.path("--template DIR", "use the templates of DIR from now on (default: as recorded)")
+    template.flag("--no-template", help="use the templates of opwest from now on")
+    _add_zephyr(update)
+
+
+def _add_manifests(command: Arguments) -> None:
+    command.path("manifests MANIFEST", "device manifest; several manifests form one application", nargs="+")
+
+
+def _add_zephyr(command: Arguments) -> None:
+    command.values("--board BOARD", "additional board, besides those of the manifest; repeatable")
+    command.value(
+        "--zephyr-version VERSION",
+        "version of Zephyr for the build, used to check boards (default: version of the workspace, if any)",
+    )
+    command.path("--zephyr-base DIR", "Zephyr tree (default: $ZEPHYR_BASE, or the workspace of the current directory)")

@@ -11,7 +11,7 @@ from typing import Any
 from opwest import pipeline
 from opwest.base import path_suggestions
 from opwest.base.diagnostics import Diagnostics, Location
-from opwest.base.result import Result
+from opwest.base.result import Result, counted
 from opwest.model.inputs.context import fault_of_file
 from opwest.model.types.model import Model
 from opwest.plan import greedy, search
@@ -46,7 +46,8 @@ def pool_rows(model: Model, plan: MemoryPlan, pool: str) -> list[Row]:
     return [Row(SHARED.join(members[b.name]), b.first, b.last + 1, b.size, b.align, offsets[b.name]) for b in whole]
 
 
-_HINT = "choose another file with -o"
+_FILE_HINT = "choose another file with -o"
+_FOLDER_HINT = "choose another directory with -o"
 _NODES = 1_000_000
 
 
@@ -62,7 +63,7 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if options.nodes is not None and options.planner == "greedy":
         faults.error("--nodes has no effect with --planner greedy: it does not search")
     if options.output is not None:
-        refuse_existing(options.output, _HINT)
+        refuse_existing(options.output, _FILE_HINT)
     rows = _read(options, faults)
     began = time.perf_counter()
     blocks = blocks_of(rows)
@@ -70,7 +71,7 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     planner, done = _plan(options, rows, first, faults)
     seconds = time.perf_counter() - began
     if options.output is not None:
-        write_new(options.output, written_table(rows, done.offsets), _HINT)
+        write_new(options.output, written_table(rows, done.offsets), _FILE_HINT)
     fits = None if options.capacity is None else done.size <= options.capacity
     shown = {
         "file": str(options.file),
@@ -84,7 +85,7 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
         "seconds": round(seconds, 3),
     }
     lines = [
-        f"{options.file}: {counted(len(blocks))}",
+        f"{options.file}: {counted(len(blocks), 'buffer')}",
         f"  lower bound  {done.lower_bound}",
         f"  greedy       {first.size}",
         f"  peak         {done.size} ({planner}, {distance(done)})",
@@ -95,11 +96,6 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
             lines[-1] += " (below the lower bound)"
     lines.append(f"  time         {seconds:.2f} s")
     return Result("\n".join(lines), shown, 1 if fits is False else 0)
-
-
-def counted(buffers: int) -> str:
-    """Return a number of buffers as words."""
-    return f"{buffers} buffer{'' if buffers == 1 else 's'}"
 
 
 def distance(plan: PoolPlan) -> str:
@@ -138,14 +134,10 @@ def _plan(options: argparse.Namespace, rows: list[Row], first: PoolPlan, faults:
                 Location(str(options.file), 1, 1),
                 hint="remove the column to plan the table again",
             )
-    done_or_none = judged(rows, faults)
+    verified = judged(rows, faults)
     faults.raise_if_errors()
-    if done_or_none is None:
-        raise AssertionError("a plan without faults was rejected")
-    return "table", done_or_none
-
-
-_MODEL_HINT = "choose another directory with -o"
+    assert verified is not None
+    return "table", verified
 
 
 def plan_model(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -164,12 +156,12 @@ def plan_model(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if options.output is not None:
         paths = {name: options.output / f"{name}.csv" for name in rows}
         for path in paths.values():
-            refuse_existing(path, _MODEL_HINT)
+            refuse_existing(path, _FOLDER_HINT)
         for name, path in paths.items():
             offsets = None if options.no_offsets else {row.name: row.offset or 0 for row in rows[name]}
-            write_new(path, written_table(rows[name], offsets), _MODEL_HINT)
+            write_new(path, written_table(rows[name], offsets), _FOLDER_HINT)
     texts = [f"{model.label}: planner {model.memory_planner}"]
-    texts += [_pool_text(model, name, found, plan.pools[name]) for name, found in rows.items()]
+    texts += [_pool_text(model, name, pool, plan.pools[name]) for name, pool in rows.items()]
     return Result("\n".join(texts), _as_json(model, rows, plan.pools))
 
 
@@ -178,7 +170,7 @@ def _pool_text(model: Model, name: str, rows: Sequence[Row], plan: PoolPlan) -> 
     limit = "" if size is None else f" of {size}"
     sizes = f"lower bound {plan.lower_bound}, peak {plan.size}{limit} ({distance(plan)})"
     lines = [
-        f"  pool {name}: {counted(len(rows))}, {sizes}",
+        f"  pool {name}: {counted(len(rows), 'buffer')}, {sizes}",
         f"    {'offset':>10} {'size':>10} {'align':>5} {'steps':>11}  buffer",
     ]
     for row in sorted(rows, key=lambda r: (r.offset or 0, r.lower, r.name)):
@@ -207,9 +199,9 @@ def _as_json(model: Model, rows: dict[str, list[Row]], plans: Mapping[str, PoolP
                         "alignment": row.align,
                         "offset": row.offset,
                     }
-                    for row in found
+                    for row in pool
                 ],
             }
-            for name, found in rows.items()
+            for name, pool in rows.items()
         },
     }

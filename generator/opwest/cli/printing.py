@@ -135,17 +135,17 @@ class Excerpts:
         if file not in self._lines:
             content = self._known.get(file)
             content = _read(Path(file)) if content is None else content
-            text = (content or b"").removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
+            text = content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
             self._lines[file] = _BREAK.split(text) if text else []
         return self._lines[file]
 
 
-def _read(path: Path) -> bytes | None:
-    """Return the content of a regular file, None if it cannot be read."""
+def _read(path: Path) -> bytes:
+    """Return the content of a regular file, nothing if it cannot be read."""
     try:
-        return path.read_bytes() if path.is_file() and path.stat().st_size <= _MAX_BYTES else None
+        return path.read_bytes() if path.is_file() and path.stat().st_size <= _MAX_BYTES else b""
     except OSError:
-        return None
+        return b""
 
 
 def _parts(line: str, start: int) -> tuple[str, str, str]:
@@ -199,8 +199,6 @@ _INDENT = 4
 _LISTED = 8
 """Lines in the list of other errors with the same remarks."""
 
-Group = tuple[tuple[str, str], ...]
-
 
 def shown(diagnostics: Sequence[Diagnostic], sources: Mapping[str, bytes], terminal: Terminal) -> list[str]:
     """Return the diagnostics as text, in the given order. `sources` are contents of files by name.
@@ -208,7 +206,7 @@ def shown(diagnostics: Sequence[Diagnostic], sources: Mapping[str, bytes], termi
     `expected` and `hint` that several diagnostics share are printed once, with the locations of the others.
     """
     excerpts = Excerpts(sources)
-    groups: dict[Group, list[Diagnostic]] = {}
+    groups: dict[tuple[tuple[str, str], ...], list[Diagnostic]] = {}
     for diagnostic in diagnostics:
         groups.setdefault(tuple(diagnostic.remarks()), []).append(diagnostic)
     texts = []

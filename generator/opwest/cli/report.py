@@ -8,9 +8,10 @@ from pathlib import Path
 
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result
+from opwest.cli.arguments import option_of
 from opwest.report import data, words
 from opwest.report.changes import Change, compare
-from opwest.report.collect import Inputs, read_inputs, report_of
+from opwest.report.collect import read_inputs, report_of
 from opwest.report.files import read_report, write_report
 from opwest.report.limits import check_limits, parse_limits
 from opwest.report.page import page, pretty_json
@@ -24,7 +25,9 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Generate the report, the bill of materials, or both."""
     _check(options, faults)
     inputs = read_inputs(options.paths, faults)
-    bill = _bill(options, inputs, faults)
+    bill = ""
+    if options.sbom is not None:
+        bill = render_sbom(make_sbom(inputs, options.firmware, options.zephyr_spdx, faults), options.sbom)
     if options.output is None:
         return _bill_only(options.sbom, bill)
     kind = _format(options)
@@ -53,14 +56,10 @@ def _check(options: argparse.Namespace, faults: Diagnostics) -> None:
     if options.sbom is None and options.zephyr_spdx is not None:
         faults.error("--zephyr-spdx has no effect without --sbom")
     if options.output is None:
-        given = {
-            "--format": options.format,
-            "--profile": options.profile,
-            "--compare": options.compare,
-            "--fail-on": options.fail_on,
-        }
-        for name in (name for name, value in {**given, "--variant": options.variant}.items() if value):
-            faults.error(f"{name} has no effect on a bill of materials", hint="add --output FILE for a report")
+        for name in ("format", "profile", "compare", "fail_on", "variant"):
+            if getattr(options, name):
+                message = f"{option_of(name)} has no effect on a bill of materials"
+                faults.error(message, hint="add --output FILE for a report")
     elif options.compare is not None and _format(options) == "svg":
         faults.error("--compare has no effect on a picture", expected="the format html or json")
     if options.output is not None and options.sbom is not None and _same(options.output, options.sbom):
@@ -73,13 +72,6 @@ def _check(options: argparse.Namespace, faults: Diagnostics) -> None:
 def _same(path: Path, other: Path) -> bool:
     """Whether two paths name the same file; `-` is no file."""
     return str(path) == str(other) or ("-" not in (str(path), str(other)) and path.resolve() == other.resolve())
-
-
-def _bill(options: argparse.Namespace, inputs: Inputs, faults: Diagnostics) -> str:
-    """Return the text of the bill of materials, "" if none is requested."""
-    if options.sbom is None:
-        return ""
-    return render_sbom(make_sbom(inputs, options.firmware, options.zephyr_spdx, faults), options.sbom)
 
 
 def _bill_only(path: Path, content: str) -> Result:

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Final
 
 from opwest.base.diagnostics import Diagnostics
+from opwest.cli.arguments import Arguments, option_of
 
 _DEFAULTS: Final = {"repeat": 1, "baud": 115200, "timeout": 30.0}
 """The defaults of options that are errors where they have no effect, also with the value of the default."""
@@ -25,16 +25,16 @@ def check_run_options(options: argparse.Namespace, faults: Diagnostics) -> None:
     """Report options of `opwest run` that have no effect with the others."""
     for action in options.board_actions if options.host else options.host_actions:
         compares = action.dest == "cmsis_nn" and options.check_steps  # with a run on this machine
-        if _is_given(options, action) and not compares:
+        if getattr(options, action.dest) != action.default and not compares:
             faults.error(f"{action.option_strings[0]} requires {'--board' if options.host else '--host'}")
     if options.tolerance and not options.reference and not options.check_steps:
         faults.error("--tolerance requires --reference" + ("" if options.host else " or --check-steps"))
     if options.labels and not options.dataset:
         faults.error("--labels requires --dataset")
-    for option, is_given in (("--stream", options.stream), ("--repeat", options.repeat is not None)):
-        if options.dataset and is_given:
-            faults.error(f"--dataset excludes {option}", hint="the cases define the number of runs")
-    if options.stream and options.repeat is not None:
+    for name in ("stream", "repeat"):
+        if options.dataset and getattr(options, name):
+            faults.error(f"--dataset excludes --{name}", hint="the cases define the number of runs")
+    if options.stream and options.repeat:
         faults.error("--stream excludes --repeat", hint="the frames define the number of runs")
     if options.host:
         needed = ("input", "stream", "dataset", "reference", "output_dir", "profile", "output_profile")
@@ -50,15 +50,9 @@ def check_run_options(options: argparse.Namespace, faults: Diagnostics) -> None:
     if options.check_steps:
         if options.cmsis_nn is not None and options.reference:
             faults.error("--cmsis-nn has no effect with --reference: the model does not run on this machine")
-        for option, is_given in (
-            ("--stream", options.stream),
-            ("--output-dir", options.output_dir),
-            ("--repeat", options.repeat is not None),
-            ("--profile", options.profile),
-            ("--output-profile", options.output_profile),
-        ):
-            if is_given:
-                faults.error(f"--check-steps excludes {option}")
+        for name in ("stream", "output_dir", "repeat", "profile", "output_profile"):
+            if getattr(options, name):
+                faults.error(f"--check-steps excludes {option_of(name)}")
 
 
 def check_connection_options(options: argparse.Namespace, faults: Diagnostics) -> None:
@@ -87,134 +81,110 @@ def check_tune_options(options: argparse.Namespace, faults: Diagnostics) -> None
         faults.error("--cmsis-nn excludes --serial", hint="CMSIS-NN is measured in QEMU: leave out --serial")
 
 
-def _is_given(options: argparse.Namespace, action: argparse.Action) -> bool:
-    return bool(getattr(options, action.dest) != action.default)
-
-
-def add_comparison(command: argparse.ArgumentParser) -> None:
-    """Add the options of references."""
-    add = command.add_argument
-    add(
-        "--reference",
-        metavar="NAME=FILE.npy",
-        action="append",
-        default=[],
-        help="expected output, or FILE.npz with outputs by name; a difference beyond the tolerance is exit code 1",
-    )
-    add(
-        "--tolerance",
-        metavar="[NAME=]ABS[,REL]",
-        action="append",
-        default=[],
-        help="with --reference or --check-steps: the largest error ABS + REL * |reference| that is no difference, of "
-        "one tensor or of all; repeatable (default: that of the manifest's tests, else 0)",
-    )
-
-
-def add_runs(run: argparse.ArgumentParser) -> None:
-    """Add the options of the inputs, the outputs and the number of runs."""
-    run.add_argument("--model", metavar="NAME", help="model to run, if there are several")
-    run.add_argument(
-        "--input",
-        metavar="NAME=FILE.npy",
-        action="append",
-        default=[],
-        help="content of an input, or FILE.npz with inputs by name; without --input, --stream, --reference, "
+def add_run(run: Arguments) -> None:
+    """Add the options of `opwest run`."""
+    _add_application(run)
+    where = run.exclusive(required=True)
+    where.flag("--host", help="compile with $CC (default: cc) and run on this machine")
+    where.value("--board BOARD", "build with west and run on native_sim, in QEMU or on a board")
+    run.value("--model NAME", "model to run, if there are several")
+    run.values(
+        "--input NAME=FILE.npy",
+        "content of an input, or FILE.npz with inputs by name; without --input, --stream, --reference, "
         "--output-dir and --profile, --host runs the application's main()",
     )
-    run.add_argument(
-        "--stream",
-        metavar="NAME=FILE.npy",
-        action="append",
-        default=[],
-        help="frames of an input, as first dimension: one run per frame in one workspace; keep the outputs of all runs",
+    run.values(
+        "--stream NAME=FILE.npy",
+        "frames of an input, as first dimension: one run per frame in one workspace; keep the outputs of all runs",
     )
-    run.add_argument("--output-dir", metavar="DIR", type=Path, help="directory for the outputs, one NAME.npy each")
-    run.add_argument(
-        "--repeat",
-        metavar="N",
-        type=count,
-        help="run N times on the same inputs, keep the last outputs (default: 1)",
+    run.path("--output-dir DIR", "directory for the outputs, one NAME.npy each")
+    run.value("--repeat N", "run N times on the same inputs, keep the last outputs (default: 1)", count)
+    run.flag("--profile", help="measure every step")
+    run.path("--output-profile FILE", "write the measurements to FILE as JSON")
+    run.values(
+        "--reference NAME=FILE.npy",
+        "expected output, or FILE.npz with outputs by name; a difference beyond the tolerance is exit code 1",
     )
-    run.add_argument("--profile", action="store_true", help="measure every step")
-    run.add_argument("--output-profile", metavar="FILE", type=Path, help="write the measurements to FILE as JSON")
+    run.values(
+        "--tolerance [NAME=]ABS[,REL]",
+        "with --reference or --check-steps: the largest error ABS + REL * |reference| that is no difference, of "
+        "one tensor or of all; repeatable (default: that of the manifest's tests, else 0)",
+    )
+    host_actions, board_actions = _add_host(run.group("with --host")), _add_board(run.group("with --board"))
+    run.target.set_defaults(operator=None, host_actions=host_actions, board_actions=board_actions)
 
 
-def add_host(command: argparse.ArgumentParser) -> None:
+def add_call(call: Arguments) -> None:
+    """Add the options of `opwest call`."""
+    _add_application(call)
+    call.value("operator OPERATOR", "operator of the manifest")
+    call.value("--board BOARD", "board, QEMU target or native_sim", required=True)
+    call.value("--model NAME", "model of the operator, if there are several")
+    call.values("--arg NAME=VALUE", "argument that the operator reads: FILE.npy, or the number of a scalar; repeatable")
+    call.value("--device NAME", "device of the operator (default: the only one that fits)")
+    call.path("--output-dir DIR", "directory for the results, one NAME.npy each")
+    call.value("--repeat N", "call N times (default: 1)", count)
+    add_connection(call.group("connection"))
+    call.target.set_defaults(check_steps=False, profile=False, output_profile=None)
+
+
+def _add_application(command: Arguments) -> None:
+    command.path("directory DIR", "application generated by opwest")
+
+
+def _add_host(host: Arguments) -> list[argparse.Action]:
     """Add the options of a run on this machine."""
-    add = command.add_argument_group("with --host").add_argument
-    actions = [
-        add("--bits", type=int, choices=(32, 64), help="compile with -m32 or -m64"),
-        add(
+    return [
+        host.target.add_argument("--bits", type=int, choices=(32, 64), help="compile with -m32 or -m64"),
+        host.flag(
             "--sanitize",
-            action="store_true",
             help="compile with AddressSanitizer and UndefinedBehaviorSanitizer (gcc or clang), and stop at a fault",
         ),
-        add(
-            "--cmsis-nn",
-            metavar="DIR",
-            type=Path,
-            help="CMSIS-NN, for operators that call it, also with --check-steps (default: $CMSIS_NN, or the module of "
+        host.path(
+            "--cmsis-nn DIR",
+            "CMSIS-NN, for operators that call it, also with --check-steps (default: $CMSIS_NN, or the module of "
             "the Zephyr workspace)",
         ),
-        add(
-            "--dataset",
-            metavar="FILE.npz",
-            action="append",
-            default=[],
-            help="cases of all inputs, as first dimension, or NAME=FILE.npy: one run each, without state",
+        host.values(
+            "--dataset FILE.npz",
+            "cases of all inputs, as first dimension, or NAME=FILE.npy: one run each, without state",
         ),
-        add(
-            "--labels",
-            metavar="[NAME=]FILE.npy",
-            help="with --dataset: the class of each case; print the accuracy of output NAME (default: the only one)",
+        host.value(
+            "--labels [NAME=]FILE.npy",
+            "with --dataset: the class of each case; print the accuracy of output NAME (default: the only one)",
         ),
     ]
-    command.set_defaults(host_actions=actions)
 
 
-def add_board(command: argparse.ArgumentParser) -> None:
+def _add_board(board: Arguments) -> list[argparse.Action]:
     """Add the options of a run on a board."""
-    group = command.add_argument_group("with --board")
-    add = group.add_argument
-    actions = [
-        add(
+    return [
+        board.flag(
             "--check-steps",
-            action="store_true",
             help="stop after every step, compare its results with those of this machine or of --reference, and print "
             "the first difference (exit code 1)",
         ),
-        *add_connection(group),
+        *add_connection(board),
     ]
-    command.set_defaults(board_actions=actions)
 
 
-def add_connection(group: argparse._ArgumentGroup) -> list[argparse.Action]:
+def add_connection(group: Arguments) -> list[argparse.Action]:
     """Add the options of an image and the connection to it."""
-    add = group.add_argument
     return [
         *add_device(group, "serial device of the board (default: the only one found)"),
-        add("--build-dir", metavar="DIR", type=Path, help="build directory (default: DIR/build/run_BOARD...)"),
-        add("--no-build", action="store_true", help="use the existing image of the build directory"),
-        add("--no-flash", action="store_true", help="do not flash: the board already runs the image"),
-        add(
-            "--zephyr-base", metavar="DIR", type=Path, help="Zephyr tree (default: as for generate, or ~/zephyrproject)"
-        ),
+        group.path("--build-dir DIR", "build directory (default: DIR/build/run_BOARD...)"),
+        group.flag("--no-build", help="use the existing image of the build directory"),
+        group.flag("--no-flash", help="do not flash: the board already runs the image"),
+        group.path("--zephyr-base DIR", "Zephyr tree (default: as for generate, or ~/zephyrproject)"),
     ]
 
 
-def add_device(group: argparse._ArgumentGroup, serial: str) -> list[argparse.Action]:
+def add_device(group: Arguments, serial: str) -> list[argparse.Action]:
     """Add the options of the serial device. `serial`: the help of --serial."""
-    add = group.add_argument
     return [
-        add("--serial", metavar="DEV", help=serial),
-        add("--baud", metavar="N", type=count, help="baud rate (default: 115200)"),
-        add(
-            "--timeout",
-            metavar="S",
-            type=_seconds,
-            help="timeout for a response in seconds (default: 30)",
-        ),
+        group.value("--serial DEV", serial),
+        group.value("--baud N", "baud rate (default: 115200)", count),
+        group.value("--timeout S", "timeout for a response in seconds (default: 30)", _seconds),
     ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 
 from opwest.base.commands import quoted
 from opwest.base.diagnostics import Diagnostics
-from opwest.base.result import Result
+from opwest.base.result import Result, table_lines
+from opwest.cli.arguments import progress_of
 from opwest.compiler.selection.implementations import layer
 from opwest.objects.targets import measured_cores
 from opwest.runs.progress import make_progress
@@ -31,9 +31,8 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Measure on a board or on its core in QEMU; print a table of the layers."""
     core = options.core or _core(options, faults)
     start = time.monotonic()
-    progress = _silent if options.quiet else _print
     places = options.wait_states is not None
-    done = tune(options.folder, core, _measure(options, core), places, progress, options.cmsis_nn)
+    done = tune(options.folder, core, _measure(options, core), places, progress_of(options), options.cmsis_nn)
     where = done.source if options.serial else QEMU
     words = [table_text(core, done.layers, where)]
     if done.left_out:
@@ -46,11 +45,11 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
     words.append(f"{done.file}: {done.candidates} variants of layers measured in {seconds:.0f} s")
     words.append(_next(done))
     layers = [
-        {"layer": layer(one.label), "before": one.before, "after": one.after, "cycles": dict(one.cycles)}
-        for one in done.layers
+        {"layer": layer(item.label), "before": item.before, "after": item.after, "cycles": dict(item.cycles)}
+        for item in done.layers
     ]
     result: dict[str, Any] = {"file": str(done.file), "core": core, "measured": done.source, "layers": layers}
-    result["left_out"] = [layer(one) for one in done.left_out]
+    result["left_out"] = list(map(layer, done.left_out))
     if options.wait_states is not None:
         result["constants"] = [
             {
@@ -96,33 +95,22 @@ def _measure(options: argparse.Namespace, core: str) -> Measure:
 
 def table_text(core: str, layers: Sequence[Layer], where: str) -> str:
     """Return the table of the layers; ends without a line end. `where`: the origin of the cycles."""
-    heads = ("layer", "variant", "cycles", "other variants")
-    rows = [heads]
-    for one in layers:
-        others = sorted((cycles, name) for name, cycles in one.cycles.items() if name != one.after)
-        rows.append(
-            (
-                layer(one.label),
-                one.after if one.after == one.before else f"{one.after}, before {one.before}",
-                f"{one.cycles[one.after]:,}",
-                ", ".join(f"{name} {cycles:,}" for cycles, name in others),
-            )
-        )
-    before, after = (sum(one.cycles[getattr(one, name)] for one in layers) for name in ("before", "after"))
+    rows = [("layer", "variant", "cycles", "other variants")]
+    for item in layers:
+        others = sorted((cycles, name) for name, cycles in item.cycles.items() if name != item.after)
+        variant = item.after if item.after == item.before else f"{item.after}, before {item.before}"
+        shown = ", ".join(f"{name} {cycles:,}" for cycles, name in others)
+        rows.append((layer(item.label), variant, f"{item.cycles[item.after]:,}", shown))
+    before, after = (sum(item.cycles[getattr(item, name)] for item in layers) for name in ("before", "after"))
     rows.append(("all", "", f"{after:,}", f"before: {before:,}" if after != before else ""))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(heads))]
-    lines = [f"{core} (cycles of {where})"]
-    for row in rows:
-        cells = [row[i].rjust(widths[i]) if i == 2 else row[i].ljust(widths[i]) for i in range(len(heads))]
-        lines.append(f"  {'  '.join(cells).rstrip()}")
-    return "\n".join(lines)
+    return "\n".join([f"{core} (cycles of {where})", *(f"  {line}" for line in table_lines(rows, {2}))])
 
 
 def _next(done: Tuned) -> str:
     """Return the next command."""
     model, file = _shown(done.record.model), _shown(done.file)
     new = [library for library in done.libraries if library not in done.record.options.libraries]
-    words = "".join(f" --with {one}" for one in new)
+    words = "".join(f" --with {library}" for library in new)
     command = f"opwest import {quoted(model)} -o NEW{words} --tuning {quoted(file)}"
     return f"next: {command}, with the other options of this import"
 
@@ -131,11 +119,3 @@ def _shown(path: Path) -> str:
     """Return a path relative to the current directory, if it is in it."""
     absolute, here = path.absolute(), Path.cwd()
     return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else str(absolute)
-
-
-def _print(text: str) -> None:
-    print(f"opwest: {text}", file=sys.stderr, flush=True)
-
-
-def _silent(text: str) -> None:
-    """Print nothing."""

@@ -9,8 +9,7 @@ from pathlib import Path
 from opwest.base import commands
 from opwest.base.frozen_dataclass import dataclass
 from opwest.doctor.machine import Machine
-from opwest.doctor.packages import Package, at_least, python_suffices
-from opwest.doctor.programs import Answer
+from opwest.doctor.packages import Package, Requirement, at_least, python_suffices
 from opwest.doctor.system import pip_command
 from opwest.doctor.zephyr import ARM_PATH, PREFIX, SDK_DIR, VARIANT, Zephyr
 from opwest.zephyr.version import OLDEST
@@ -43,33 +42,27 @@ def packages(machine: Machine) -> Iterator[Lack]:
     """Need the packages that all features use."""
     if not machine.declared.requirements:
         yield Lack("the metadata of the package opwest: its requirements are unknown", "install opwest with pip")
-    yield from _lacking([p for p in machine.packages if p.requirement.extra is None and not _is_single(p)])
-
-
-def _is_single(package: Package) -> bool:
-    return package.requirement.name in SINGLE
+    yield from _lacking(machine, lambda requirement: requirement.extra is None and requirement.name not in SINGLE)
 
 
 def extra(name: str) -> Need:
     """Return the need of the packages of an extra."""
-    return lambda machine: _lacking([p for p in machine.packages if p.requirement.extra == name])
+    return lambda machine: _lacking(machine, lambda requirement: requirement.extra == name)
 
 
 def single(name: str) -> Need:
     """Return the need of one package that other features do not use."""
-    return lambda machine: _lacking(
-        [p for p in machine.packages if p.requirement.extra is None and p.requirement.name == name]
-    )
+    return lambda machine: _lacking(machine, lambda requirement: (requirement.extra, requirement.name) == (None, name))
 
 
-def _lacking(found: list[Package]) -> Iterator[Lack]:
-    lacking = [package for package in found if not package.suffices]
+def _lacking(machine: Machine, is_needed: Callable[[Requirement], bool]) -> Iterator[Lack]:
+    lacking = [package for package in machine.packages if is_needed(package.requirement) and not package.suffices]
     if lacking:
-        command = pip_command(one.requirement.text for one in lacking)
-        yield Lack(", ".join(map(described, lacking)), command)
+        command = pip_command(package.requirement.text for package in lacking)
+        yield Lack(", ".join(map(_described, lacking)), command)
 
 
-def described(package: Package) -> str:
+def _described(package: Package) -> str:
     """Return what is wrong with a package."""
     if package.version is None:
         return f"the Python package {package.requirement.name}"
@@ -114,13 +107,13 @@ def linux(machine: Machine) -> Iterator[Lack]:
 def program(machine: Machine, name: str, least: str | None = None) -> Iterator[Lack]:
     """Need a program, in a version of at least `least`."""
     answer = machine.program(name)
-    command = machine.system.installs(name)
+    command = pip_command([name]) if name == "west" else machine.system.installs(name)
     if answer.path is None:
         yield Lack(name + (f" {least} or newer" if least else ""), command)
     elif not answer.works:
         yield Lack(f"{name} that works: {answer.path}: {answer.fault}", command)
     elif least and answer.version is not None and not at_least(answer.version, least):
-        newer = pip_command([f"cmake>={least}"]) if name == "cmake" else command
+        newer = pip_command([f"{name}>={least}"]) if name in ("cmake", "west") else command
         yield Lack(f"{name} {least} or newer (found {answer.version})", newer)
 
 
@@ -129,16 +122,15 @@ def workspace(machine: Machine) -> Iterator[Lack]:
     if machine.base_fault is not None:
         yield Lack(f"a Zephyr workspace: {machine.base_fault}", commands.unsetting("ZEPHYR_BASE"))
     elif machine.zephyr is None:
-        yield Lack(
-            "a Zephyr workspace: ZEPHYR_BASE is not set, and ~/zephyrproject does not exist",
-            _new_workspace(commands.home("zephyrproject")),
-        )
+        yield Lack("a Zephyr workspace: ZEPHYR_BASE is not set, and ~/zephyrproject does not exist", _new_workspace())
     elif not machine.zephyr.is_supported:
         oldest = ".".join(map(str, OLDEST))
         yield Lack(f"Zephyr {oldest} or newer (found {machine.zephyr.version} in {machine.zephyr.base})")
 
 
-def _new_workspace(folder: str) -> str:
+def _new_workspace() -> str:
+    """Return the command that makes a Zephyr workspace."""
+    folder = commands.home("zephyrproject")
     init = commands.both(f"west init {folder}", f"cd {folder}")
     return commands.both(init, commands.both("west update", "west packages pip --install"))
 
@@ -157,19 +149,14 @@ def build_tools(machine: Machine) -> Iterator[Lack]:
 
 
 def _west(machine: Machine, zephyr: Zephyr) -> Iterator[Lack]:
-    least = zephyr.limits.get("west")
     if zephyr.west is None:
         yield Lack("west", pip_command(["west"]))
         return
-    answer = machine.program("west")
-    if not answer.works:
-        yield Lack(f"west that works: {zephyr.west}: {answer.fault}", pip_command(["west"]))
-    elif least and answer.version is not None and not at_least(answer.version, least):
-        yield Lack(f"west {least} or newer (found {answer.version})", pip_command([f"west>={least}"]))
+    yield from program(machine, "west", zephyr.limits.get("west"))
     oldest = zephyr.limits.get("python")
-    found = zephyr.python.version if zephyr.python is not None else None
-    if found is not None and oldest is not None and not at_least(found, oldest):
-        yield Lack(f"Python {oldest} or newer for Zephyr {zephyr.version} (west runs with {found})")
+    python_version = zephyr.python.version if zephyr.python is not None else None
+    if python_version is not None and oldest is not None and not at_least(python_version, oldest):
+        yield Lack(f"Python {oldest} or newer for Zephyr {zephyr.version} (west runs with {python_version})")
 
 
 def workspace_packages(machine: Machine) -> Iterator[Lack]:
@@ -187,13 +174,16 @@ def workspace_packages(machine: Machine) -> Iterator[Lack]:
         return
     if not python_suffices(workspace_python.version, machine.declared.python):
         yield Lack(f"Python {machine.declared.python} or newer (west runs with {workspace_python.version})")
-    lacking = [package for package in workspace_python.packages if not package.suffices and not _is_single(package)]
+    lacking = [
+        package
+        for package in workspace_python.packages
+        if not package.suffices and package.requirement.name not in SINGLE
+    ]
     if lacking:
-        texts = " ".join(commands.quoted(one.requirement.text) for one in lacking)
-        where = commands.program(workspace_python.path)
-        yield Lack(
-            f"{', '.join(map(described, lacking))} for {workspace_python.path}", f"{where} -m pip install {texts}"
-        )
+        path = workspace_python.path
+        texts = " ".join(commands.quoted(package.requirement.text) for package in lacking)
+        command = f"{commands.program(path)} -m pip install {texts}"
+        yield Lack(f"{', '.join(map(_described, lacking))} for {path}", command)
 
 
 def module(name: str) -> Need:
@@ -238,12 +228,12 @@ def qemu(architecture: str, *machines: str) -> Need:
 
     def need(machine: Machine) -> Iterator[Lack]:
         lacks = list(program(machine, emulator))
-        missing = [one for one in machines if one not in machine.emulated(emulator)]
+        missing = [name for name in machines if name not in machine.emulated(emulator)]
         if not lacks and missing:
             fault = machine.program(f"{emulator} machines").fault
             what = fault or f"it has no machine {', '.join(missing)}"
-            found = machine.program(emulator).version
-            lacks = [Lack(f"a newer {emulator} (found {found}): {what}", machine.system.installs(emulator))]
+            version = machine.program(emulator).version
+            lacks = [Lack(f"a newer {emulator} (found {version}): {what}", machine.system.installs(emulator))]
         yield from lacks
 
     return need
@@ -266,14 +256,12 @@ def toolchain(architecture: str) -> Need:
 
     def need(machine: Machine) -> Iterator[Lack]:
         chosen = machine.selection
-        if chosen.variant is None and chosen.prefix is not None:
+        if chosen.variant == "cross-compile" or (chosen.variant is None and chosen.prefix is not None):
             yield from _cross_compiler(machine, architecture)
-        elif chosen.is_sdk:
+        elif chosen.family == "zephyr":  # also the default
             yield from _sdk_need(machine, architecture)
         elif chosen.variant == "gnuarmemb":
             yield from _gnuarmemb(machine, architecture)
-        elif chosen.variant == "cross-compile":
-            yield from _cross_compiler(machine, architecture)
         elif chosen.variant == "llvm":
             yield from _llvm(machine)
         elif chosen.family == "host":
@@ -303,21 +291,23 @@ _TITLES = {"arm": "Arm", "riscv": "RISC-V"}
 
 def _sdk_need(machine: Machine, architecture: str) -> Iterator[Lack]:
     least = machine.zephyr.limits.get("sdk", "0") if machine.zephyr is not None else "0"
-    if machine.selection.sdk_folder is not None and (
-        not machine.sdks or machine.sdks[0].folder != Path(machine.selection.sdk_folder)
-    ):
-        yield Lack(f"a Zephyr SDK: {SDK_DIR} is {machine.selection.sdk_folder!r}, which contains no SDK")
+    folder = machine.selection.sdk_folder
+    if folder is not None and (not machine.sdks or machine.sdks[0].folder != Path(folder)):
+        yield Lack(f"a Zephyr SDK: {SDK_DIR} is {folder!r}, which contains no SDK")
         return
-    is_llvm = machine.selection.is_llvm_of_sdk
+    is_llvm = machine.selection.variant == "zephyr/llvm"
     new = [sdk for sdk in machine.sdks if at_least(sdk.version, least)]
     if any(sdk.llvm if is_llvm else sdk.builds(architecture) for sdk in new):
         return
     title = _TITLES[architecture]
     newer = f"Zephyr SDK {least} or newer" if least != "0" else "Zephyr SDK"
-    found = ", ".join(f"{sdk.version} in {sdk.folder}" for sdk in machine.sdks)
+    installed = ", ".join(f"{sdk.version} in {sdk.folder}" for sdk in machine.sdks)
     what = f"a compiler for {title}: a {newer} with {'LLVM' if is_llvm else 'its toolchain'}"
-    what += f" (found {found})" if found else ""
-    yield Lack(what, _instead(machine, architecture) or _install_sdk(machine))
+    what += f" (found {installed})" if installed else ""
+    command = _instead(machine, architecture)
+    if command is None and machine.zephyr is not None and machine.zephyr.sdk_command:
+        command = commands.in_directory(str(machine.zephyr.top), "west sdk install")
+    yield Lack(what, command)
 
 
 def _instead(machine: Machine, architecture: str) -> str | None:
@@ -329,30 +319,16 @@ def _instead(machine: Machine, architecture: str) -> str | None:
     return None
 
 
-def _install_sdk(machine: Machine) -> str | None:
-    zephyr = machine.zephyr
-    if zephyr is None or not zephyr.sdk_command:
-        return None
-    return commands.in_directory(str(zephyr.top), "west sdk install")
-
-
 def _gnuarmemb(machine: Machine, architecture: str) -> Iterator[Lack]:
     if architecture != "arm":
         yield Lack(f"a compiler for RISC-V: {VARIANT}=gnuarmemb selects one for Arm", commands.unsetting(VARIANT))
         return
-    chosen, installed = machine.selection.arm_path, machine.program("arm-none-eabi-gcc")
+    chosen, answer = machine.selection.arm_path, machine.program("gnuarmemb")
+    command = _instead(machine, "arm") or machine.system.installs("arm-none-eabi-gcc")
     if chosen is None:
-        command = _instead(machine, "arm") or machine.system.installs("arm-none-eabi-gcc")
         yield Lack(f"{ARM_PATH}, which {VARIANT}=gnuarmemb requires", command)
-        return
-    answer = machine.program("gnuarmemb")
-    if not answer.works:
-        command = _instead(machine, "arm") if installed.works else machine.system.installs("arm-none-eabi-gcc")
-        yield Lack(f"bin/arm-none-eabi-gcc in {ARM_PATH} ({chosen}): {_fault(answer)}", command)
-
-
-def _fault(answer: Answer) -> str:
-    return "not found" if answer.path is None else str(answer.fault)
+    elif not answer.works:
+        yield Lack(f"bin/arm-none-eabi-gcc in {ARM_PATH} ({chosen}): {answer.fault or 'not found'}", command)
 
 
 def _cross_compiler(machine: Machine, architecture: str) -> Iterator[Lack]:
@@ -362,7 +338,7 @@ def _cross_compiler(machine: Machine, architecture: str) -> Iterator[Lack]:
         return
     answer = machine.program("cross-compile target")
     if not answer.works:
-        yield Lack(f"the compiler {prefix}gcc: {_fault(answer)}")
+        yield Lack(f"the compiler {prefix}gcc: {answer.fault or 'not found'}")
     elif not answer.output.startswith(architecture):
         yield Lack(f"a compiler for {title}: {prefix}gcc compiles for {answer.output.splitlines()[0]}")
 
@@ -408,12 +384,7 @@ FEATURES = (
     Feature("llvm", "operators in LLVM IR, --metadata=llvm", (*_CORE, single("llvmlite"))),
     Feature("import-models", "import tflite, import onnx", (*_CORE, extra("models")), extra="models"),
     Feature("import-tvm", "Relax modules (opwest.frontends.tvm)", (*_CORE, extra("tvm")), extra="tvm"),
-    Feature(
-        "import-npu",
-        "import tflite --npu (Vela)",
-        (*_CORE, extra("models"), extra("vela")),
-        extra="vela",
-    ),
+    Feature("import-npu", "import tflite --npu (Vela)", (*_CORE, extra("models"), extra("vela")), extra="vela"),
     Feature("tune-arm", "tune for Cortex-M in QEMU", (*_CORE, arm_gcc, qemu("arm", *_arm_machines()))),
     Feature("tune-riscv", "tune for RISC-V in QEMU", (*_CORE, riscv_gcc, qemu("riscv32", "virt"))),
     Feature("bundle", "link bundles for Cortex-M", (*_CORE, arm_gcc)),
@@ -444,17 +415,13 @@ class State:
 
 def states(machine: Machine) -> tuple[State, ...]:
     """Return the state of every feature that this opwest has."""
-    return tuple(State(feature, tuple(_lacks(feature, machine))) for feature in offered(machine))
+    return tuple(
+        State(feature, tuple(dict.fromkeys(lack for need in feature.needs for lack in need(machine))))
+        for feature in offered(machine)
+    )
 
 
 def offered(machine: Machine) -> tuple[Feature, ...]:
     """Return the features without those whose packages this opwest does not declare."""
     extras = machine.declared.extras
     return tuple(feature for feature in FEATURES if feature.extra is None or feature.extra in extras)
-
-
-def _lacks(feature: Feature, machine: Machine) -> Iterator[Lack]:
-    found: dict[Lack, None] = {}
-    for need in feature.needs:
-        found |= dict.fromkeys(need(machine))
-    yield from found

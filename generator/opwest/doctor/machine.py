@@ -9,6 +9,7 @@ import platform
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from opwest.base.commands import C_COMPILERS, compiler_words
@@ -31,18 +32,8 @@ from opwest.doctor.zephyr import (
 _SOURCE = "#include <errno.h>\n#include <stdint.h>\n#include <stdio.h>\nint32_t x;\n"
 """Needs the compiler proper and the headers of the C library."""
 _COMPILE = ("-x", "c", "-S", "-o", "-", "-")
-_VERSIONS = {
-    "git": ("git", "--version"),
-    "cmake": ("cmake", "--version"),
-    "ninja": ("ninja", "--version"),
-    "dtc": ("dtc", "--version"),
-    "gperf": ("gperf", "--version"),
-    "gcc": ("gcc", "--version"),
-    "clang": ("clang", "--version"),
-    "ld.lld": ("ld.lld", "--version"),
-    "arm-none-eabi-gcc": ("arm-none-eabi-gcc", "--version"),
-    "riscv64-unknown-elf-gcc": ("riscv64-unknown-elf-gcc", "--version"),
-}
+COMPILERS = ("gcc", "clang", "ld.lld", "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc")
+BUILD_TOOLS = ("cmake", "ninja", "dtc", "gperf")
 EMULATORS = ("qemu-system-arm", "qemu-system-riscv32", "qemu-system-riscv64", "qemu-system-i386")
 _LIBRARIES = {
     "arm-none-eabi-gcc libc": ("arm-none-eabi-gcc", "-mcpu=cortex-m3", "-mthumb", "-print-file-name=libc.a"),
@@ -106,14 +97,14 @@ def examine() -> Machine:
     zephyr, fault = find_zephyr()
     chosen = selection()
     words = _compiler_words()
-    commands = {name: Command(command) for name, command in (_VERSIONS | _LIBRARIES).items()}
+    commands = {name: Command((name, "--version")) for name in ("git", *BUILD_TOOLS, *COMPILERS, *EMULATORS)}
+    commands |= {name: Command(command) for name, command in _LIBRARIES.items()}
     commands["cc"] = Command((*words, "--version"))
     for bits, options in (("", ()), (" -m32", ("-m32",))):
         commands[f"cc{bits} compiles"] = Command((*words, *options, *_COMPILE), _SOURCE)
         for file in ("libgcc.a", "crt1.o"):
             commands[f"cc{bits} {file}"] = Command((*words, *options, f"-print-file-name={file}"))
     for emulator in EMULATORS:
-        commands[emulator] = Command((emulator, "--version"))
         commands[f"{emulator} machines"] = Command((emulator, "-M", "help"))
     if chosen.arm_path is not None:
         commands["gnuarmemb"] = Command((str(Path(chosen.arm_path, "bin", "arm-none-eabi-gcc")), "--version"))
@@ -121,16 +112,14 @@ def examine() -> Machine:
         commands["cross-compile"] = Command((f"{chosen.prefix}gcc", "--version"))
         commands["cross-compile target"] = Command((f"{chosen.prefix}gcc", "-dumpmachine"))
     python = python_of(zephyr.west) if zephyr is not None and zephyr.west is not None else None
-    own = required.of(None)
     if zephyr is not None and zephyr.west is not None:
         commands["west"] = Command((zephyr.west, "--version"))
         if python is not None:
-            commands["workspace python"] = python_command(python, own)
+            commands["workspace python"] = python_command(python, required.dependencies)
     answers = run_all(commands)
     if zephyr is not None and python is not None:
-        from dataclasses import replace
-
-        zephyr = replace(zephyr, python=workspace_python(python, answers["workspace python"], own))
+        facts = workspace_python(python, answers["workspace python"], required.dependencies)
+        zephyr = replace(zephyr, python=facts)
     return Machine(
         examine_system(),
         required,

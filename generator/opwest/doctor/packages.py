@@ -7,8 +7,6 @@ import importlib.metadata
 import re
 import tomllib
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.resources import resource
@@ -76,26 +74,27 @@ def parse_requirement(text: str) -> Requirement | None:
 
 
 def _holds(version: str, operator: str, limit: str) -> bool:
-    found, wanted = numbers(version), numbers(limit)
+    """Whether a version is within a limit (Python's "Version specifiers")."""
+    own, wanted = numbers(version), numbers(limit)
     if operator in ("==", "===", "!=") and limit.endswith(".*"):
         prefix = tuple(int(part) for part in _NUMBER.findall(limit))
-        padded = (*found, *(0,) * len(prefix))[: len(prefix)]
+        padded = (*own, *(0,) * len(prefix))[: len(prefix)]
         return (padded == prefix) != (operator == "!=")
     if operator == "~=":
         prefix = tuple(int(part) for part in _NUMBER.findall(limit))[:-1]
-        return found >= wanted and (*found, *(0,) * len(prefix))[: len(prefix)] == prefix
+        return own >= wanted and (*own, *(0,) * len(prefix))[: len(prefix)] == prefix
     return {
-        "==": found == wanted,
-        "===": found == wanted,
-        "!=": found != wanted,
-        ">=": found >= wanted,
-        "<=": found <= wanted,
-        ">": found > wanted,
-        "<": found < wanted,
+        "==": own == wanted,
+        "===": own == wanted,
+        "!=": own != wanted,
+        ">=": own >= wanted,
+        "<=": own <= wanted,
+        ">": own > wanted,
+        "<": own < wanted,
     }[operator]
 
 
-NAME = "opwest"
+_NAME = "opwest"
 
 
 @dataclass(frozen=True)
@@ -122,44 +121,44 @@ class Declared:
     @property
     def extras(self) -> tuple[str, ...]:
         """The names of all extras."""
-        return tuple(
-            dict.fromkeys(requirement.extra for requirement in self.requirements if requirement.extra is not None)
-        )
+        extras = (requirement.extra for requirement in self.requirements if requirement.extra is not None)
+        return tuple(dict.fromkeys(extras))
 
-    def of(self, extra: str | None) -> tuple[Requirement, ...]:
-        """Return the packages of an extra; those that opwest always requires for None."""
-        return tuple(requirement for requirement in self.requirements if requirement.extra == extra)
+    @property
+    def dependencies(self) -> tuple[Requirement, ...]:
+        """The packages that opwest always requires."""
+        return tuple(requirement for requirement in self.requirements if requirement.extra is None)
 
 
 def declared() -> Declared:
     """Return the requirements of this opwest: of its repository, else of the installed package."""
-    project = resource("schemas").parent / "pyproject.toml"
     try:
-        return _of_project(tomllib.loads(project.read_text(encoding="utf-8"))["project"])
+        least, texts = _of_project()
     except (OSError, ValueError, KeyError, TypeError):
-        return _of_metadata()
+        least, texts = _of_metadata()
+    requirements = map(parse_requirement, texts)
+    # Without references to other extras of opwest.
+    named = tuple(requirement for requirement in requirements if requirement is not None and requirement.name != _NAME)
+    return Declared(least.lstrip(">= "), named)
 
 
-def _of_project(project: dict[str, Any]) -> Declared:
-    requirements = [parse_requirement(text) for text in project["dependencies"]]
-    for extra, texts in project["optional-dependencies"].items():
-        requirements += [parse_requirement(f"{text}; extra == '{extra}'") for text in texts]
-    return Declared(project["requires-python"].lstrip(">= "), _others(requirements))
+def _of_project() -> tuple[str, list[str]]:
+    """Return the versions of Python and the requirements in pyproject.toml. Raises an exception for an invalid file."""
+    file = resource("schemas").parent / "pyproject.toml"
+    project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+    texts = list(project["dependencies"])
+    for extra, names in project["optional-dependencies"].items():
+        texts += [f"{name}; extra == '{extra}'" for name in names]
+    return project["requires-python"], texts
 
 
-def _of_metadata() -> Declared:
+def _of_metadata() -> tuple[str, list[str]]:
+    """Return the versions of Python and the requirements of the installed package; nothing without it."""
     try:
-        metadata = importlib.metadata.metadata(NAME)
-        texts = importlib.metadata.requires(NAME) or []
+        metadata = importlib.metadata.metadata(_NAME)
+        return str(metadata["Requires-Python"] or ""), importlib.metadata.requires(_NAME) or []
     except importlib.metadata.PackageNotFoundError:
-        return Declared("", ())
-    least = str(metadata["Requires-Python"] or "").lstrip(">= ")
-    return Declared(least, _others(map(parse_requirement, texts)))
-
-
-def _others(requirements: Iterable[Requirement | None]) -> tuple[Requirement, ...]:
-    """Return the requirements apart from references to other extras of opwest."""
-    return tuple(requirement for requirement in requirements if requirement is not None and requirement.name != NAME)
+        return "", []
 
 
 def examined(requirements: Iterable[Requirement]) -> tuple[Package, ...]:
@@ -178,8 +177,3 @@ def installed(name: str) -> str | None:
 def python_suffices(version: str, least: str) -> bool:
     """Whether a version of Python is the oldest supported one or newer."""
     return not least or at_least(version, least)
-
-
-def is_pipx(prefix: Path) -> bool:
-    """Whether the environment of a Python is one of pipx."""
-    return "pipx" in prefix.parts

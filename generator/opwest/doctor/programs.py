@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from opwest.base import processes, timing
 from opwest.base.frozen_dataclass import dataclass
@@ -122,6 +122,6 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def _reason(text: str) -> str:
     """Return the line of an output that contains the error, else its last line."""
-    lines: Sequence[str] = [line.strip() for line in text.splitlines() if line.strip()]
-    found = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
-    return found[:200]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    reason = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
+    return reason[:200]

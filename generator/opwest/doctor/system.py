@@ -12,7 +12,6 @@ from pathlib import Path
 
 from opwest.base import commands
 from opwest.base.frozen_dataclass import dataclass
-from opwest.doctor.packages import is_pipx
 
 _MANAGERS = {
     "apt": "apt-get install",
@@ -24,49 +23,28 @@ _MANAGERS = {
 """The package managers, the preferred ones first, and their command."""
 _AS_ROOT = ("apt", "dnf")
 
-_XCODE = "xcode-select --install"
-_QEMU = {"brew": "qemu", "winget": "SoftwareFreedomConservancy.QEMU", "choco": "qemu"}
-PROGRAMS: dict[str, dict[str, str]] = {
-    "git": {"apt": "git", "dnf": "git", "brew": "git", "winget": "Git.Git", "choco": "git"},
-    "cc": {
-        "apt": "gcc libc6-dev",
-        "dnf": "gcc glibc-devel",
-        "winget": "BrechtSanders.WinLibs.POSIX.UCRT",
-        "choco": "mingw",
-    },
-    "cc -m32": {
-        "apt": "gcc-multilib g++-multilib",
-        "dnf": "glibc-devel.i686 libgcc.i686 libstdc++-devel.i686",
-    },
-    "cmake": {"apt": "cmake", "dnf": "cmake", "brew": "cmake", "winget": "Kitware.CMake", "choco": "cmake"},
-    "ninja": {
-        "apt": "ninja-build",
-        "dnf": "ninja-build",
-        "brew": "ninja",
-        "winget": "Ninja-build.Ninja",
-        "choco": "ninja",
-    },
-    "dtc": {
-        "apt": "device-tree-compiler",
-        "dnf": "dtc",
-        "brew": "dtc",
-        "winget": "oss-winget.dtc",
-        "choco": "dtc-msys2",
-    },
-    "gperf": {"apt": "gperf", "dnf": "gperf", "brew": "gperf", "winget": "oss-winget.gperf", "choco": "gperf"},
-    "qemu-system-arm": {"apt": "qemu-system-arm", "dnf": "qemu-system-arm", **_QEMU},
-    "qemu-system-riscv32": {"apt": "qemu-system-misc", "dnf": "qemu-system-riscv", **_QEMU},
-    "arm-none-eabi-gcc": {
-        "apt": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
-        "dnf": "arm-none-eabi-gcc-cs arm-none-eabi-newlib",
-        "brew": "--cask gcc-arm-embedded",
-        "winget": "Arm.GnuArmEmbeddedToolchain",
-        "choco": "gcc-arm-embedded",
-    },
-    "riscv64-unknown-elf-gcc": {"apt": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"},
-    "lld": {"apt": "clang lld", "dnf": "clang lld", "brew": "llvm lld", "winget": "LLVM.LLVM", "choco": "llvm"},
+_QEMU = ("qemu", "SoftwareFreedomConservancy.QEMU", "qemu")
+_PROGRAMS: dict[str, tuple[str | None, ...]] = {
+    "git": ("git", "git", "git", "Git.Git", "git"),
+    "cc": ("gcc libc6-dev", "gcc glibc-devel", None, "BrechtSanders.WinLibs.POSIX.UCRT", "mingw"),
+    "cc -m32": ("gcc-multilib g++-multilib", "glibc-devel.i686 libgcc.i686 libstdc++-devel.i686", None, None, None),
+    "cmake": ("cmake", "cmake", "cmake", "Kitware.CMake", "cmake"),
+    "ninja": ("ninja-build", "ninja-build", "ninja", "Ninja-build.Ninja", "ninja"),
+    "dtc": ("device-tree-compiler", "dtc", "dtc", "oss-winget.dtc", "dtc-msys2"),
+    "gperf": ("gperf", "gperf", "gperf", "oss-winget.gperf", "gperf"),
+    "qemu-system-arm": ("qemu-system-arm", "qemu-system-arm", *_QEMU),
+    "qemu-system-riscv32": ("qemu-system-misc", "qemu-system-riscv", *_QEMU),
+    "arm-none-eabi-gcc": (
+        "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+        "arm-none-eabi-gcc-cs arm-none-eabi-newlib",
+        "--cask gcc-arm-embedded",
+        "Arm.GnuArmEmbeddedToolchain",
+        "gcc-arm-embedded",
+    ),
+    "riscv64-unknown-elf-gcc": ("gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf", None, None, None, None),
+    "lld": ("clang lld", "clang lld", "llvm lld", "LLVM.LLVM", "llvm"),
 }
-"""Packages that contain a program, by package manager."""
+"""The packages that contain a program, in the order of the package managers; None: no package."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +64,11 @@ class System:
     def installs(self, program: str) -> str | None:
         """Return the command that installs a program; None if there is no package."""
         if program == "cc" and self.kind == "Darwin":
-            return _XCODE
-        packages = PROGRAMS[program].get(self.manager or "")
-        if packages is None or self.manager is None:
+            return "xcode-select --install"
+        if self.manager is None:
+            return None
+        packages = dict(zip(_MANAGERS, _PROGRAMS[program], strict=True))[self.manager]
+        if packages is None:
             return None
         if program == "qemu-system-riscv32" and self._has_riscv_package:
             packages = "qemu-system-riscv"
@@ -136,6 +116,6 @@ def _is_used(name: str, command: str, kind: str) -> bool:
 def pip_command(requirements: Iterable[str]) -> str:
     """Return the command that installs Python packages for opwest's own Python."""
     packages = [commands.quoted(text) for text in requirements]
-    if is_pipx(Path(sys.prefix)):
+    if "pipx" in Path(sys.prefix).parts:
         return " ".join(["pipx inject opwest", *packages])
     return " ".join([commands.program(sys.executable), "-m pip install", *packages])

@@ -27,6 +27,7 @@ VARIANT = "ZEPHYR_TOOLCHAIN_VARIANT"
 SDK_DIR = "ZEPHYR_SDK_INSTALL_DIR"
 ARM_PATH = "GNUARMEMB_TOOLCHAIN_PATH"
 PREFIX = "CROSS_COMPILE"
+LLVM_PATH = "LLVM_TOOLCHAIN_PATH"
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,12 @@ def _sdk(folder: Path) -> Sdk | None:
     version = read_text(folder / "sdk_version").strip()
     if not version:
         return None
-    found: list[str] = []
+    targets: list[str] = []
     for parent in (folder, folder / "gnu"):  # SDK 1.0 has a directory per compiler
         with contextlib.suppress(OSError):
-            found += [path.name for path in sorted(parent.glob("*-zephyr-e*")) if (path / "bin").is_dir()]
+            targets += [path.name for path in sorted(parent.glob("*-zephyr-e*")) if (path / "bin").is_dir()]
     tools = any(any(folder.glob(f"{parent}sysroots/*/usr/bin/dtc")) for parent in ("", "hosttools/"))
-    return Sdk(folder, version, tuple(found), (folder / "llvm" / "bin").is_dir(), tools)
+    return Sdk(folder, version, tuple(targets), (folder / "llvm" / "bin").is_dir(), tools)
 
 
 @dataclass(frozen=True)
@@ -123,20 +124,10 @@ class Selection:
         """The variant without the compiler after its slash: that of the SDK if none is set."""
         return (self.variant or "zephyr").partition("/")[0]
 
-    @property
-    def is_sdk(self) -> bool:
-        """Whether builds use an SDK: also the default of Zephyr."""
-        return self.family == "zephyr"
-
-    @property
-    def is_llvm_of_sdk(self) -> bool:
-        """Whether builds use the LLVM of an SDK."""
-        return self.variant == "zephyr/llvm"
-
 
 def selection() -> Selection:
     """Return what the environment selects."""
-    names = (VARIANT, ARM_PATH, PREFIX, "LLVM_TOOLCHAIN_PATH", SDK_DIR, "TOOLCHAIN_ROOT")
+    names = (VARIANT, ARM_PATH, PREFIX, LLVM_PATH, SDK_DIR, "TOOLCHAIN_ROOT")
     return Selection(*(os.environ.get(name) or None for name in names))
 
 
@@ -240,8 +231,8 @@ def _modules(workspace: Workspace, version: Version | None) -> dict[str, bool] |
     try:
         hals = [name for name in workspace.projects if name.startswith("hal_") and name not in _OPTIONAL]
         names = [cortex_m(version), SERVICE, *_OPTIONAL]
-        found = {name: workspace.has_module(name) for name in names}
-        return found | {name: True for name in hals if workspace.has_module(name)}
+        modules = {name: workspace.has_module(name) for name in names}
+        return modules | {name: True for name in hals if workspace.has_module(name)}
     except ImportError:  # PyYAML is missing
         return None
 
@@ -258,7 +249,7 @@ def python_of(west: str) -> str | None:
     beside = [path.with_name(name) for name in ("python", "python3", "python.exe")]
     beside.append(path.parent.parent / "python.exe")  # of Windows, outside of virtual environments
     named = [Path(os.fsdecode(match[1]))] if match else []
-    return next((str(one) for one in (*named, *beside) if one.is_file()), None)
+    return next((str(program) for program in (*named, *beside) if program.is_file()), None)
 
 
 def python_command(python: str, requirements: Iterable[Requirement]) -> Command:
@@ -271,8 +262,8 @@ def workspace_python(path: str, answer: Answer, requirements: Iterable[Requireme
     if not answer.works:
         return WorkspacePython(path, None, (), answer.fault or "not found")
     try:
-        found = json.loads(answer.output.splitlines()[0])
-        packages = tuple(Package(requirement, found["packages"][requirement.name]) for requirement in requirements)
-        return WorkspacePython(path, str(found["python"]), packages)
+        facts = json.loads(answer.output.splitlines()[0])
+        packages = tuple(Package(requirement, facts["packages"][requirement.name]) for requirement in requirements)
+        return WorkspacePython(path, str(facts["python"]), packages)
     except (ValueError, LookupError, TypeError):
         return WorkspacePython(path, None, (), "unexpected output")
