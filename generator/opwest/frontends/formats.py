@@ -6,33 +6,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from opwest.base.frozen_dataclass import dataclass
 
-
-@dataclass(frozen=True)
 class Format:
-    """A format whose files a front end reads as typed graphs."""
+    """A format whose files a front end reads as typed graphs. No dataclass: every command imports this table."""
 
-    name: str
-    """The kind of `opwest import`."""
-    title: str
-    noun: str
-    """A file of the format, in messages."""
-    form: str
-    """How a file of the format starts, in messages."""
-    is_start: Callable[[bytes], bool]
-    """Whether the first 8 bytes can be those of a file of the format."""
-    is_certain: bool
-    """Whether no file of another format has such bytes; else the suffix of the name precedes them."""
-    packages: tuple[tuple[str, str], ...]
-    """The modules and the packages that the reader requires."""
-    reader: str
-    """module:function, from the content, Rules of compiler/graph/types.py and operators of the user to graphs."""
-
-    @property
-    def suffix(self) -> str:
-        """The suffix of the names of files."""
-        return f".{self.name}"
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        noun: str,
+        form: str,
+        is_start: Callable[[bytes], bool],
+        is_certain: bool,
+        packages: tuple[tuple[str, str], ...],
+        reader: str,
+    ) -> None:
+        self.name, self.suffix = name, f".{name}"
+        """The kind of `opwest import`, and the suffix of the names of files."""
+        self.title, self.noun, self.form = title, noun, form
+        """In messages: the format, a file of it, and how a file starts."""
+        self.is_start = is_start
+        """Whether the first 8 bytes can be those of a file of the format."""
+        self.is_certain = is_certain
+        """Whether no file of another format has such bytes; else the suffix of the name precedes them."""
+        self.packages = packages
+        """The modules and the packages that the reader requires."""
+        self.reader = reader
+        """module:function, from the content, Rules of compiler/graph/types.py and operators of the user to graphs."""
 
 
 TFLITE = Format(
