@@ -3,8 +3,7 @@
 
 import pytest
 from opwest.base.diagnostics import Diagnostics
-from opwest.bundles.devicetree import TreeError, partition
-from opwest.bundles.slots import Slot, read_slot
+from opwest.bundles.slots import Slot, TreeError, partition, read_slot
 
 TREE = """/dts-v1/;
 /* a comment with { and ; */

@@ -16,7 +16,7 @@ from opwest.runs.arrays import Runs
 from opwest.runs.link import LinkError
 from opwest.runs.progress import StageProgress
 from opwest.runs.session import check_tensors, find_model, run_model
-from opwest.runs.shell import ShellConnection, ShellLink
+from opwest.runs.shell import ShellLink
 from opwest.zephyr.kconfig import KconfigFiles, KconfigValues
 from opwest.zephyr.workspace import Workspace
 
@@ -36,8 +36,8 @@ _SHELL_WORDS = (
 ).split(" ")
 
 
-class _Answers(ShellConnection):
-    """A shell with given responses: one for each command, then no response."""
+class _Shell(ShellLink):
+    """The link of a shell with given responses: one for each command, then no response."""
 
     def __init__(self, answers: Sequence[bytes]) -> None:
         self.device, self.timeout = "/dev/board", 0.01
@@ -49,10 +49,9 @@ class _Answers(ShellConnection):
         assert self._asked < 2_000, "unlimited requests"
         self._now = self._answers.pop(0) if self._answers else b""
 
-    def _drain(self) -> None:
-        pass
-
     def _receive(self, seconds: float) -> bool:
+        if not seconds:  # there are no late responses
+            return False
         if not self._now:
             raise self._lost_error()
         self._received = (self._received + self._now)[-(1 << 16) :]
@@ -61,15 +60,6 @@ class _Answers(ShellConnection):
 
     def disconnect(self) -> None:
         pass
-
-
-class _Shell(ShellLink):
-    """The link of a shell with given responses."""
-
-    def __init__(self, answers: Sequence[bytes]) -> None:
-        self.device, self._timeout, self._chunk = "/dev/board", 0.01, 1
-        self._connection = _Answers(answers)
-        self._ask = self._connection.ask
 
 
 _TENSORS = [
@@ -130,7 +120,7 @@ def _runner() -> asyncio.Runner:
 
 def start_smp(_folder: Path, use: Use = _run) -> Read:
     """Return the reader of an SMP server's responses: `use` uses the link."""
-    from opwest.runs.smp import DEFAULT_GROUP, SmpConnection, SmpLink
+    from opwest.runs.smp import DEFAULT_GROUP, SmpLink
     from smp.header import Flag, Header, Version
     from smpclient.transport import SMPTransportDisconnected
 
@@ -164,12 +154,10 @@ def start_smp(_folder: Path, use: Use = _run) -> Read:
     runner = _runner()
 
     def read(content: bytes) -> str:
-        connection = SmpConnection.__new__(SmpConnection)
-        connection.device, connection.timeout, connection._sequence = "/dev/board", 1.0, 0
-        connection._malformed, connection._console, connection._runner = None, b"", runner
-        connection._transport = Transport(content.split(SEPARATOR))  # type: ignore[assignment]
         link = SmpLink.__new__(SmpLink)
-        link.device, link._group, link._connection = "/dev/board", DEFAULT_GROUP, connection
+        link.device, link.timeout, link._sequence, link._group = "/dev/board", 1.0, 0, DEFAULT_GROUP
+        link._malformed, link._console, link._runner = None, b"", runner
+        link._transport = Transport(content.split(SEPARATOR))  # type: ignore[assignment]
         return use(link)
 
     return read

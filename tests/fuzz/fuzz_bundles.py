@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 
 from fuzz_readers import Read, Reader
-from opwest.bundles.devicetree import TreeError, partition
 from opwest.bundles.explanation import as_json, as_text
 from opwest.bundles.format import LLEXT, AbiRecord, BundleError, Content, Signature, pack, unpack, with_signatures
+from opwest.bundles.slots import TreeError, partition
 
 _ABI = AbiRecord(40, 4, 2, 0, 0, 7, 1, 3, 0xA2, 40, 1, 2, 3, 28, 4, 640, 8, 64, 5)
 _TREE = """/dts-v1/;

@@ -17,7 +17,7 @@ from fuzz_mutators import LONGEST, mutate_bytes, text_mutator
 from fuzz_readers import Read, Reader, messages, plain
 from mlf_mutations import VARIANTS, content_of, examine, mutated
 from opwest.base.diagnostics import OpwestError
-from opwest.frontends.mlf import c_text, packed, processor, wrapper
+from opwest.frontends.mlf import c_text, convert, wrapper
 from opwest.frontends.mlf.code import corrected
 from opwest.frontends.mlf.metadata import read_params
 from opwest.frontends.mlf.ports import read_relay
@@ -107,9 +107,9 @@ def _start_texts(folder: Path) -> Read:
         functions = c_text.functions(text)
         for one in functions.values():
             assert 0 <= one.start < one.end <= len(text)
-            if packed.is_packed(one):
-                found.append(str(len(packed.packed_entries(one))))
-            calls = list(packed.packed_calls(one, dict.fromkeys(functions, 3)))
+            if c_text.is_packed(one):
+                found.append(str(len(c_text.packed_entries(one))))
+            calls = list(c_text.packed_calls(one, dict.fromkeys(functions, 3)))
             found.append(str(min(len(calls), 4)))
         given = wrapper.read_wrapper(text, "default")
         found.append(str(given and [one.role for one in given.given]))
@@ -122,7 +122,7 @@ def _start_texts(folder: Path) -> Read:
             found.append(str(len(pools)))
         except OpwestError as fault:
             found.append(messages(fault.diagnostics))
-        needs = processor.needs_of([text], functions)
+        needs = convert.needs_of([text], functions)
         _, remarks = corrected("x.c", text, list(functions)[:1], "", [])
         found.append(f"{len(c_text.foreign_calls(text)) > 2} {len(needs.cmsis_nn)} {len(remarks)}")
         return " ".join(found)

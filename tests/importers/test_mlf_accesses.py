@@ -19,7 +19,7 @@ def extents(body, other=""):
     """Return the extents of the parameters of an operator with a body; `other` has the functions that it calls."""
     text = other + TEMPLATE.format(body=body)
     known = functions(text)
-    operator = read_operator(known["f"], ["tensor", "tensor"], Trees(known, dict.fromkeys(known, text)))
+    operator = read_operator(known["f"], ["tensor", "tensor"], Trees(known, dict.fromkeys(known, text), {}, {}))
     budget = Budget()
     return operator, [extent_of(base, budget) for base in operator.bases], budget
 

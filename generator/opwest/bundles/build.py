@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -46,35 +47,20 @@ from opwest.render.templates.renderer import Renderer
 from opwest.render.variants import variant_folder
 
 
-class Selected(NamedTuple):
-    """The model to bundle, its objects and its toolchain."""
-
-    examination: Examination
-    build: TargetBuild
-    chain: Toolchain
-
-
 def select(
-    examinations: Sequence[Examination],
-    folder: Path | None,
-    target: str | None,
-    cc: str | None,
-    variant: str | None,
-    work: Path,
-    faults: Diagnostics,
-) -> Selected:
-    """Return what to bundle. Raises OpwestError if it is not clear."""
-    if folder is not None:
+    examinations: Sequence[Examination], request: BundleRequest, work: Path, faults: Diagnostics
+) -> tuple[Examination, TargetBuild, Toolchain]:
+    """Return the model to bundle, its objects and its toolchain. Raises OpwestError if they are not clear."""
+    if request.build is not None:
         from opwest.bundles.zephyr_build import build_toolchain, choose, configuration
 
-        values = configuration(folder)
-        examination, build = choose(examinations, values, target, variant, faults)
+        values = configuration(request.build)
+        examination, build = choose(examinations, values, request.target, request.variant, faults)
         is_host = values.get("CONFIG_ARCH_POSIX") == "y"
-        return Selected(examination, build, build_toolchain(folder, cc, work, is_host=is_host))
-    examination = of_variant(examinations, variant, faults)[0]
-    build, chosen = _build_for(examination, target, faults)
-    faults.raise_if_errors()
-    return Selected(examination, build, toolchain_of(chosen, cc, work))
+        return examination, build, build_toolchain(request.build, request.cc, work, is_host=is_host)
+    examination = of_variant(examinations, request.variant, faults)[0]
+    build, target = _build_for(examination, request.target, faults)
+    return examination, build, toolchain_of(target, request.cc, work)
 
 
 def _build_for(examination: Examination, name: str | None, faults: Diagnostics) -> tuple[TargetBuild, Target]:
@@ -83,11 +69,8 @@ def _build_for(examination: Examination, name: str | None, faults: Diagnostics) 
     own = {build.target.name: (build, build.target) for build in model.builds if build.target is not None}
     if own:
         if name is None and len(own) > 1:
-            faults.error(
-                f"model {model.label} has objects for several targets: {', '.join(own)}",
-                model.location,
-                expected="--target NAME, or --build DIR",
-            )
+            text = f"model {model.label} has objects for several targets: {', '.join(own)}"
+            faults.error(text, model.location, expected="--target NAME, or --build DIR")
         elif name is not None and name not in own:
             faults.error(f"--target: model {model.label} has no objects for {name!r}", hint=nearest(name, own))
         faults.raise_if_errors()
@@ -109,12 +92,11 @@ def _build_for(examination: Examination, name: str | None, faults: Diagnostics) 
 
 def sbom_of(units: Sequence[CompileUnit]) -> str:
     """Return the lines `SHA-256  bytes  name  compiler` of the objects of the manifest."""
-    rows = [
-        f"{unit.digest}  {len(unit.member.content)}  {_word(unit.origin)}  {_compiler(unit.member.content)}\n"
-        for unit in units
-        if unit.origin is not None
-    ]
-    return "".join(rows)
+    objects = [(unit.origin, unit.member.content) for unit in units if unit.origin is not None]
+    return "".join(
+        f"{hashlib.sha256(content).hexdigest()}  {len(content)}  {_word(name)}  {_compiler(content)}\n"
+        for name, content in objects
+    )
 
 
 def _word(name: str) -> str:
@@ -176,16 +158,13 @@ def make_bundle(request: BundleRequest, faults: Diagnostics) -> Made:
     )
     with tempfile.TemporaryDirectory(prefix="opwest-") as temporary:
         work = Path(temporary)
-        chosen = select(project.found, request.build, request.target, request.cc, request.variant, work, faults)
+        examination, build, chain = select(project.found, request, work, faults)
         faults.raise_if_errors()
-        model, plan = chosen.examination.model, chosen.examination.plan
-        check_model(model, chosen.build, faults)
+        model, plan = examination.model, examination.plan
+        check_model(model, build, faults)
         if len(model.name.encode()) >= NAME_SIZE:
-            faults.error(
-                f"the name of model {model.name!r} is too long for a bundle",
-                model.location,
-                expected=f"at most {NAME_SIZE - 1} characters",
-            )
+            text = f"the name of model {model.name!r} is too long for a bundle"
+            faults.error(text, model.location, expected=f"at most {NAME_SIZE - 1} characters")
         faults.raise_if_errors()
         steps = []
         if request.steps:
@@ -200,8 +179,11 @@ def make_bundle(request: BundleRequest, faults: Diagnostics) -> Made:
                 _write(work / str(file.path), file.content)
         for path, source in bundle_files(render, model, plan, request.cases, steps).items():
             _write(folder / path, source)
+        objects = work / "work"
+        objects.mkdir()
+        builder = ImageBuilder(chain, model, build, folder, objects)
         try:
-            content = _link(request, chosen, folder, work, render, faults)
+            content = _link(request, plan, builder, render, faults)
         except ObjectError as error:
             message = f"cannot use an object of the image: {error.message}"
             raise fail(message, model.location, expected=error.expected, hint=error.hint) from error
@@ -219,7 +201,7 @@ def check_choice(request: BundleRequest) -> None:
     planned = pipeline.run(Request((request.manifest,), None, vendored=False, layout="model"), faults, "plan")
     faults.raise_if_errors()
     with tempfile.TemporaryDirectory(prefix="opwest-") as temporary:
-        select(planned.found, request.build, request.target, request.cc, request.variant, Path(temporary), faults)
+        select(planned.found, request, Path(temporary), faults)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -228,14 +210,11 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _link(
-    request: BundleRequest, chosen: Selected, folder: Path, work: Path, render: Renderer, faults: Diagnostics
+    request: BundleRequest, plan: MemoryPlan, builder: ImageBuilder, render: Renderer, faults: Diagnostics
 ) -> Content:
     """Compile and link the image, check it, and return the content of the bundle."""
-    model, plan = chosen.examination.model, chosen.examination.plan
-    objects = work / "work"
-    objects.mkdir()
+    model = builder.model
     reports = request.steps or request.observable
-    builder = ImageBuilder(chosen.chain, model, chosen.build, folder, objects)
     with stage("compile the image"):
         builder.compile(steps=reports)
     with stage("link the image"):
@@ -244,17 +223,17 @@ def _link(
         needed = [name for unit in builder.units for name in unit.member.undefined_strong if name not in defined]
         whole = builder.link_relocatable(libraries.without_errno(needed, defined))
         elf = parse_elf(whole.read_bytes())
-        known = check_effects(builder.units, chosen.build, faults)
-        check_linked(elf, model, builder.units, libraries, known, faults)
+        known = check_effects(builder.units, builder.build, faults)
+        check_linked(elf, builder, libraries, known, faults)
         faults.raise_if_errors()
         if request.slot is None:
             kind, slot, descriptor = LLEXT, 0, 0
-            image = relocatable_image(chosen.chain, whole, objects)
+            image = relocatable_image(builder.chain, whole, builder.work)
         else:
             _check_space(request.slot, elf, faults)
             kind, slot = LINKED, request.slot.address
             address = slot + HEADER_SIZE
-            script = objects / "image.ld"
+            script = builder.work / "image.ld"
             script.write_bytes(render_script(render, address))
             elf = parse_elf(builder.link_image(whole, script).read_bytes())
             for name, size in foreign_sections(elf):

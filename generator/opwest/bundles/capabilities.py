@@ -28,10 +28,9 @@ _ARM = {
     "v8.1-M.mainline": "ARMV81M_MAIN",
 }
 
-_RISCV = {"m": "RISCV_M", "a": "RISCV_A", "f": "RISCV_F", "d": "RISCV_D", "c": "RISCV_C", "v": "RISCV_V"}
-
-# Extensions without instructions that generated code contains, or parts of one that has a bit.
-_RISCV_PARTS = {
+# Empty: an extension without instructions that generated code contains.
+_RISCV = {
+    "m": "RISCV_M", "a": "RISCV_A", "f": "RISCV_F", "d": "RISCV_D", "c": "RISCV_C", "v": "RISCV_V",
     "zicsr": "", "zifencei": "", "zmmul": "RISCV_M", "zaamo": "RISCV_A", "zalrsc": "RISCV_A", "zca": "RISCV_C",
     "zcf": "RISCV_C", "zcd": "RISCV_C", "zba": "RISCV_B", "zbb": "RISCV_B", "zbs": "RISCV_B", "b": "RISCV_B",
     "i": "", "e": "", "g": "", "zicntr": "", "zihpm": "",
@@ -62,7 +61,7 @@ def _riscv(abi: Abi) -> int:
     bits |= _BITS["RISCV_C"] if abi.rvc else 0
     for extension in isa_extensions(abi.arch or ""):
         of_v = "RISCV_V" if extension.startswith(("zve", "zvl")) else None  # zve*, zvl*: parts of V
-        name = _RISCV.get(extension, _RISCV_PARTS.get(extension, of_v))
+        name = _RISCV.get(extension, of_v)
         bits |= OTHER if name is None else _BITS[name] if name else 0
     return bits
 

@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Collection, Iterator, Sequence
 
 from opwest.base.diagnostics import Diagnostics, Location
-from opwest.bundles.image import CompileUnit, named_symbols
+from opwest.bundles.image import CompileUnit, ImageBuilder, loaded_relocations, named_symbols
 from opwest.bundles.toolchain import Libraries
 from opwest.model.types.builds import TargetBuild
 from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Model
-from opwest.objects.elf import SHF_ALLOC, SHF_TLS, SHF_WRITE, SHT_REL, SHT_RELA, UNDEFINED, Elf, Section, parse_elf
+from opwest.objects.elf import SHF_ALLOC, SHF_TLS, SHF_WRITE, UNDEFINED, Elf, Section, parse_elf
 from opwest.objects.linkability import Link, effects
 
 _READ_ONLY = (".data.rel.ro", ".data.rel.local.DW.ref", ".got", ".igot", ".opwest_bundle")
@@ -33,11 +32,8 @@ def check_model(model: Model, build: TargetBuild, faults: Diagnostics) -> None:
                 hint="keep the state in a tensor: 'state' in the manifest",
             )
         elif operator.uses_tvm:
-            faults.error(
-                f"operator {operator.name!r} uses functions of TVM's runtime, which a bundle cannot call",
-                operator.location,
-                expected="an operator without a workspace of TVM",
-            )
+            text = f"operator {operator.name!r} uses functions of TVM's runtime, which a bundle cannot call"
+            faults.error(text, operator.location, expected="an operator without a workspace of TVM")
     for source in build.sources:
         if source.compiled and "state" in source.permits:
             faults.error(
@@ -47,11 +43,8 @@ def check_model(model: Model, build: TargetBuild, faults: Diagnostics) -> None:
             )
     for device in model.devices:
         if device.handle is not None:
-            faults.error(
-                f"device {device.name!r} has a handle of type {device.handle.type!r}, which a bundle cannot declare",
-                device.location,
-                expected="a device of the devicetree: 'const struct device *'",
-            )
+            text = f"device {device.name!r} has a handle of type {device.handle.type!r}, which a bundle cannot declare"
+            faults.error(text, device.location, expected="a device of the devicetree: 'const struct device *'")
     check_vectors(model, faults)
 
 
@@ -67,10 +60,7 @@ def check_vectors(model: Model, faults: Diagnostics) -> None:
 
 
 def check_effects(units: Sequence[CompileUnit], build: TargetBuild, faults: Diagnostics) -> set[tuple[str, str]]:
-    """Report the effects of compiled sources, as `opwest check` reports those of objects.
-
-    Return the reported functions, each with the file that calls it.
-    """
+    """Report the effects of compiled sources; return the functions with effects, each with the file that calls it."""
     known: set[tuple[str, str]] = set()
     permits = {str(source.path): source.permits for source in build.sources}
     for unit in units:
@@ -82,18 +72,13 @@ def check_effects(units: Sequence[CompileUnit], build: TargetBuild, faults: Diag
 
 
 def check_linked(
-    elf: Elf,
-    model: Model,
-    units: Sequence[CompileUnit],
-    libraries: Libraries,
-    known: Collection[tuple[str, str]],
-    faults: Diagnostics,
+    elf: Elf, builder: ImageBuilder, libraries: Libraries, known: Collection[tuple[str, str]], faults: Diagnostics
 ) -> None:
     """Report undefined symbols, writable data and constructors of the relocatable object, each at its operator.
 
     `known` are functions that are reported already, with the files that call them.
     """
-    blame = _Blame(model, units, libraries, known)
+    blame = _Blame(builder, libraries, known)
     for symbol in _needed(elf):
         blame.add(symbol, f"undefined symbol {blame.shown(symbol)!r}")
     for section, objects in _writable(elf):
@@ -101,13 +86,12 @@ def check_linked(
             continue
         what = "thread-local data" if section.flags & SHF_TLS else "writable data"
         if not objects:
-            faults.error(
-                f"the image has {section.size} bytes of {what} in {section.name!r}: a bundle has none", model.location
-            )
+            text = f"the image has {section.size} bytes of {what} in {section.name!r}: a bundle has none"
+            faults.error(text, builder.model.location)
         for name, size in objects:
             blame.add(name, f"{what} {blame.shown(name)!r} ({size} bytes)")
     blame.report(faults)
-    for unit in units:
+    for unit in builder.units:
         _check_start(unit, faults)
 
 
@@ -126,29 +110,9 @@ def _check_start(unit: CompileUnit, faults: Diagnostics) -> None:
 
 def _needed(elf: Elf) -> list[str]:
     """Return the undefined symbols that a relocation of the image refers to, without weak ones, sorted."""
-    names = named_symbols(elf)
-    by_number = {raw.number: (name, raw) for name, raw in names}
-    needed = set()
-    for number in _referenced(elf):
-        name, raw = by_number.get(number, ("", None))
-        if raw is not None and raw.section == UNDEFINED and raw.info >> 4 != _WEAK and name:
-            needed.add(name)
-    return sorted(needed)
-
-
-def _referenced(elf: Elf) -> Iterator[int]:
-    """Yield the numbers of the symbols of relocations in sections in memory."""
-    wide = elf.layout.bits == 64
-    for section in elf.sections:
-        if section.kind not in (SHT_REL, SHT_RELA) or not 0 < section.info < len(elf.sections):
-            continue
-        if not elf.sections[section.info].flags & SHF_ALLOC:
-            continue
-        addend = "" if section.kind == SHT_REL else "q" if wide else "i"
-        row = struct.Struct(elf.layout.order + ("QQ" if wide else "II") + addend)
-        data = elf.data(section)
-        for fields in row.iter_unpack(data[: len(data) // row.size * row.size]):
-            yield fields[1] >> 32 if wide else fields[1] >> 8
+    numbers = {entry.symbol for entry in loaded_relocations(elf)}
+    symbols = [(name, raw) for name, raw in named_symbols(elf) if raw.number in numbers]
+    return sorted({name for name, raw in symbols if name and raw.section == UNDEFINED and raw.info >> 4 != _WEAK})
 
 
 def _writable(elf: Elf) -> Iterator[tuple[Section, list[tuple[str, int]]]]:
@@ -166,14 +130,12 @@ def _writable(elf: Elf) -> Iterator[tuple[Section, list[tuple[str, int]]]]:
 class _Blame:
     """Finds the operators that need a symbol."""
 
-    def __init__(
-        self, model: Model, units: Sequence[CompileUnit], libraries: Libraries, known: Collection[tuple[str, str]]
-    ) -> None:
+    def __init__(self, builder: ImageBuilder, libraries: Libraries, known: Collection[tuple[str, str]]) -> None:
         self.known = known
-        self.model = model
-        self.units = units
+        self.model = builder.model
+        self.units = builder.units
         self.libraries = libraries
-        self.defined = {name: unit for unit in units for name in unit.member.defined}
+        self.defined = {name: unit for unit in builder.units for name in unit.member.defined}
         self.own: list[tuple[CompileUnit, str]] = []
         self.called: dict[tuple[CompileUnit, str], list[str]] = {}
         self.unknown: list[str] = []
@@ -210,20 +172,16 @@ class _Blame:
             )
         for (unit, function), needs in self.called.items():
             others = f" and {len(needs) - 1} other{'s' * (len(needs) > 2)}" if len(needs) > 1 else ""
-            faults.error(
-                f"{unit.origin!r} calls {function!r}, which needs {needs[0]}{others}: a bundle has none",
-                unit.location,
-                hint="call a function without state, errno, heap and files",
-            )
+            text = f"{unit.origin!r} calls {function!r}, which needs {needs[0]}{others}: a bundle has none"
+            faults.error(text, unit.location, hint="call a function without state, errno, heap and files")
         for what in self.unknown:
             faults.error(f"the generated code of model {self.model.name!r} has {what}", self.model.location)
 
     def is_constant(self, section: Section, objects: Sequence[tuple[str, int]]) -> bool:
         """Whether a section has only constants of the C library."""
         own = {name for unit in self.units for name in unit.member.stateful_symbols}
-        foreign = {name for name, _ in objects} - own
         complete = sum(size for _, size in objects) == section.size
-        return bool(objects) and complete and foreign == {name for name, _ in objects} and foreign <= _VOLATILE
+        return bool(objects) and complete and all(name in _VOLATILE - own for name, _ in objects)
 
     def shown(self, symbol: str) -> str:
         """Return the name of a symbol in the source."""

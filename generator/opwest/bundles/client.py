@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs and uploads over a connection that loses, repeats, reorders and damages messages, or that is interrupted."""
+"""Jobs and uploads over a connection that loses, repeats, reorders and damages messages, and the slots of a board."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.bundles.faults import GOOD, NO_BUNDLE, Verdict, read_verdict, version_text
 from opwest.bundles.link import DONE, NO_SLOT, REFUSED, RUNNING, BundleLink, Fields, Info, Job, Request, checksum
 from opwest.runs.link import LinkError, LostError
 from opwest.runs.progress import StageProgress
@@ -27,6 +29,9 @@ _AROUND_PART = 80
 """What a job has besides a part of a tensor, more than a part of a file, bytes."""
 LARGER_HINT = "use a larger partition, or fewer golden vectors: --vectors N"
 """For a file that is larger than its slot."""
+CONFIRM_HINT = "confirm it (opwest bundle --confirm) or go back (opwest bundle --roll-back)"
+"""For a model that is being tried."""
+_ROLES = {1: "active", 2: "trying", 4: "previous", 8: "next"}
 _T = TypeVar("_T")
 
 
@@ -89,10 +94,7 @@ class BundleClient:
         return max(1, min(self.info.part, self._link.space - _AROUND_PART))
 
     def do(self, job: Job, awaited: str, **arguments: Any) -> Outcome:
-        """Do a job and wait for its end; `arguments` are fields of a Request.
-
-        Raises LinkError: ForgottenError if its result is unknown.
-        """
+        """Do a job, with fields of a Request, and wait for its end. Raises ForgottenError if its result is unknown."""
         self._number += 1
         self._usable()
         begin = time.monotonic()
@@ -139,6 +141,38 @@ class BundleClient:
                 return self.do(job, awaited, slot=slot)
         return self.do(job, awaited, slot=slot)
 
+    def check(self, done: Outcome, failure: str) -> Fields:
+        """Return the fields of a job that succeeded. Raises LinkError."""
+        if done.result == 0:
+            return done.fields
+        raise LinkError(f"{self.device}: {failure}: {done.error or f'error {done.result}'}")
+
+    def state(self) -> State:
+        """Return the records of the board."""
+        fields = self.check(self.ask(Job.STATE, "the state of the slots"), "cannot read the state")
+        numbers = {key: fields.number(key) for key in ("active", "trying", "previous", "crashes", "fault")}
+        return State(**numbers, fault_name=fields.text("fault_name"))
+
+    def slots(self) -> list[BoardSlot]:
+        """Return the slots of the board."""
+        slots = []
+        for index in range(self.info.slots):
+            done = self.ask(Job.LIST, f"the description of slot {index}", slot=index)
+            fields = self.check(done, "cannot list")
+            roles = fields.number("is")
+            model = None
+            if "name" in fields:
+                version, length, kind, interface = map(fields.number, ("version", "length", "kind", "interface"))
+                model = Model(fields.text("name"), version, length, kind, interface, fields.bytes("model"))
+            slots.append(
+                BoardSlot(
+                    *(index, fields.number("address"), fields.number("size")),
+                    tuple(name for bit, name in _ROLES.items() if roles & bit),
+                    *(read_verdict(fields), model),
+                )
+            )
+        return slots
+
     def upload(self, data: bytes, slot: int | None = None) -> int:
         """Send a file to a slot, by default the one for the next upload; return the slot."""
         digest = hashlib.sha512(data).digest()
@@ -147,10 +181,8 @@ class BundleClient:
         begins, restarts = True, 0
         while begins or offset < len(data):
             if restarts > _RESTARTS:
-                raise LinkError(
-                    f"{self.device}: the upload was interrupted {restarts} times",
-                    "the board restarts, or another host sends a bundle, too",
-                )
+                text = f"{self.device}: the upload was interrupted {restarts} times"
+                raise LinkError(text, "the board restarts, or another host sends a bundle, too")
             if begins:
                 try:
                     offset, used = self._begin(data, digest, slot)
@@ -176,10 +208,8 @@ class BundleClient:
                 begins, restarts = True, restarts + 1
                 continue
             elif fields is not None and error not in ("", "EILSEQ") and fields.number("at") == offset:
-                raise LinkError(
-                    f"{self.device}: cannot write the bundle at {offset}: {error or fields.number('result')}",
-                    "the flash of the slot may be worn out, or its driver failed",
-                )
+                text = f"{self.device}: cannot write the bundle at {offset}: {error or fields.number('result')}"
+                raise LinkError(text, "the flash of the slot may be worn out, or its driver failed")
             self._late(f"the receipt of the part at {offset}")
         self._progress.part(what, len(data), len(data))
         return used
@@ -235,10 +265,8 @@ class BundleClient:
         self.disconnect()
         self._losses += 1
         if self._losses > _LOSSES:
-            raise LinkError(
-                f"{lost.message}; it was lost {self._losses} times while waiting for {awaited}",
-                "the board restarts repeatedly: read its console",
-            ) from lost
+            text = f"{lost.message}; it was lost {self._losses} times while waiting for {awaited}"
+            raise LinkError(text, "the board restarts repeatedly: read its console") from lost
         end = time.monotonic() + self._timeout
         while True:
             try:
@@ -271,10 +299,8 @@ class BundleClient:
 
 def _begin_error(done: Outcome, size: int, slot: int | None, device: str) -> LinkError:
     if done.error == "EBUSY":
-        return LinkError(
-            f"{device}: the board accepts no upload: its slot is in use, or a model is not confirmed",
-            "confirm it (opwest bundle --confirm) or go back (opwest bundle --roll-back)",
-        )
+        text = f"{device}: the board accepts no upload: its slot is in use, or a model is not confirmed"
+        return LinkError(text, CONFIRM_HINT)
     if done.error == "EFBIG":
         place = "the slot of the next upload" if slot is None else f"slot {slot}"
         return LinkError(f"{device}: the bundle of {size} bytes is larger than {place}", LARGER_HINT)
@@ -284,3 +310,66 @@ def _begin_error(done: Outcome, size: int, slot: int | None, device: str) -> Lin
     return LinkError(
         f"{device}: cannot erase the slot: {done.error or done.result}", "the flash or its driver failed; try again"
     )
+
+
+@dataclass(frozen=True)
+class Model:
+    """The header of a bundle in a slot."""
+
+    name: str
+    version: int
+    length: int
+    """Bytes of the signed part."""
+    kind: int
+    interface_hash: int
+    model_hash: bytes
+
+
+@dataclass(frozen=True)
+class BoardSlot:
+    """A slot; `roles` are `active`, `trying`, `previous` and `next`."""
+
+    index: int
+    address: int
+    size: int
+    roles: tuple[str, ...]
+    verdict: Verdict
+    model: Model | None
+
+    def as_text(self) -> str:
+        """Return one line of text."""
+        roles = f" ({', '.join(self.roles)})" if self.roles else ""
+        text = f"slot {self.index} at 0x{self.address:x}, {self.size} bytes{roles}: "
+        if self.model is None:
+            return text + ("empty" if self.verdict.fault == NO_BUNDLE else self.verdict.reason)
+        text += f"{self.model.name} {version_text(self.model.version)}"
+        return text if self.verdict.fault == GOOD else f"{text}; refused: {self.verdict.reason}"
+
+    def as_json(self) -> dict[str, object]:
+        """Return the value for JSON output."""
+        model = self.model and {
+            **asdict(self.model),
+            "version": version_text(self.model.version),
+            "interface_hash": f"{self.model.interface_hash:016x}",
+            "model_hash": self.model.model_hash.hex(),
+        }
+        return {
+            "slot": self.index,
+            "address": self.address,
+            "size": self.size,
+            "roles": list(self.roles),
+            "verdict": self.verdict.as_json(),
+            "model": model,
+        }
+
+
+@dataclass(frozen=True)
+class State:
+    """The records of the board: slots, or NO_SLOT; `fault` is the end of the latest trial."""
+
+    active: int
+    trying: int
+    previous: int
+    crashes: int
+    fault: int
+    fault_name: str

@@ -63,6 +63,7 @@ def as_text(path: str, bundle: Bundle) -> str:
     abi = values["abi"]
     image = values["image"]
     order = "big-endian" if abi["big_endian"] else "little-endian"
+    machine = f"{abi['machine']}, pointers of {abi['pointer_size']} bytes, {order}, float ABI: {abi['float_abi']}"
     place = f"slot 0x{values['slot_address']:x}" if values["slot_address"] is not None else "no slot"
     descriptor = f", descriptor at {values['descriptor']}" if values["descriptor"] is not None else ""
     rows = [
@@ -73,10 +74,7 @@ def as_text(path: str, bundle: Bundle) -> str:
         ("image", f"{image['size']} bytes at {image['offset']}{descriptor}"),
         ("model hash", values["model_hash"]),
         ("interface hash", values["interface_hash"]),
-        (
-            "machine",
-            f"{abi['machine']}, pointers of {abi['pointer_size']} bytes, {order}, float ABI: {abi['float_abi']}",
-        ),
+        ("machine", machine),
         ("processor", ", ".join(abi["cpu"]) or "no requirements"),
         ("layout", ", ".join(abi["layout"]) or "no options"),
         ("metadata", f"version {abi['metadata_version']}, functions of the firmware: version {abi['host_version']}"),

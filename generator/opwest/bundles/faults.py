@@ -36,11 +36,6 @@ class Verdict:
     expected: int
 
     @property
-    def is_good(self) -> bool:
-        """Whether the bundle is accepted."""
-        return self.fault == GOOD
-
-    @property
     def reason(self) -> str:
         """The fault as a clause."""
         text = _REASONS.get(self.fault)

@@ -3,21 +3,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from opwest.base.diagnostics import Location
 from opwest.base.resources import resource
-from opwest.bundles.toolchain import Libraries, Library, Toolchain
+from opwest.bundles.toolchain import Libraries, Library, Toolchain, linked_archives
 from opwest.model.types.builds import ANY_TARGET, TargetBuild
 from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Model
-from opwest.objects.elf import SHF_ALLOC, SHT_NOBITS, UNDEFINED, Elf, RawSymbol, damaged
+from opwest.objects.elf import SHF_ALLOC, SHT_NOBITS, SHT_REL, SHT_RELA, UNDEFINED, Elf, RawSymbol, damaged
 from opwest.objects.facts import Member
 from opwest.objects.inspect import read_member
+from opwest.objects.relocations import Entry, relocation_entries
 from opwest.render.model_files import rename_header
 
 IMAGE = ".image"
@@ -61,13 +61,18 @@ def named_symbols(elf: Elf) -> list[tuple[str, RawSymbol]]:
     return [(names.name(raw.name), raw) for raw in elf.raw_symbols(table)]
 
 
+def loaded_relocations(elf: Elf) -> Iterator[Entry]:
+    """Yield the relocations of sections in memory. Raises ObjectError for a wrong entry size."""
+    for index, section in enumerate(elf.sections):
+        is_of_section = section.kind in (SHT_REL, SHT_RELA) and 0 < section.info < len(elf.sections)
+        if is_of_section and elf.sections[section.info].flags & SHF_ALLOC:
+            yield from relocation_entries(elf, index)
+
+
 def foreign_sections(elf: Elf) -> list[tuple[str, int]]:
     """Return the names and sizes of sections in memory besides the image."""
-    return [
-        (section.name, section.size)
-        for section in elf.sections
-        if section.flags & SHF_ALLOC and section.size and section.name != IMAGE
-    ]
+    loaded = [section for section in elf.sections if section.flags & SHF_ALLOC and section.size]
+    return [(section.name, section.size) for section in loaded if section.name != IMAGE]
 
 
 def image_of(elf: Elf, address: int) -> bytes:
@@ -125,11 +130,6 @@ class CompileUnit(NamedTuple):
     origin: str | None = None
     location: Location | None = None
 
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of the object."""
-        return hashlib.sha256(self.member.content).hexdigest()
-
 
 class ImageBuilder:
     """Compiles and links a model, whose files are in `folder`; objects go to `work`."""
@@ -142,16 +142,16 @@ class ImageBuilder:
         self.work = work
         self.sources = Path(model.manifest).parent
         self.runtime = resource("zephyr_module")
+        self.target = build.target.name if build.target else ANY_TARGET
         self.units: list[CompileUnit] = []
 
     def compile(self, *, steps: bool) -> None:
         """Compile all sources, and add the objects of the manifest; `steps`: run reports the end of each step."""
         name = self.model.name
-        target = self.build.target.name if self.build.target else ANY_TARGET
         first = ["-include", "opwest/bundle_image.h", *(["-DOPWEST_BUNDLE_STEPS"] if steps else [])]
         parts = [f"src/{name}_run.c", f"src/{name}_metadata.c", f"src/{name}_bridges.c", f"bundle/{name}_bundle.c"]
         for part in parts:
-            named = [f'-DOPWEST_TARGET="{target}"'] if part.endswith("_metadata.c") else []
+            named = [f'-DOPWEST_TARGET="{self.target}"'] if part.endswith("_metadata.c") else []
             if (self.folder / part).is_file():
                 self._add(self.folder / part, [*first, *named])
         if any(tensor.agents - {"cpu"} and not tensor.placed for tensor in (*self.model.inputs, *self.model.outputs)):
@@ -183,9 +183,8 @@ class ImageBuilder:
             rename = ["-include", str(self.folder / rename_header(self.build)), f"-iquote{self.sources}"]
             at = Location(self.model.manifest, source.line, source.column)
             self._add(path, [*rename, *macros, *source.options.flags, *tvm], str(source.path), at, own)
-        target = self.build.target.name if self.build.target else ANY_TARGET
         for item in self.build.objects:
-            path = self.folder / "objects" / target / item.path
+            path = self.folder / "objects" / self.target / item.path
             member = read_member(str(item.path), item.content)
             self.units.append(CompileUnit(path, member, str(item.path), self._location_of(member)))
 
@@ -215,7 +214,8 @@ class ImageBuilder:
 
     def libraries(self) -> Libraries:
         """Return the libraries that the linker searches."""
-        return Libraries([Library(path) for path in self.chain.archives(self.work)])
+        paths = linked_archives(self.chain, self.chain.link_libraries, self.work) or []
+        return Libraries([Library(path) for path in paths])
 
     def link_relocatable(self, replaced: dict[str, str]) -> Path:
         """Link what the descriptor needs, with members of libraries, into one relocatable object."""

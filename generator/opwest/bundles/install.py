@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from opwest.base.diagnostics import Diagnostics, Location, OpwestError, fail
+from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import Result
-from opwest.bundles.client import BundleClient, ForgottenError
+from opwest.bundles.client import CONFIRM_HINT, LARGER_HINT, BoardSlot, BundleClient, ForgottenError, State
 from opwest.bundles.faults import Verdict, read_verdict, version_text
-from opwest.bundles.format import LLEXT, read_bundle
+from opwest.bundles.format import LLEXT, Bundle, read_bundle
 from opwest.bundles.link import NO_SLOT, BundleLink, Job
-from opwest.bundles.slots import BoardSlot, File, State, check, choose, read_slots, read_state
 from opwest.runs.connection import Running, need_smpclient, prepare, running
 from opwest.runs.link import LinkError, ModelError
 from opwest.runs.ports import check_device, need_serial
@@ -24,6 +24,20 @@ from opwest.runs.progress import StageProgress, make_progress
 
 _UPLOADS = 3
 """How often a file is sent: the board may restart between the upload and the installation."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A bundle that the user gave."""
+
+    path: Path
+    bundle: Bundle
+
+    @property
+    def place(self) -> str:
+        """Its slot as text."""
+        content = self.bundle.content
+        return "any slot" if content.kind == LLEXT else f"0x{content.slot_address:x}"
 
 
 def on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -66,13 +80,9 @@ def _read_files(paths: Sequence[Path], faults: Diagnostics) -> list[File]:
             for diagnostic in error.diagnostics:
                 faults.add(diagnostic)
             continue
-        where = Location(str(path))
         if not bundle.signatures:
-            faults.error(
-                "the bundle has no signature: every firmware refuses it",
-                where,
-                hint="sign it: opwest bundle FILE --key KEY -o FILE",
-            )
+            text = "the bundle has no signature: every firmware refuses it"
+            faults.error(text, Location(str(path)), hint="sign it: opwest bundle FILE --key KEY -o FILE")
         content = bundle.content
         address = -1 if content.kind == LLEXT else content.slot_address
         if address in places:
@@ -126,8 +136,7 @@ def _connected(options: argparse.Namespace, progress: StageProgress, faults: Dia
 
 def install(client: BundleClient, files: Sequence[File], progress: StageProgress) -> Result:
     """Send the file for the next slot, and make it the current model. Raises ModelError if it is refused."""
-    slots = read_slots(client)
-    file, target = choose(files, slots, client.info.format, client.device)
+    file, target = _choose(client, files)
     content = file.bundle.content
     what = f"{content.name} {content.version_text}"
     for _ in range(_UPLOADS):
@@ -143,12 +152,35 @@ def install(client: BundleClient, files: Sequence[File], progress: StageProgress
     if done.error == "EBADMSG" or (done.result != 0 and read_verdict(done.fields).fault != 0):
         raise _refused(f"the board refuses {what}", read_verdict(done.fields), client.device)
     if done.error == "EBUSY":
-        raise ModelError(
-            f"{client.device}: the board installs nothing: a model is not confirmed",
-            "confirm it (opwest bundle --confirm) or go back (opwest bundle --roll-back)",
-        )
-    check(done, f"cannot install {what}", client.device)
+        raise ModelError(f"{client.device}: the board installs nothing: a model is not confirmed", CONFIRM_HINT)
+    client.check(done, f"cannot install {what}")
     return _installed(client, what, target)
+
+
+def _choose(client: BundleClient, files: Sequence[File]) -> tuple[File, BoardSlot]:
+    """Return the file for the slot that the board uses next. Raises LinkError that lists files and slots."""
+    slots, device = client.slots(), client.device
+    target = next((slot for slot in slots if "next" in slot.roles), None)
+    if target is None:
+        trying = next((slot.index for slot in slots if "trying" in slot.roles), NO_SLOT)
+        reason = f": the model in slot {trying} is not confirmed" if trying != NO_SLOT else ""
+        raise LinkError(f"{device}: the board accepts no upload{reason}", CONFIRM_HINT)
+    for file in files:
+        content = file.bundle.content
+        if content.kind != LLEXT and content.slot_address != target.address:
+            continue
+        if len(file.bundle.data) > target.size:
+            size = len(file.bundle.data)
+            text = f"'{file.path}' has {size} bytes, slot {target.index} of {device} {target.size}"
+            raise LinkError(text, LARGER_HINT)
+        return file, target
+    given = ", ".join(f"'{file.path}' for {file.place}" for file in files)
+    known = ", ".join(f"slot {slot.index} at 0x{slot.address:x}" for slot in slots)
+    raise LinkError(
+        f"no file for slot {target.index} at 0x{target.address:x}, which {device} uses next; files: {given}; "
+        f"slots: {known}; format version {client.info.format}",
+        "give one file for each slot: opwest bundle MANIFEST --slot ADDRESS",
+    )
 
 
 def _refused(what: str, verdict: Verdict, device: str) -> ModelError:
@@ -157,7 +189,7 @@ def _refused(what: str, verdict: Verdict, device: str) -> ModelError:
 
 def _after_restart(client: BundleClient, what: str, target: BoardSlot, error: ForgottenError) -> Result:
     """Report an installation whose result is lost: by the state of the board."""
-    state = read_state(client)
+    state = client.state()
     if target.index in (state.active, state.trying):
         return _installed(client, what, target)
     raise ModelError(
@@ -167,44 +199,42 @@ def _after_restart(client: BundleClient, what: str, target: BoardSlot, error: Fo
 
 
 def _installed(client: BundleClient, what: str, target: BoardSlot) -> Result:
-    state = read_state(client)
+    state = client.state()
     is_trying = state.trying == target.index
     lines = [f"{what} runs from slot {target.index} at 0x{target.address:x} of {client.device}"]
     if is_trying:
         lines.append("it is not confirmed: opwest bundle --confirm keeps it, a restart or --roll-back ends it")
-    slots = read_slots(client)
-    before = state.active if is_trying else state.previous
-    if before != NO_SLOT and before < len(slots):
-        model = slots[before].model
-        if model is not None:
-            lines.append(f"before: {model.name} {version_text(model.version)} in slot {before}")
+    slots = client.slots()
+    before = _model_text(slots, state.active if is_trying else state.previous)
+    if before is not None:
+        lines.append(f"before: {before}")
     return Result("\n".join(lines), _state_json(client, state, slots))
 
 
 def confirm(client: BundleClient) -> Result:
     """Confirm the model that is being tried."""
-    before = read_state(client)
+    before = client.state()
     try:
         done = client.do(Job.CONFIRM, "the confirmation")
     except ForgottenError as error:
-        state, slots = read_state(client), read_slots(client)
+        state, slots = client.state(), client.slots()
         if before.trying == NO_SLOT or state.active != before.trying:
             raise _forgotten(error, "the model is not confirmed", state, slots) from error
         return _state_result("confirmed", client, state, slots)
     if done.error == "EPERM":
         raise ModelError(f"{client.device}: no model waits for its confirmation")
-    check(done, "cannot confirm the model", client.device)
-    return _state_result("confirmed", client, read_state(client), read_slots(client))
+    client.check(done, "cannot confirm the model")
+    return _state_result("confirmed", client, client.state(), client.slots())
 
 
 def _state_result(what: str, client: BundleClient, state: State, slots: Sequence[BoardSlot]) -> Result:
-    return Result(f"{what}: {_model_text(slots, state.active)}", _state_json(client, state, slots))
+    return Result(f"{what}: {_model_text(slots, state.active) or 'no model'}", _state_json(client, state, slots))
 
 
 def roll_back(client: BundleClient, progress: StageProgress) -> Result:
     """Return to the previous model."""
     progress.show("returning to the previous model")
-    before = read_state(client)
+    before = client.state()
     is_trial = before.trying != NO_SLOT  # a restart ends a trial, too
     try:
         # With the slot of the current model, the same request after a restart does not return to this model.
@@ -212,7 +242,7 @@ def roll_back(client: BundleClient, progress: StageProgress) -> Result:
         if done.error == "EALREADY":
             raise client.forgotten(Job.ROLL_BACK)
     except ForgottenError as error:
-        state, slots = read_state(client), read_slots(client)
+        state, slots = client.state(), client.slots()
         expected = before.active if is_trial else before.previous
         if expected == NO_SLOT or (state.active, state.trying) != (expected, NO_SLOT):
             raise _forgotten(error, "the previous model does not run", state, slots) from error
@@ -221,8 +251,8 @@ def roll_back(client: BundleClient, progress: StageProgress) -> Result:
         raise ModelError(f"{client.device}: the board has no previous model")
     if done.error == "EBADMSG":
         raise _refused("the board refuses the previous model", read_verdict(done.fields), client.device)
-    check(done, "cannot return to the previous model", client.device)
-    return _state_result("current", client, read_state(client), read_slots(client))
+    client.check(done, "cannot return to the previous model")
+    return _state_result("current", client, client.state(), client.slots())
 
 
 def _trial(state: State) -> str:
@@ -231,14 +261,13 @@ def _trial(state: State) -> str:
 
 def _forgotten(error: ForgottenError, what: str, state: State, slots: Sequence[BoardSlot]) -> ModelError:
     """Return the error for a command whose result is lost, and that had no effect by the state of the board."""
-    return ModelError(
-        f"{error.message}; {what}{_trial(state)}; current: {_model_text(slots, state.active)}", error.hint
-    )
+    current = _model_text(slots, state.active) or "no model"
+    return ModelError(f"{error.message}; {what}{_trial(state)}; current: {current}", error.hint)
 
 
 def list_slots(client: BundleClient) -> Result:
     """Describe the slots and the state of the board."""
-    state, slots = read_state(client), read_slots(client)
+    state, slots = client.state(), client.slots()
     lines = [f"{client.device}: {len(slots)} slots, format version {client.info.format}"]
     lines += [slot.as_text() for slot in slots]
     if state.crashes:
@@ -248,9 +277,9 @@ def list_slots(client: BundleClient) -> Result:
     return Result("\n".join(lines), _state_json(client, state, slots))
 
 
-def _model_text(slots: Sequence[BoardSlot], index: int) -> str:
+def _model_text(slots: Sequence[BoardSlot], index: int) -> str | None:
     if index >= len(slots) or (model := slots[index].model) is None:
-        return "no model"
+        return None
     return f"{model.name} {version_text(model.version)} in slot {index}"
 
 

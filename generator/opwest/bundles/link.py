@@ -7,15 +7,16 @@ harmless. A part of an upload changes nothing unless it is the next one.
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from opwest.base.diagnostics import printable
 from opwest.base.frozen_dataclass import dataclass
-from opwest.runs.link import LinkError
+from opwest.runs.link import FOREIGN_HINT, LinkError
 
 VERSION = 1
 """OPWEST_BUNDLE_SERVICE_VERSION of the runtime."""
@@ -24,6 +25,8 @@ CHECKED_DIGEST = 8
 """Bytes of the digest in the checksum of a part."""
 RUNNING, DONE, REFUSED = range(3)
 """The states of a job."""
+
+_T = TypeVar("_T")
 
 NO_SERVICE_HINT = "build the image with CONFIG_OPWEST_BUNDLE_SERVICE=y"
 SILENT_HINT = "check that the device is the board's and that its image runs, with CONFIG_OPWEST_BUNDLE_SERVICE=y"
@@ -78,40 +81,24 @@ class Fields:
 
     def number(self, key: str) -> int:
         """Return an integer."""
-        value = self._content.get(key)
-        if isinstance(value, str):
-            try:
-                value = int(value)
-            except ValueError:
-                value = None
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-        raise self._invalid(key)
+        return self._value(key, int, int)
 
     def text(self, key: str) -> str:
         """Return a text, with printable characters only."""
-        value = self._content.get(key)
-        if isinstance(value, str):
-            return printable(value)
-        raise self._invalid(key)
+        return self._value(key, str, printable)
 
     def bytes(self, key: str) -> bytes:
         """Return a byte string."""
+        return self._value(key, bytes, bytes.fromhex)
+
+    def _value(self, key: str, kind: type[_T], from_text: Callable[[str], _T]) -> _T:
         value = self._content.get(key)
         if isinstance(value, str):
-            try:
-                return bytes.fromhex(value)
-            except ValueError:
-                value = None
-        if isinstance(value, bytes):
+            with contextlib.suppress(ValueError):
+                return from_text(value)
+        elif isinstance(value, kind) and not isinstance(value, bool):
             return value
-        raise self._invalid(key)
-
-    def _invalid(self, key: str) -> LinkError:
-        return LinkError(
-            f"{self._device}: missing or invalid {key!r} in a response about bundles",
-            "the image may be from another version of opwest, or the device may belong to another program",
-        )
+        raise LinkError(f"{self._device}: missing or invalid {key!r} in a response about bundles", FOREIGN_HINT)
 
 
 @dataclass(frozen=True)
@@ -163,10 +150,8 @@ def read_info(fields: Fields, device: str) -> Info:
     """Return what the firmware supports. Raises LinkError for another version of the service."""
     version = fields.number("service")
     if version != VERSION:
-        raise LinkError(
-            f"the bundle service of the image on '{device}' has version {version}, expected {VERSION}",
-            "use the opwest that the image was built with",
-        )
+        text = f"the bundle service of the image on '{device}' has version {version}, expected {VERSION}"
+        raise LinkError(text, "use the opwest that the image was built with")
     return Info(fields.number("format"), fields.number("slots"), fields.number("part"))
 
 

@@ -8,12 +8,12 @@ is writable; others stay in the slot. So code, constants with relocations and co
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from opwest.base.diagnostics import fail
-from opwest.bundles.image import DESCRIPTOR, named_symbols
+from opwest.bundles.image import DESCRIPTOR, loaded_relocations, named_symbols
 from opwest.bundles.toolchain import Toolchain
 from opwest.objects.elf import (
     SHF_ALLOC,
@@ -190,10 +190,7 @@ static const void *const exported[] __attribute__((section("{EXPORT}"), used)) =
 
 
 def relocatable_image(chain: Toolchain, whole: Path, work: Path) -> bytes:
-    """Return the image made of a relocatable object with everything that it needs.
-
-    `work` is a directory for files. Raises OpwestError for an object that LLEXT cannot load.
-    """
+    """Return the image of a relocatable object without dependencies. Raises OpwestError if LLEXT cannot load it."""
     elf = parse_elf(whole.read_bytes())
     if elf.machine_name not in _RELOCATIONS:
         raise fail(f"no bundles for LLEXT on machine {elf.machine_name}", expected="a Cortex-M processor")
@@ -240,18 +237,10 @@ def _check(elf: Elf) -> None:
     relocated = {elf.sections[section.info].name for section in elf.sections if section.kind in (SHT_REL, SHT_RELA)}
     if CONSTANTS in relocated:
         raise damaged(f"section {CONSTANTS!r} has relocations")
-    names = dict(enumerate((name for name, _ in named_symbols(elf)), start=1))
-    for kind, symbol in _foreign_relocations(elf):
-        message = f"relocation {kind} of symbol {names.get(symbol) or '?'!r} is not implemented by Zephyr's LLEXT"
-        hint = "link the bundle for a slot, or compile the operator for a newer core or without this relocation"
-        raise fail(message, hint=hint)
-
-
-def _foreign_relocations(elf: Elf) -> Iterator[tuple[int, int]]:
-    """Yield the types and symbols of relocations that LLEXT does not apply."""
-    known = _RELOCATIONS[elf.machine_name]
-    for index, section in enumerate(elf.sections):
-        if section.kind in (SHT_REL, SHT_RELA) and elf.sections[section.info].flags & SHF_ALLOC:
-            for entry in relocation_entries(elf, index):
-                if entry.type not in known:
-                    yield entry.type, entry.symbol
+    names = {raw.number: name for name, raw in named_symbols(elf)}
+    for entry in loaded_relocations(elf):
+        if entry.type not in _RELOCATIONS[elf.machine_name]:
+            name = names.get(entry.symbol) or "?"
+            message = f"relocation {entry.type} of symbol {name!r} is not implemented by Zephyr's LLEXT"
+            hint = "link the bundle for a slot, or compile the operator for a newer core or without this relocation"
+            raise fail(message, hint=hint)

@@ -78,12 +78,8 @@ def read_public_keys(paths: Sequence[Path], faults: Diagnostics) -> list[Ed25519
         if isinstance(key, Ed25519PublicKey):
             keys.append(key)
         else:
-            faults.error(
-                "not a key of Ed25519 in PEM",
-                Location(str(path)),
-                expected="a public key of Ed25519 (PEM)",
-                hint=f"write one: {_PUBLIC}",
-            )
+            expected, hint = "a public key of Ed25519 (PEM)", f"write one: {_PUBLIC}"
+            faults.error("not a key of Ed25519 in PEM", Location(str(path)), expected=expected, hint=hint)
     return keys
 
 
@@ -108,10 +104,7 @@ def key_id(key: bytes) -> bytes:
 
 
 def sign(signed: bytes, keys: Sequence[Ed25519PrivateKey], earlier: Sequence[Signature] = ()) -> list[Signature]:
-    """Return the signatures of all keys over the signed part, after `earlier` ones by other keys.
-
-    Raises OpwestError for too many.
-    """
+    """Return the signatures of all keys, after `earlier` ones by other keys. Raises OpwestError for too many."""
     own = {key_id(key.public_key().public_bytes_raw()): key for key in keys}
     kept = [signature for signature in earlier if signature.key not in own]
     made = [Signature(name, key.sign(signed)) for name, key in own.items()]

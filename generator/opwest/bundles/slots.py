@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The slot of a bundle: an address, or a partition of a Zephyr build."""
+"""The slot of a bundle: an address, or a flash partition in zephyr.dts, the devicetree of a build in source form.
+
+Zephyr writes it without macros, /include/ and expressions. Addresses are translated as in Zephyr's edtlib: by the
+`ranges` of the parents, up to the first one without.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import field
 from pathlib import Path
 
-from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.frozen_dataclass import dataclass
-from opwest.bundles.client import LARGER_HINT, BundleClient, Outcome
-from opwest.bundles.devicetree import TreeError, partition
-from opwest.bundles.faults import NO_BUNDLE, Verdict, read_verdict, version_text
-from opwest.bundles.format import HEADER_SIZE, IMAGE_ALIGN, LLEXT, Bundle
-from opwest.bundles.link import NO_SLOT, Job
-from opwest.runs.link import LinkError
+from opwest.bundles.format import HEADER_SIZE, IMAGE_ALIGN
 
 _NUMBER = r"0[xX][0-9a-fA-F]+|[0-9]+"
 _ADDRESS = re.compile(rf"({_NUMBER})(?::({_NUMBER})([kKmM]?))?")
@@ -75,148 +74,222 @@ def _of_partition(name: str, build: Path, faults: Diagnostics) -> Slot | None:
     return Slot(address, size)
 
 
-_ACTIVE, _TRYING, _PREVIOUS, _TARGET = 1, 2, 4, 8
+_TOKEN = re.compile(
+    r"""(?P<skip>\s+|/\*.*?\*/|//[^\n]*|/dts-v1/;|/memreserve/[^;]*;)
+    |(?P<text>"(?:\\.|[^"\\])*")
+    |(?P<cells><[^>]*>)
+    |(?P<bytes>\[[^\]]*\])
+    |(?P<mark>[{};=,])
+    |(?P<word>/delete-(?:node|property)/|/bits/|[\w,.+*#?@&/$\\:-]+)""",
+    re.VERBOSE | re.DOTALL,
+)
+_SIMULATED = "zephyr,sim-flash"
+_SUBPARTITIONS = "fixed-subpartitions"
+_MAX_NODES = 100_000
 
 
-@dataclass(frozen=True)
-class Model:
-    """The header of a bundle in a slot."""
+class TreeError(Exception):
+    """A devicetree without the partition: message, line and hint."""
+
+    def __init__(self, message: str, line: int = 0, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.hint = hint
+
+
+@dataclass(slots=True)
+class Node:
+    """A node: properties as lists of values, which are cells (int), texts, or references (`&label`)."""
 
     name: str
-    version: int
-    length: int
-    """Bytes of the signed part."""
-    kind: int
-    interface_hash: int
-    model_hash: bytes
+    parent: Node | None
+    line: int
+    labels: list[str] = field(default_factory=list)
+    properties: dict[str, list[int | str]] = field(default_factory=dict)
+    children: list[Node] = field(default_factory=list)
 
+    def cell(self, name: str, default: int) -> int:
+        """Return a property of one cell."""
+        value = self.properties.get(name, [default])
+        return value[0] if value and isinstance(value[0], int) else default
 
-@dataclass(frozen=True)
-class BoardSlot:
-    """A slot; `roles` are `active`, `trying`, `previous` and `next`."""
+    def texts(self, name: str) -> list[str]:
+        """Return the texts of a property."""
+        return [value for value in self.properties.get(name, []) if isinstance(value, str)]
 
-    index: int
-    address: int
-    size: int
-    roles: tuple[str, ...]
-    verdict: Verdict
-    model: Model | None
-
-    def as_text(self) -> str:
-        """Return one line of text."""
-        roles = f" ({', '.join(self.roles)})" if self.roles else ""
-        text = f"slot {self.index} at 0x{self.address:x}, {self.size} bytes{roles}: "
-        if self.model is None:
-            return text + ("empty" if self.verdict.fault == NO_BUNDLE else self.verdict.reason)
-        text += f"{self.model.name} {version_text(self.model.version)}"
-        return text if self.verdict.is_good else f"{text}; refused: {self.verdict.reason}"
-
-    def as_json(self) -> dict[str, object]:
-        """Return the value for JSON output."""
-        model = self.model and {
-            **asdict(self.model),
-            "version": version_text(self.model.version),
-            "interface_hash": f"{self.model.interface_hash:016x}",
-            "model_hash": self.model.model_hash.hex(),
-        }
-        return {
-            "slot": self.index,
-            "address": self.address,
-            "size": self.size,
-            "roles": list(self.roles),
-            "verdict": self.verdict.as_json(),
-            "model": model,
-        }
-
-
-@dataclass(frozen=True)
-class State:
-    """The records of the board: slots, or NO_SLOT; `fault` is the end of the latest trial."""
-
-    active: int
-    trying: int
-    previous: int
-    crashes: int
-    fault: int
-    fault_name: str
-
-
-@dataclass(frozen=True)
-class File:
-    """A bundle that the user gave."""
-
-    path: Path
-    bundle: Bundle
+    def numbers(self, name: str) -> list[int]:
+        """Return the cells of a property."""
+        return [value for value in self.properties.get(name, []) if isinstance(value, int)]
 
     @property
-    def place(self) -> str:
-        """Its slot as text."""
-        content = self.bundle.content
-        return "any slot" if content.kind == LLEXT else f"0x{content.slot_address:x}"
+    def address_cells(self) -> int:
+        """The cells of an address of a child."""
+        return self.cell("#address-cells", 2)
+
+    @property
+    def size_cells(self) -> int:
+        """The cells of a size of a child."""
+        return self.cell("#size-cells", 1)
 
 
-def check(done: Outcome, what: str, device: str) -> Outcome:
-    """Return a job that succeeded. Raises LinkError."""
-    if done.result == 0:
-        return done
-    raise LinkError(f"{device}: {what}: {done.error or f'error {done.result}'}")
+def partition(text: str, name: str) -> tuple[int, int]:
+    """Return the address and the size of a partition, by node label or by the property `label`. Raises TreeError."""
+    partitions = [node for node in _nodes(text) if _is_partition(node)]
+    matching = [node for node in partitions if name in node.labels] or [
+        node for node in partitions if name in node.texts("label")
+    ]
+    if not matching:
+        known = [label for node in partitions for label in (*node.labels, *node.texts("label"))]
+        raise TreeError(f"no partition {name!r} in the devicetree", 0, nearest(name, known) or "it has no partitions")
+    node = matching[0]
+    address, size = _region(node)
+    if address is None or size is None:
+        raise TreeError(f"partition {name!r} has no address and size", node.line)
+    return _mapped(node, address, name), size
 
 
-def read_slots(client: BundleClient) -> list[BoardSlot]:
-    """Return the slots of a board."""
-    slots = []
-    for index in range(client.info.slots):
-        done = check(client.ask(Job.LIST, f"the description of slot {index}", slot=index), "cannot list", client.device)
-        fields = done.fields
-        roles = fields.number("is")
-        named = ((_ACTIVE, "active"), (_TRYING, "trying"), (_PREVIOUS, "previous"), (_TARGET, "next"))
-        model = None
-        if "name" in fields:
-            version, length, kind, interface = map(fields.number, ("version", "length", "kind", "interface"))
-            model = Model(fields.text("name"), version, length, kind, interface, fields.bytes("model"))
-        slots.append(
-            BoardSlot(
-                *(index, fields.number("address"), fields.number("size")),
-                tuple(name for bit, name in named if roles & bit),
-                *(read_verdict(fields), model),
-            )
-        )
-    return slots
+def _is_partition(node: Node) -> bool:
+    """Whether a node is a partition: a child of a list of partitions, or a mapped partition."""
+    if node.parent is None or "reg" not in node.properties:
+        return False
+    kinds = (*node.parent.texts("compatible"), *node.texts("compatible"))
+    return any("partition" in kind for kind in kinds)
 
 
-def read_state(client: BundleClient) -> State:
-    """Return the records of a board."""
-    fields = check(client.ask(Job.STATE, "the state of the slots"), "cannot read the state", client.device).fields
-    active, trying, previous, crashes, fault = map(fields.number, ("active", "trying", "previous", "crashes", "fault"))
-    return State(active, trying, previous, crashes, fault, fields.text("fault_name"))
+def _region(node: Node) -> tuple[int | None, int | None]:
+    """Return the first address and size of `reg`."""
+    cells = node.numbers("reg")
+    parent = node.parent
+    wide, long = (parent.address_cells, parent.size_cells) if parent else (2, 1)
+    if len(cells) < wide + long or not wide:
+        return None, None
+    return _joined(cells[:wide]), _joined(cells[wide : wide + long]) if long else None
 
 
-def choose(
-    files: Sequence[File], slots: Sequence[BoardSlot], format_version: int, device: str
-) -> tuple[File, BoardSlot]:
-    """Return the file for the slot that the board uses next. Raises LinkError that lists files and slots."""
-    target = next((slot for slot in slots if "next" in slot.roles), None)
-    if target is None:
-        trying = next((slot.index for slot in slots if "trying" in slot.roles), NO_SLOT)
-        raise LinkError(
-            f"{device}: the board accepts no upload"
-            + (f": the model in slot {trying} is not confirmed" if trying != NO_SLOT else ""),
-            "confirm it (opwest bundle --confirm) or go back (opwest bundle --roll-back)",
-        )
-    for file in files:
-        content = file.bundle.content
-        if content.kind != LLEXT and content.slot_address != target.address:
-            continue
-        if len(file.bundle.data) > target.size:
-            raise LinkError(
-                f"'{file.path}' has {len(file.bundle.data)} bytes, slot {target.index} of {device} {target.size}",
-                LARGER_HINT,
-            )
-        return file, target
-    given = ", ".join(f"'{file.path}' for {file.place}" for file in files)
-    known = ", ".join(f"slot {slot.index} at 0x{slot.address:x}" for slot in slots)
-    raise LinkError(
-        f"no file for slot {target.index} at 0x{target.address:x}, which {device} uses next; files: {given}; "
-        f"slots: {known}; format version {format_version}",
-        "give one file for each slot: opwest bundle MANIFEST --slot ADDRESS",
-    )
+def _joined(cells: list[int]) -> int:
+    value = 0
+    for cell in cells:
+        value = value << 32 | cell
+    return value
+
+
+def _mapped(node: Node, address: int, name: str) -> int:
+    """Return the address of a partition in the memory of the processor.
+
+    Without `ranges`, the addresses of a list of partitions are offsets in its parent: the flash, or a partition.
+    """
+    above = node.parent
+    while above is not None and above.parent is not None:
+        parent = above.parent
+        kinds = above.texts("compatible")
+        if "ranges" in above.properties:
+            address = _translated(above, address, name)
+        elif _SUBPARTITIONS in kinds:
+            base, _ = _region(above)
+            address += base or 0
+        elif any("partitions" in kind for kind in kinds):
+            base, size = _region(parent)
+            simulated = parent.parent is not None and _SIMULATED in parent.parent.texts("compatible")
+            if base is None or not size or simulated:
+                text = f"partition {name!r} is in flash that is not memory-mapped: {parent.name}"
+                raise TreeError(text, parent.line, "use a partition of the flash that the processor executes from")
+            address += base
+            parent = parent.parent or parent
+        else:
+            break  # as edtlib: an address without `ranges` above it is that of the processor
+        above = parent
+    return address
+
+
+def _translated(node: Node, address: int, name: str) -> int:
+    """Translate an address of a child by the `ranges` of its parent; empty ones do not change it."""
+    cells = node.numbers("ranges")
+    if not cells or node.parent is None:
+        return address
+    own, above, long = node.address_cells, node.parent.address_cells, node.size_cells
+    width = own + above + long
+    for start in range(0, len(cells) - width + 1, width):
+        child = _joined(cells[start : start + own])
+        to = _joined(cells[start + own : start + own + above])
+        size = _joined(cells[start + own + above : start + width])
+        if child <= address < child + size:
+            return to + address - child
+    raise TreeError(f"partition {name!r} is outside of the ranges of {node.name}", node.line)
+
+
+def _nodes(text: str) -> list[Node]:
+    """Return all nodes of a devicetree in source form. Raises TreeError."""
+    root = Node("/", None, 1)
+    nodes = [root]
+    node: Node | None = None
+    words: list[tuple[str, str, int]] = []
+    for kind, token, line in _tokens(text):
+        if kind != "mark" or token in "=,":
+            words.append((kind, token, line))
+        elif token == "{":
+            node = _opened(words, node, root, line)
+            if node is not root:
+                nodes.append(node)
+            if len(nodes) > _MAX_NODES:
+                raise TreeError("the devicetree has too many nodes", line)
+            words = []
+        elif token == "}":
+            if node is None:
+                raise TreeError("unbalanced '}' in the devicetree", line)
+            node, words = node.parent, []
+        else:
+            if node is not None and words:
+                _assign(node, words)
+            words = []
+    return nodes
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
+    at, line = 0, 1
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None or match.end() == at:
+            raise TreeError(f"unknown text {text[at : at + 20]!r} in the devicetree", line)
+        kind = match.lastgroup or "skip"
+        if kind != "skip":
+            yield kind, match.group(), line
+        line += match.group().count("\n")
+        at = match.end()
+
+
+def _opened(words: list[tuple[str, str, int]], node: Node | None, root: Node, line: int) -> Node:
+    """Return the node that `{` begins."""
+    names = [token for kind, token, _ in words if kind == "word"]
+    if node is None:
+        if names == ["/"]:
+            return root
+        raise TreeError("a node outside of the root in the devicetree", line)
+    if not names:
+        raise TreeError("a node without a name in the devicetree", line)
+    # A label and its node can be one word: `slot0:partition@0`.
+    *labels, name = [part for word in names for part in word.split(":") if part]
+    made = Node(name, node, words[0][2], labels)
+    node.children.append(made)
+    return made
+
+
+def _assign(node: Node, words: list[tuple[str, str, int]]) -> None:
+    """Add the property of a statement: `name;` or `name = value, value;`."""
+    name = words[0][1]
+    values: list[int | str] = []
+    for kind, token, line in words[1:]:
+        if kind == "text":
+            values.append(token[1:-1])
+        elif kind == "cells":
+            values += [_cell(cell, line) for cell in token[1:-1].split()]
+    node.properties[name] = values
+
+
+def _cell(text: str, line: int) -> int | str:
+    if text.startswith("&"):
+        return text
+    try:
+        return int(text, 0) & 0xFFFFFFFF
+    except ValueError as error:
+        raise TreeError(f"invalid cell {text!r} in the devicetree", line) from error

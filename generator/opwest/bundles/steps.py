@@ -13,9 +13,8 @@ from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError, fail
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.timing import stage
 from opwest.bundles.checks import check_vectors
-from opwest.bundles.client import BundleClient, Outcome
+from opwest.bundles.client import BundleClient
 from opwest.bundles.link import Fields, Job
-from opwest.bundles.slots import read_slots
 from opwest.model.readers.fingerprint import model_hash
 from opwest.model.types.dtypes import elements_of
 from opwest.model.types.model import Model
@@ -81,8 +80,7 @@ def _rows(
                 continue
             dtype = model.buffers[buffers[name]].type.dtype
             held = elements_of(results[stop["point"], name], dtype)
-            if held is None:
-                raise ValueError("the results have the dtype of their tensor")
+            assert held is not None, "the results have the dtype of their tensor"
             content = held[0].astype(held[0].dtype.newbyteorder("<")).tobytes()
             rows.append(StepResult(stop["point"], write["step"], buffers[name], dtype, content))
     if left:
@@ -148,23 +146,18 @@ def expected_steps(manifest: Path, variant: str | None, faults: Diagnostics) -> 
 def check_own(client: BundleClient) -> StepCheck:
     """Compare the steps with the results in the bundle."""
     source = "those in the bundle"
-    done = client.do(Job.STEPS, "the end of the golden vector")
-    if done.error == "EILSEQ":
-        step, element, count = (done.fields.number(key) for key in ("step", "element", "count"))
-        return StepCheck(step, done.fields.text("operator"), done.fields.text("tensor"), element, count, source)
-    if done.error == "ENOTSUP":
-        raise ModelError(
-            f"{client.device}: the bundle contains no results of steps",
-            "make it with --steps, or with --observable and give its manifest",
-        )
-    _check(done, client.device)
-    return StepCheck(None, "", "", 0, 0, source)
+    hint = "make it with --steps, or with --observable and give its manifest"
+    differs = _difference(client, "the bundle contains no results of steps", hint, Job.STEPS)
+    if differs is None:
+        return StepCheck(None, "", "", 0, 0, source)
+    step, element, count = map(differs.number, ("step", "element", "count"))
+    return StepCheck(step, differs.text("operator"), differs.text("tensor"), element, count, source)
 
 
 def check_sent(client: BundleClient, expected: Expected, progress: StageProgress) -> StepCheck:
     """Send the results of this machine along, in the order of the run; stop at the first difference."""
     source = "those of this machine"
-    active = next((slot for slot in read_slots(client) if "active" in slot.roles), None)
+    active = next((slot for slot in client.slots() if "active" in slot.roles), None)
     if active is None or active.model is None:
         raise ModelError(f"{client.device}: the board has no model")
     active_hash = active.model.model_hash.hex()
@@ -174,12 +167,15 @@ def check_sent(client: BundleClient, expected: Expected, progress: StageProgress
             f"{active_hash[:16]}, expected {expected.model_hash[:16]}",
             "give the manifest of the installed bundle",
         )
+    unobservable = "the model on the board does not report the ends of its steps"
+    hint = "make the bundle with --observable, or with --steps"
     total, sent = sum(len(result.content) for result in expected.results), 0
     for result in expected.results:
         size = max(client.part_size // result.dtype.size, 1) * result.dtype.size
         for offset in range(0, len(result.content), size):
             part = result.content[offset : offset + size]
-            differs = _compare(client, result, offset, part)
+            arguments = {"point": result.point, "buffer": result.buffer, "offset": offset, "data": part}
+            differs = _difference(client, unobservable, hint, Job.PART, **arguments)
             if differs is not None:
                 element, count = differs.number("element"), differs.number("count")
                 operator, tensor = expected.operators[result.step], expected.tensors[result.buffer]
@@ -190,25 +186,15 @@ def check_sent(client: BundleClient, expected: Expected, progress: StageProgress
     return StepCheck(None, "", "", 0, 0, source)
 
 
-def _compare(client: BundleClient, result: StepResult, offset: int, part: bytes) -> Fields | None:
-    """Return the difference of a part, None without one."""
-    done = client.do(
-        Job.PART, "the end of the golden vector", point=result.point, buffer=result.buffer, offset=offset, data=part
-    )
+def _difference(client: BundleClient, fault: str, hint: str, job: Job, **arguments: Any) -> Fields | None:
+    """Run the golden vector; return the difference, None without one. `fault`: why the job is not supported."""
+    done = client.do(job, "the end of the golden vector", **arguments)
     if done.error == "EILSEQ":
         return done.fields
     if done.error == "ENOTSUP":
-        raise ModelError(
-            f"{client.device}: the model on the board does not report the ends of its steps",
-            "make the bundle with --observable, or with --steps",
-        )
-    _check(done, client.device)
+        raise ModelError(f"{client.device}: {fault}", hint)
+    if done.result != 0 and done.error == "ENOENT":
+        raise ModelError(f"{client.device}: the board has no model, or the model has no such step")
+    if done.result != 0:
+        raise LinkError(f"{client.device}: the golden vector failed: {done.error or done.result}")
     return None
-
-
-def _check(done: Outcome, device: str) -> None:
-    if done.result == 0:
-        return
-    if done.error == "ENOENT":
-        raise ModelError(f"{device}: the board has no model, or the model has no such step")
-    raise LinkError(f"{device}: the golden vector failed: {done.error or done.result}")

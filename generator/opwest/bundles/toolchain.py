@@ -30,7 +30,6 @@ class Library:
     """An archive with a symbol table; members are read on use."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         self._data = path.read_bytes()
         self._places = dict(_symbol_table(self._data))
         self._members: dict[int, Member | None] = {}
@@ -144,26 +143,21 @@ class Toolchain:
     has_c_library: bool = True
     """Whether it has a C library that an image can contain; that of a host cannot be."""
 
-    def run(self, words: Sequence[str], folder: Path | None = None) -> str:
-        """Run the compiler; return its output. Raises OpwestError if it fails."""
-        done = self.attempt(words, folder)
+    def run(self, words: Sequence[str]) -> None:
+        """Run the compiler. Raises OpwestError if it fails."""
+        done = self.attempt(words)
         if done.returncode != 0:
             command = commands.joined([*self.command, *words])
             raise fail(f"the compiler failed: {command}\n{first_lines(done.stderr)}")
-        return done.stdout
 
-    def attempt(self, words: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def attempt(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Run the compiler and return its result."""
-        return run_tool([*self.command, *words], folder)
+        return run_tool([*self.command, *words])
 
     @property
     def link_libraries(self) -> tuple[str, ...]:
         """The libraries of the link."""
         return ("-lm", "-lc", "-lgcc") if self.has_c_library else ("-lgcc",)
-
-    def archives(self, work: Path) -> list[Path]:
-        """Return the libraries that the linker finds, in order."""
-        return linked_archives(self, self.link_libraries, work) or []
 
 
 def linked_archives(chain: Toolchain, libraries: Sequence[str], work: Path) -> list[Path] | None:
@@ -198,10 +192,7 @@ def command_of(cc: str) -> list[str]:
 
 
 def toolchain_of(target: Target, given: str | None, work: Path) -> Toolchain:
-    """Return the toolchain for a target; `given` is the command of --cc, `work` a directory for files.
-
-    Raises OpwestError without one.
-    """
+    """Return the toolchain for a target; `given` is the command of --cc. Raises OpwestError without one."""
     default = _COMPILERS.get(target.machine)
     if given is None and default is None:
         message = f"no default compiler for machine {target.machine} of target {target.name!r}"

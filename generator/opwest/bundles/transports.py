@@ -22,20 +22,14 @@ from opwest.runs.smp import PARAMETERS, SmpConnection, error_name
 _LINE = re.compile(r"(bundle(?: [^ ]+)*) \*([0-9a-f]{8})")
 
 
-class ShellBundleLink:
-    """The shell behind a serial device. Implements BundleLink."""
+class ShellBundleLink(ShellConnection):
+    """The shell of an image with the service of bundles. Implements BundleLink."""
 
     def __init__(self, device: str, timeout: float, baud: int | None = None) -> None:
-        self.device = device
-        self._connection = ShellConnection(device, timeout, baud)
+        super().__init__(device, timeout, baud)
+        self.space = 1
         self._unknown: UnknownCommandError | None = None
         self._is_refused = False
-        self._chunk = 1
-
-    @property
-    def space(self) -> int:
-        """The largest part of a file in a request, bytes."""
-        return self._chunk
 
     def info(self, seconds: float) -> Info | None:
         """Return what the firmware supports; None also before the application serves bundles."""
@@ -43,7 +37,7 @@ class ShellBundleLink:
         if fields is None:
             return None
         info = read_info(fields, self.device)
-        self._chunk = max(1, fields.number("chunk"))
+        self.space = max(1, fields.number("chunk"))
         return info
 
     def job(self, request: Request, seconds: float) -> Fields | None:
@@ -69,15 +63,9 @@ class ShellBundleLink:
         if self._is_refused:
             return not_served(self.device)
         if self._unknown is not None:
-            return LinkError(
-                f"the image on '{self.device}' does not accept bundles: its shell has no command 'opwest bundle'",
-                NO_SERVICE_HINT,
-            )
-        return LinkError(self._connection.timeout_error(awaited, round(seconds)).message, SILENT_HINT)
-
-    def disconnect(self) -> None:
-        """Close the device."""
-        self._connection.disconnect()
+            text = f"the image on '{self.device}' does not accept bundles: its shell has no command 'opwest bundle'"
+            return LinkError(text, NO_SERVICE_HINT)
+        return LinkError(self.timeout_error(awaited, round(seconds)).message, SILENT_HINT)
 
     def _ask(self, command: str, seconds: float, begin: str) -> Fields | None:
         """Send a command; return the fields of its response, None for a damaged one or a damaged command.
@@ -87,7 +75,7 @@ class ShellBundleLink:
         start = time.monotonic()
         expected = re.compile(rf"bundle (?:{begin}|refused)\b.*")
         try:
-            lines = self._connection.ask(f"bundle {command}", seconds, f"bundle (?:{begin}|refused)".encode())
+            lines = self.ask(f"bundle {command}", seconds, f"bundle (?:{begin}|refused)".encode())
         except UnknownCommandError as error:  # or the command was damaged on its way
             self._unknown = error
             time.sleep(max(0.0, min(seconds, 0.05) - (time.monotonic() - start)))
@@ -123,26 +111,25 @@ _INFO, _JOB, _PART = range(3)
 _MAX_VALUES = {"off": 0xFFFFFFFF, "check": 0xFFFFFFFF, "data": b""}
 
 
-class SmpBundleLink:
-    """An SMP server behind a serial device. Implements BundleLink."""
+class SmpBundleLink(SmpConnection):
+    """An SMP server with the service of bundles. Implements BundleLink."""
 
     def __init__(self, device: str, baud: int, timeout: float, group: int = DEFAULT_GROUP) -> None:
-        self.device = device
+        super().__init__(device, baud, timeout)
         self._group = group
-        self._connection = SmpConnection(device, baud, timeout)
         self._has_size = False
         self._is_refused = False
 
     @property
     def space(self) -> int:
         """The largest part of a file in a request, bytes."""
-        return self._connection.space(_MAX_VALUES)
+        return self.free_space(_MAX_VALUES)
 
     def info(self, seconds: float) -> Info | None:
         """Return what the firmware supports; None also before the application serves bundles."""
         if not self._has_size:
             try:
-                code = self._connection.learn_size()
+                code = self.learn_size()
             except LostError:
                 raise
             except LinkError as error:
@@ -179,16 +166,12 @@ class SmpBundleLink:
         """Return the error for a missing response: what was received instead."""
         if self._is_refused:
             return not_served(self.device)
-        return LinkError(self._connection.timeout_error(awaited, seconds).message, SILENT_HINT)
-
-    def disconnect(self) -> None:
-        """Close the device."""
-        self._connection.disconnect()
+        return LinkError(self.timeout_error(awaited, seconds).message, SILENT_HINT)
 
     def _ask(
         self, operation: OP, command: int, request: Mapping[str, Any], awaited: str, seconds: float
     ) -> Fields | None:
-        answer = self._connection.once(operation, self._group, command, request, awaited, seconds)
+        answer = self.once(operation, self._group, command, request, awaited, seconds)
         if answer is None:
             return None
         self._is_refused = answer.code == MGMT_ERR.EACCESSDENIED

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,13 +35,8 @@ _MACHINE = ("-m", "--sysroot", "--specs", "-specs", "--target", "-B", "-nostdinc
 
 def configuration(folder: Path) -> dict[str, str]:
     """Return the values of Kconfig of a build. Raises OpwestError."""
-    path = folder / "zephyr" / ".config"
-    values = {}
-    for line in _read(path).splitlines():
-        symbol, equals, value = line.partition("=")
-        if equals and symbol.startswith("CONFIG_"):
-            values[symbol] = value.strip().strip('"')
-    return values
+    rows = re.findall(r"^(CONFIG_\w+)=(.*)$", _read(folder / "zephyr" / ".config"), re.MULTILINE)
+    return {symbol: value.strip().strip('"') for symbol, value in rows}
 
 
 def _read(path: Path) -> str:

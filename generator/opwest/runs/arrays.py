@@ -39,31 +39,27 @@ def read_runs(
 
     `given` are the options --input, `streamed` the options --stream, whose frames define the number of runs.
     """
-    arrays, files = _read(given, "input", inputs, faults)
-    frames, streams = _read(streamed, "stream", inputs, faults)
+    arrays = _read(given, "input", inputs, faults)
+    frames = _read(streamed, "stream", inputs, faults)
     inputs_by_name: dict[str, Array] = {}
-    counts: dict[str, int] = {}
     for tensor in inputs:
         name = tensor["name"]
         if name in arrays and name in frames:
             faults.error(f"input {name!r} is given as --input and as --stream", expected="one of them")
-        elif name in arrays or name in frames:
-            option, file = ("stream", streams[name]) if name in frames else ("input", files[name])
-            array = frames.get(name) if name in frames else arrays[name]
+        elif name not in arrays and name not in frames:
+            faults.error(f"missing input {name!r}", expected=f"--input {name}=FILE.npy")
+        else:
+            array, file = frames[name] if name in frames else arrays[name]
+            option = "stream" if name in frames else "input"
             fitted = _fitted(tensor, array, option, file, faults) if array is not None else None
             if fitted is not None:
                 inputs_by_name[name] = fitted
-            if fitted is not None and name in frames:
-                counts[name] = len(fitted)
-        else:
-            faults.error(f"missing input {name!r}", expected=f"--input {name}=FILE.npy")
+    counts = {name: len(array) for name, array in inputs_by_name.items() if name in frames}
     (first, count), *others = counts.items() or [("", repeat)]
     for name, other in others:
         if other != count:
-            faults.error(
-                f"{count} frames of {first!r}, {other} of {name!r}",
-                expected="the same number of frames of every stream",
-            )
+            text = f"{count} frames of {first!r}, {other} of {name!r}"
+            faults.error(text, expected="the same number of frames of every stream")
     return Runs(inputs_by_name, count, frozenset(counts))
 
 
@@ -93,28 +89,28 @@ def read_references(
 
     With streams, references have a frame per run as first dimension.
     """
-    arrays, files = _read(given, "reference", outputs, faults)
+    references: dict[str, Array] = {}
+    arrays = _read(given, "reference", outputs, faults)
     for tensor in outputs:
         name = tensor["name"]
-        given_array = arrays.get(name)
-        if given_array is None:
+        read, file = arrays.get(name, (None, ""))
+        if read is None:
             continue
-        arrays[name] = array = reference_of(given_array, DTYPES[tensor["dtype"]])
+        references[name] = array = reference_of(read, DTYPES[tensor["dtype"]])
         shape = [*([runs.count] if runs.streams else []), *tensor["shape"]]
         if list(array.shape) != shape or array.dtype.kind not in "biuf":
             seen = f"{array.dtype.name} {list(array.shape)}"
-            faults.error(f"reference {name!r}: '{files[name]}' contains {seen}", expected=f"numbers {shape}")
-    return {name: array for name, array in arrays.items() if array is not None}
+            faults.error(f"reference {name!r}: '{file}' contains {seen}", expected=f"numbers {shape}")
+    return {name: references[name] for name in arrays if name in references}
 
 
 def _read(
     given: Sequence[str], option: str, tensors: Sequence[Mapping[str, Any]], faults: Diagnostics
-) -> tuple[dict[str, Array | None], dict[str, str]]:
-    """Return the given arrays by name, None for unreadable files, and their files."""
+) -> dict[str, tuple[Array | None, str]]:
+    """Return the given arrays, None for unreadable files, and their files, by name."""
     role = "output" if option == "reference" else "input"
     known = [tensor["name"] for tensor in tensors]
-    arrays: dict[str, Array | None] = {}
-    files: dict[str, str] = {}
+    arrays: dict[str, tuple[Array | None, str]] = {}
     for name, file, key in _named(given, option, faults):
         if name not in known:
             where = f" in '{file}'" if key else ""
@@ -123,8 +119,8 @@ def _read(
             faults.error(f"duplicate {option} {name!r}")
         else:
             expected = "a file written by numpy.save"
-            arrays[name], files[name] = read_file(f"{option} {name!r}: ", file, key, expected, faults), file
-    return arrays, files
+            arrays[name] = read_file(f"{option} {name!r}: ", file, key, expected, faults), file
+    return arrays
 
 
 def _named(given: Sequence[str], option: str, faults: Diagnostics) -> Iterator[tuple[str, str, str | None]]:

@@ -18,10 +18,10 @@ from opwest.render.arguments import ENTRY
 from opwest.render.tables.layout import NO_DEVICE
 from opwest.runs.arrays import keep_outputs, make_folder, read_file
 from opwest.runs.connection import clock_of, connected, latency_lines, link_errors, prepare, served_model
-from opwest.runs.link import Link, LinkError, ModelError, Report, Served
+from opwest.runs.link import REBUILD_HINT, Link, LinkError, ModelError, Report, Served
 from opwest.runs.progress import StageProgress, make_progress
-from opwest.runs.project_data import choose_model, required_record, selected_variant
-from opwest.runs.session import check_tensors, failure_hint, fetch_part, opened, send
+from opwest.runs.project_data import UPDATE_HINT, choose_model, required_record, selected_variant
+from opwest.runs.session import check_tensors, failure_hint, opened
 
 if TYPE_CHECKING:
     from opwest.model.types.dtypes import Elements as Array
@@ -41,9 +41,7 @@ class Call:
 def find_operator(name: str, model: Mapping[str, Any], project: Path) -> tuple[int, Mapping[str, Any]]:
     """Return an operator of the record and its index. Raises OpwestError."""
     if "operators" not in model or "arguments" not in model:
-        raise fail(
-            "the lock has no signatures of operators", project, hint="generate the application again: opwest update DIR"
-        )
+        raise fail("the lock has no signatures of operators", project, hint=UPDATE_HINT)
     names = [operator["name"] for operator in model["operators"]]
     if name not in names:
         raise fail(f"model '{model['name']}' has no operator {name!r}", project, hint=nearest(name, names))
@@ -206,14 +204,12 @@ def call_operator(
     """Call an operator `repeat` times on the same arguments; return the last results and the duration of each call."""
     index = next((i for i, tensor in enumerate(model.tensors) if tensor.role == "arguments"), None)
     if index is None or model.tensors[index].size != len(call.content):
-        raise LinkError(
-            f"the image on '{link.device}' was built from another version of model '{model.name}'",
-            "omit --no-build and --no-flash",
-        )
-    with opened(link, model):
+        text = f"the image on '{link.device}' was built from another version of model '{model.name}'"
+        raise LinkError(text, REBUILD_HINT)
+    with opened(link, model, progress) as session:
         times = []
         for number in range(repeat):
-            send(link, model, index, call.content, progress)  # again: a call may overwrite its arguments
+            session.send(index, call.content)  # again: a call may overwrite its arguments
             progress.show(f"calling {call.operator}" + (f", {number + 1} of {repeat}" if repeat > 1 else ""))
             report = link.call(model, call.index, call.device)
             if report.result != 0:
@@ -221,7 +217,7 @@ def call_operator(
             times.append(report.nanoseconds)
         results = {
             result["name"]: numbers_from(
-                fetch_part(link, model, index, result["name"], result["offset"], result["size"], progress),
+                session.fetch_part(index, result["name"], result["offset"], result["size"]),
                 DTYPES[result["dtype"]],
                 result["shape"],
                 result.get("pitch", 0),

@@ -16,9 +16,10 @@ from opwest.runs.arrays import Runs
 from opwest.runs.compare import Difference, Tolerances, difference
 from opwest.runs.compile import HostCompiler
 from opwest.runs.harness import buffer_of, run_harness
-from opwest.runs.link import Action, Link, LinkError, Report, Served
+from opwest.runs.link import REBUILD_HINT, Action, Link, LinkError, Served
 from opwest.runs.progress import StageProgress
-from opwest.runs.session import failure, fetch, fetch_part, opened, send
+from opwest.runs.project_data import UPDATE_HINT
+from opwest.runs.session import Session, opened
 
 if TYPE_CHECKING:
     from opwest.model.types.dtypes import Elements as Array
@@ -27,11 +28,7 @@ if TYPE_CHECKING:
 def step_tensors(model: Mapping[str, Any], project: Path) -> dict[str, dict[str, Any]]:
     """Return the tensors that steps write, by name. Raises OpwestError for the record of an earlier opwest."""
     if not {"pools", "results", "stops", "views"} <= model.keys():
-        raise fail(
-            "the lock has no list of the results of steps",
-            project,
-            hint="generate the application again: opwest update DIR",
-        )
+        raise fail("the lock has no list of the results of steps", project, hint=UPDATE_HINT)
     tensors = {
         t["name"]: {**t, "place": f"pools[buffers[{t['buffer']}].pool] + buffers[{t['buffer']}].offset"}
         for t in model["results"]
@@ -67,9 +64,7 @@ def host_results(
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
         compiler = HostCompiler(Path(work), None, check_steps=True)
         try:
-            paths, _ = run_harness(
-                project, record, model, compiler, Path(work), Runs(arrays), stops=stops, cmsis_nn=cmsis_nn
-            )
+            paths, _ = run_harness(project, record, model, compiler, Runs(arrays), stops=stops, cmsis_nn=cmsis_nn)
         except OpwestError as error:
             note = "give the expected results of steps instead: --reference TENSOR=FILE.npy"
             raise OpwestError([*error.diagnostics, Diagnostic("note", note)]) from error
@@ -165,11 +160,8 @@ def expected_results(
     if references:
         last = {write["tensor"]: stop["point"] for stop in model["stops"] for write in stop["writes"]}
         if unused := sorted(references.keys() - last.keys()):
-            raise fail(
-                f"--check-steps cannot compare {unused[0]!r}: a later step may overwrite it before the wait",
-                project,
-                hint="omit its --reference",
-            )
+            text = f"--check-steps cannot compare {unused[0]!r}: a later step may overwrite it before the wait"
+            raise fail(text, project, hint="omit its --reference")
         values = {(last[tensor], tensor): array for tensor, array in references.items()}
         return Expected(model["stops"], model["steps"], values, "the given references", views)
     results = host_results(project.absolute(), record, model, inputs, cmsis_nn)
@@ -189,19 +181,20 @@ def check_steps(
 
     After the first difference the run continues to its end. Raises LinkError, also if the run fails.
     """
-    with opened(link, model):
+    with opened(link, model, progress) as session:
         for index, tensor in enumerate(model.tensors):
             if tensor.role == "input":
-                send(link, model, index, inputs[tensor.name].tobytes(), progress)
-        checked = _compare(link, model, expected, tolerances, progress)
+                session.send(index, inputs[tensor.name].tobytes())
+        checked = _compare(session, expected, tolerances)
         end = link.run_until(model, 0)
         # A step that failed has incomplete results: the failure is the cause.
         if end.result != 0 and (checked.first is None or end.step == checked.first.step):
-            raise failure(end, model, Action.RUN)
+            raise session.failure(end, Action.RUN)
     return checked
 
 
-def _compare(link: Link, model: Served, expected: Expected, tolerances: Tolerances, progress: StageProgress) -> Checked:
+def _compare(session: Session, expected: Expected, tolerances: Tolerances) -> Checked:
+    model, device = session.model, session.link.device
     places = {tensor.name: index for index, tensor in reversed(list(enumerate(model.tensors)))}
     seen: set[int] = set()
     count = 0
@@ -211,26 +204,29 @@ def _compare(link: Link, model: Served, expected: Expected, tolerances: Toleranc
         if not writes:
             continue
         step = writes[-1]["step"]
-        progress.show(f"running {model.name} up to step {step} ({expected.steps[step]})")
-        _stopped(link.run_until(model, point), link, model, point)
+        session.progress.show(f"running {model.name} up to step {step} ({expected.steps[step]})")
+        report = session.link.run_until(model, point)
+        if report.result != 0 and not report.stopped:
+            raise session.failure(report, Action.RUN)
+        if not report.stopped:
+            text = f"{device}: the run of model '{model.name}' ended before point {point}"
+            raise LinkError(text, REBUILD_HINT)
         for write in writes:
             name, step = write["tensor"], write["step"]
             view = expected.views.get(name)
             root = view["root"] if view else name
             if root not in places:
-                raise LinkError(
-                    f"the image on '{link.device}' has no tensor '{root}'", "omit --no-build and --no-flash"
-                )
+                raise LinkError(f"the image on '{device}' has no tensor '{root}'", REBUILD_HINT)
             index = places[root]
             if view:
-                data = fetch_part(link, model, index, name, view["offset"], view["size"], progress)
+                data = session.fetch_part(index, name, view["offset"], view["size"])
                 actual = numbers_from(data, DTYPES[view["dtype"]], view["shape"], view.get("pitch", 0))
             else:
-                actual = fetch(link, model, index, progress)
+                actual = session.fetch(index)
             reference = expected.values[point, name]
             if actual.shape != reference.shape:
                 shown = f"{list(actual.shape)}, expected {list(reference.shape)}"
-                raise LinkError(f"tensor '{name}' of the image on '{link.device}' has the shape {shown}")
+                raise LinkError(f"tensor '{name}' of the image on '{device}' has the shape {shown}")
             error = difference(actual, reference, tolerances.of(name))
             seen.add(step)
             count += 1
@@ -238,14 +234,3 @@ def _compare(link: Link, model: Served, expected: Expected, tolerances: Toleranc
                 first = StepDifference(step, expected.steps[step], name, error)
                 return Checked(first, count, len(seen), len(expected.steps), expected.source)
     return Checked(None, count, len(seen), len(expected.steps), expected.source)
-
-
-def _stopped(report: Report, link: Link, model: Served, point: int) -> None:
-    """Raise LinkError unless the run has stopped."""
-    if report.stopped:
-        return
-    if report.result != 0:
-        raise failure(report, model, Action.RUN)
-    raise LinkError(
-        f"{link.device}: the run of model '{model.name}' ended before point {point}", "omit --no-build and --no-flash"
-    )

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PureWindowsPath
 from typing import Any, Literal
@@ -76,43 +77,29 @@ def _line(line: str, form: Format, prefix: str) -> str:
     return line
 
 
-class OperatorCheck:
-    """The checks of one model's operators."""
-
-    def __init__(self, model: Mapping[str, Any], build: Mapping[str, Any], form: Format) -> None:
-        self._is_elf = form == "elf"
-        self._program = script("check_operators")
-        self._model = model
-        # Records of earlier versions have no positions and no permitted effects.
-        self._places = dict(zip(build["sources"], build.get("places", ()), strict=False))
-        self._permits = dict(zip(build["sources"], build.get("permits", ()), strict=False))
-        self._faults: list[Diagnostic] = []
-
-    def examine(self, source: str, obj: Path, command: Sequence[str]) -> None:
-        """Examine the object of a source, which `command` compiled. Raises OpwestError if it cannot be read."""
-        place = self._places.get(source, {"line": 0, "column": 0})
-        permits = self._permits.get(source, ())
-        if not self._is_elf:  # docs/windows-and-macos.md
-            return
-        at = Location(self._model["manifest"], place["line"], place["column"])
-        try:
-            # The command has paths relative to the current directory.
-            facts = self._program.object_facts(str(obj), command, os.curdir, f"{self._model['name']}__")
-        except self._program.NotElfError as error:
-            raise fail(f"{source}: cannot read its object: {error}", at) from error
-        except subprocess.CalledProcessError as error:
-            raise fail(self._program.failure(source, error), at) from error
-        if facts.states and "state" not in permits:
-            message = self._program.message(source, facts.states)
-            self._faults.append(Diagnostic("error", message, at, self._program.EXPECTED, self._program.HINT))
-        compiled = read_member(obj.name, obj.read_bytes())
-        for effect in (*hidden_effects(facts.undefined, ("host",), permits), *instruction_effects(compiled, permits)):
-            self._faults.append(Diagnostic("error", f"{source} {effect.text}", at, EFFECT_EXPECTED, effect.hint))
-
-    def raise_if_found(self) -> None:
-        """Raise OpwestError with every error."""
-        if self._faults:
-            raise OpwestError(self._faults)
+def _operator_faults(
+    model: Mapping[str, Any], build: Mapping[str, Any], source: str, obj: Path, command: Sequence[str]
+) -> Iterator[Diagnostic]:
+    """Yield the state and the hidden effects of a source's object. Raises OpwestError if it cannot be read."""
+    program = script("check_operators")
+    # Records of earlier versions have no positions and no permitted effects.
+    places = dict(zip(build["sources"], build.get("places", ()), strict=False))
+    permits = dict(zip(build["sources"], build.get("permits", ()), strict=False)).get(source, ())
+    place = places.get(source, {"line": 0, "column": 0})
+    at = Location(model["manifest"], place["line"], place["column"])
+    try:
+        # The command has paths relative to the current directory.
+        facts = program.object_facts(str(obj), command, os.curdir, f"{model['name']}__")
+    except program.NotElfError as error:
+        raise fail(f"{source}: cannot read its object: {error}", at) from error
+    except subprocess.CalledProcessError as error:
+        raise fail(program.failure(source, error), at) from error
+    if facts.states and "state" not in permits:
+        message = program.message(source, facts.states)
+        yield Diagnostic("error", message, at, program.EXPECTED, program.HINT)
+    compiled = read_member(obj.name, obj.read_bytes())
+    for effect in (*hidden_effects(facts.undefined, ("host",), permits), *instruction_effects(compiled, permits)):
+        yield Diagnostic("error", f"{source} {effect.text}", at, EFFECT_EXPECTED, effect.hint)
 
 
 _COPY = "modules/opwest/"
@@ -128,11 +115,8 @@ def installed_runtime(project: Path) -> Path:
     copied = {} if lock is None else lock.files
     for path, digest in copied.items():
         if path.startswith(_COPY) and disk.look(root, path.removeprefix(_COPY)) != digest:
-            raise fail(
-                "the application has the runtime of another version of opwest",
-                project / path,
-                hint=f"generate it again: opwest update {quoted(str(project))}",
-            )
+            text = "the application has the runtime of another version of opwest"
+            raise fail(text, project / path, hint=f"generate it again: opwest update {quoted(str(project))}")
     return root
 
 
@@ -174,7 +158,7 @@ CPP_STANDARD = "11"
 """Zephyr's default, CONFIG_STD_CPP11."""
 _MSVC = ("cl", "clang-cl")
 _REFUSED = re.compile(r"error: #error \"?((?:generated by TVM for |__)[^\"\n]*)")
-"""The checks of the processor in imported sources (importers/mlf/processor.py)."""
+"""The checks of the processor in imported sources (frontends/mlf/convert.py)."""
 _STANDARD = re.compile(r"^[ \t]*CONFIG_STD_CPP(\w{2})=y\b", re.MULTILINE)
 
 
@@ -302,12 +286,10 @@ def _hint(command: list[str]) -> str | None:
 
 def _cpp_standard(project: Path) -> str:
     """Return the C++ standard that prj.conf selects; Zephyr's default without one."""
-    try:
-        text = (project / "prj.conf").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return CPP_STANDARD
-    standards: list[str] = _STANDARD.findall(text)
-    return standards[-1].lower() if standards else CPP_STANDARD
+    standards = [CPP_STANDARD]
+    with contextlib.suppress(OSError):
+        standards += _STANDARD.findall((project / "prj.conf").read_text(encoding="utf-8", errors="replace"))
+    return standards[-1].lower()
 
 
 def build_program(
@@ -318,10 +300,7 @@ def build_program(
     program: Path,
     cmsis_nn: Path | None = None,
 ) -> None:
-    """Build `sources` with every model of `record` and the runtime into `program`.
-
-    `cmsis_nn` is the directory of CMSIS-NN, if given, for operators that call it.
-    """
+    """Build `sources`, all models and the runtime into `program`. `cmsis_nn` is the directory of CMSIS-NN, if given."""
     runtime = installed_runtime(project)
     compiler.standard = _cpp_standard(project)
     includes = [runtime / "include", *(project / "models" / m["name"] / "include" for m in record["models"])]
@@ -339,8 +318,7 @@ def build_program(
     for model, build in zip(record["models"], builds, strict=True):
         folder = project / "models" / model["name"]
         headers = (runtime / "include_tvm", *library_headers)
-        check = OperatorCheck(model, build, compiler.form)
-        _add_model(folder, model, build, compiler, includes, headers, check, in_c=record["metadata"] == "c")
+        _add_model(folder, model, build, compiler, includes, headers, in_c=record["metadata"] == "c")
     for source in library_sources:
         compiler.compile(source, library_headers, ["-w"])
     # An application of microTVM can include TVM's headers.
@@ -357,11 +335,10 @@ def _add_model(
     compiler: HostCompiler,
     includes: list[Path],
     last: tuple[Path, ...],
-    check: OperatorCheck,
     *,
     in_c: bool,
 ) -> None:
-    """Compile a model; `last` are the last directories of headers for its operators, `check` examines these."""
+    """Compile a model; `last` are the last directories of headers for its operators. Raises OpwestError."""
     name = model["name"]
     if in_c:
         optional = [part for part in ("bridges", "tvm_crt") if model.get(part)]
@@ -378,22 +355,23 @@ def _add_model(
         compiler.compile(folder / "src" / f"{name}_tvmgen.c", includes)
     if any(tensor["reached"] for tensor in model["tensors"]):
         compiler.compile(folder / "src" / f"{name}_devices.c", includes)
+    faults: list[Diagnostic] = []
     for source in build["sources"]:
         after = [word for path in last for word in ("-idirafter", str(path))]
         extra = ["-include", str(folder / build["rename"]), *after, *_options_of(folder, build, source)]
-        check.examine(source, *compiler.compile(folder / source, includes, extra))
-    check.raise_if_found()
+        obj, command = compiler.compile(folder / source, includes, extra)
+        if compiler.form == "elf":  # docs/windows-and-macos.md
+            faults += _operator_faults(model, build, source, obj, command)
+    if faults:
+        raise OpwestError(faults)
     compiler.objects += [str(folder / item) for item in build["objects"]]
 
 
 def _refuse_elf(project: Path, record: dict[str, Any], builds: list[dict[str, Any]]) -> None:
     """Raise OpwestError for files in ELF, which other linkers do not read."""
     if record["metadata"] != "c":
-        raise fail(
-            "the metadata of the application is in ELF objects, which the linker of this machine does not read",
-            project,
-            hint="generate with --metadata=c",
-        )
+        text = "the metadata of the application is in ELF objects, which the linker of this machine does not read"
+        raise fail(text, project, hint="generate with --metadata=c")
     for model, build in zip(record["models"], builds, strict=True):
         if build["objects"]:
             raise fail(

@@ -27,6 +27,7 @@ from opwest.runs.compile import installed_runtime
 from opwest.runs.harness import own_renderer
 from opwest.runs.link import Link, LinkError, ModelError, Served
 from opwest.runs.ports import check_device, choose_device, is_present, need_serial, wait_for_device
+from opwest.runs.profile import is_profiled
 from opwest.runs.progress import StageProgress
 from opwest.runs.session import find_model
 from opwest.runs.west import Build, find_west, missing_tools
@@ -65,7 +66,11 @@ class RunningImage:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
+        """End all processes of the group."""
+        end_group(self._process)
+        self._reader.join(3)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -106,13 +111,6 @@ class RunningImage:
     def output(self) -> str:
         """Return the last lines of the image's output."""
         return "\n".join(f"  {line}" for line in list(self._last)) or "  (none)"
-
-    def stop(self) -> None:
-        """End all processes of the group."""
-        end_group(self._process)
-        self._reader.join(3)
-        if self._process.stdout is not None:
-            self._process.stdout.close()
 
 
 def write_services(folder: Path, project: Path, record: Mapping[str, Any]) -> None:
@@ -167,11 +165,6 @@ def link_errors(progress: StageProgress) -> Iterator[None]:
         raise fail(f"{error.filename}: {error.strerror}") from error
 
 
-def is_profiled(options: argparse.Namespace) -> bool:
-    """Whether the options request measurements."""
-    return options.profile or options.output_profile is not None
-
-
 def prepare(
     options: argparse.Namespace,
     record: Mapping[str, Any] | None,
@@ -203,18 +196,12 @@ def prepare(
     configuration = build.configuration()
     if not configuration and not options.no_flash:
         raise LinkError(f"no build in '{build.folder}'", "omit --no-build")
-    if configuration and configuration.get(build.service) != "y":
-        what = "does not accept bundles" if bundles else "has no opwest service"
-        raise LinkError(
-            f"the image in '{build.folder}' {what} ({build.service})",
-            f"omit --no-build, or build with -D{build.service}=y",
-        )
-    for option, purpose in build.options.items() if configuration else ():
+    needed = {build.service: "does not accept bundles" if bundles else "has no opwest service"}
+    needed |= {option: f"does not {purpose}" for option, purpose in build.options.items()}
+    for option, fault in needed.items() if configuration else ():
         if configuration.get(option) != "y":
-            raise LinkError(
-                f"the image in '{build.folder}' does not {purpose} ({option})",
-                f"omit --no-build, or build with -D{option}=y",
-            )
+            text = f"the image in '{build.folder}' {fault} ({option})"
+            raise LinkError(text, f"omit --no-build, or build with -D{option}=y")
     return build
 
 
@@ -250,9 +237,22 @@ def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
 @contextlib.contextmanager
 def connected(options: argparse.Namespace, build: Build, progress: StageProgress) -> Iterator[Link]:
     """Start or flash the image, and yield a connection to it."""
-    with running(options, build, progress) as image, _linked(options, image) as link:
-        progress.show(f"waiting for the image on {link.device}")
-        yield link
+    with running(options, build, progress) as image:
+        link: Link
+        if image.native:
+            from opwest.runs.shell import ShellLink
+
+            link = ShellLink(image.device, options.timeout)
+        else:
+            from opwest.runs.smp import DEFAULT_GROUP, SmpLink
+
+            group = int(image.configuration.get("CONFIG_OPWEST_SERVICE_SMP_GROUP", DEFAULT_GROUP))
+            link = SmpLink(image.device, options.baud, options.timeout, group)
+        try:
+            progress.show(f"waiting for the image on {link.device}")
+            yield link
+        finally:
+            link.disconnect()
 
 
 @dataclass(frozen=True)
@@ -271,8 +271,7 @@ def running(options: argparse.Namespace, build: Build, progress: StageProgress) 
     """Start or flash the image, and yield it; a LinkError of the caller reports the output of an image that ended."""
     configuration = build.configuration()
     native = configuration.get("CONFIG_ARCH_POSIX") == "y" if configuration else build.board.startswith("native_")
-    simulated = native or build.is_emulated or configuration.get("CONFIG_QEMU_TARGET") == "y"
-    if simulated and options.serial is None:
+    if (native or build.is_emulated) and options.serial is None:
         for name in ("baud", "no_flash"):
             if name in options.given:
                 raise LinkError(f"--{name.replace('_', '-')} has no effect: board '{build.board}' is simulated")
@@ -298,24 +297,6 @@ def running(options: argparse.Namespace, build: Build, progress: StageProgress) 
     yield Running(configuration, device, native, started=False)
 
 
-@contextlib.contextmanager
-def _linked(options: argparse.Namespace, image: Running) -> Iterator[Link]:
-    link: Link
-    if image.native:
-        from opwest.runs.shell import ShellLink
-
-        link = ShellLink(image.device, options.timeout)
-    else:
-        from opwest.runs.smp import DEFAULT_GROUP, SmpLink
-
-        group = int(image.configuration.get("CONFIG_OPWEST_SERVICE_SMP_GROUP", DEFAULT_GROUP))
-        link = SmpLink(image.device, options.baud, options.timeout, group)
-    try:
-        yield link
-    finally:
-        link.disconnect()
-
-
 def served_model(link: Link, model: Mapping[str, Any] | None, option: str | None) -> Served:
     """Return a model of the image by its record, by the option, or the only one."""
     models = link.describe()
@@ -330,11 +311,9 @@ def served_model(link: Link, model: Mapping[str, Any] | None, option: str | None
 
 def clock_of(options: argparse.Namespace, build: Build) -> str:
     """Return the clock of the latency: 'board', 'simulated' or 'emulated'."""
-    configuration = build.configuration()
-    if configuration.get("CONFIG_ARCH_POSIX") == "y":
+    if build.configuration().get("CONFIG_ARCH_POSIX") == "y":
         return "simulated"
-    is_emulated = build.is_emulated or configuration.get("CONFIG_QEMU_TARGET") == "y"
-    return "emulated" if is_emulated and options.serial is None else "board"
+    return "emulated" if build.is_emulated and options.serial is None else "board"
 
 
 def latency_lines(nanoseconds: Sequence[int], clock: str) -> list[str]:

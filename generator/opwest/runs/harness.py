@@ -8,7 +8,7 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from opwest.base import timing
 from opwest.base.diagnostics import Diagnostics, fail
@@ -25,7 +25,7 @@ _SANITIZER = re.compile(r"runtime error: |ERROR: AddressSanitizer")
 _SHOWN = 12
 """Lines of a sanitizer's report."""
 _KEPT = 1 << 16
-"""Bytes of standard error."""
+"""The most bytes of standard error that are kept: the last ones."""
 MAX_OUTPUT = 1 << 26
 """Bytes of the standard output of an application, for --json."""
 _RESULT = re.compile(r"failed(?: -?\d{1,10}){5}|error .*|done")
@@ -42,11 +42,6 @@ class Termination:
     measures: list[str]
     errors: str
     """The end of its standard error."""
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the program ended as it should."""
-        return self.code == 0 and self.result == "done"
 
 
 @dataclass(frozen=True)
@@ -86,8 +81,10 @@ def run_program(command: Sequence[str], report: Path, environment: Mapping[str, 
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as running:
         assert running.stderr is not None
+        errors = b""
         try:
-            errors = _end(running.stderr)
+            while part := running.stderr.read1(_KEPT):  # type: ignore[attr-defined]
+                errors = (errors + part)[-_KEPT:]
         except BaseException:
             running.kill()
             raise
@@ -116,14 +113,6 @@ def run_application(program: Path, environment: Mapping[str, str] | None, *, kee
     return running.returncode, output
 
 
-def _end(stream: IO[bytes]) -> bytes:
-    """Read to the end; return the last bytes."""
-    kept = b""
-    while part := stream.read1(_KEPT):  # type: ignore[attr-defined]
-        kept = (kept + part)[-_KEPT:]
-    return kept
-
-
 def sanitizer_report(output: str) -> str | None:
     """Return the first lines of a sanitizer's report in the output of a program; None without one."""
     lines = output.splitlines()
@@ -149,13 +138,12 @@ def run_harness(
     record: Mapping[str, Any],
     model: Mapping[str, Any],
     compiler: HostCompiler,
-    work: Path,
     runs: Runs,
     *,
     cmsis_nn: Path | None = None,
     stops: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[list[Path], list[str]]:
-    """Build the program in `work` and run it on the inputs of `runs`.
+    """Build the program in the directory of the compiler and run it on the inputs of `runs`.
 
     Return the raw files of the inputs, the outputs and, with `stops`, of their tensors; and the lines with the
     measurements. With streams, the files of the outputs contain those of all runs, otherwise those of the last one.
@@ -163,10 +151,10 @@ def run_harness(
     `place` and `size` of each tensor. Raises OpwestError.
     """
     harness = _Harness(project, record, model, runs, cmsis_nn)
-    ending = harness.run(compiler, work, stops)
-    if not ending.is_done:
-        raise harness.failure(ending, compiler, work)
-    return harness.files(work, stops), ending.measures
+    ending = harness.run(compiler, stops)
+    if ending.code != 0 or ending.result != "done":
+        raise harness.failure(ending, compiler)
+    return harness.files(compiler.work, stops), ending.measures
 
 
 @dataclass(frozen=True)
@@ -179,16 +167,16 @@ class _Harness:
     inputs: Runs
     cmsis_nn: Path | None
 
-    def files(self, work: Path, stops: Sequence[Mapping[str, Any]] = ()) -> list[Path]:
+    def files(self, work: Path, stops: Sequence[Mapping[str, Any]]) -> list[Path]:
         """Return the raw files of the inputs, the outputs, and, with `stops`, of the results of steps."""
         tensors = [*tensors_of(self.model, "input"), *tensors_of(self.model, "output")]
         return [*(work / f"{t['role']}_{t['name']}.bin" for t in tensors), *([work / "steps.bin"] if stops else [])]
 
     def run(
-        self, compiler: HostCompiler, work: Path, stops: Sequence[Mapping[str, Any]] = (), trace: Path | None = None
+        self, compiler: HostCompiler, stops: Sequence[Mapping[str, Any]] = (), trace: Path | None = None
     ) -> Termination:
         """Build and run. `trace` is a file for the step that follows the last finished one."""
-        model, runs = self.model, self.inputs
+        model, runs, work = self.model, self.inputs, compiler.work
         inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
         rows = [
             {**t, "position": i, "buffer": buffer_of(t), "streamed": t["name"] in runs.streams and t["role"] == "input"}
@@ -220,7 +208,7 @@ class _Harness:
         with timing.command(command):
             return run_program(command, report, environment(compiler))
 
-    def failure(self, ending: Termination, compiler: HostCompiler, work: Path) -> Exception:
+    def failure(self, ending: Termination, compiler: HostCompiler) -> Exception:
         """Return the error of a program that has not finished."""
         changed = changed_input(self.project, compiler)
         if changed is not None:
@@ -238,19 +226,19 @@ class _Harness:
         is_exit = signal_name(ending.code) is None
         how = f"the program exited with code {ending.code}" if is_exit else termination_text(ending.code)
         return fail(
-            how + self._place(ending.code, compiler, work),
+            how + self._place(ending.code, compiler),
             self.project,
             expected="operators that return" if is_exit else None,
             hint=None if is_exit or compiler.sanitize else "--sanitize reports the first wrong access to memory",
         )
 
-    def _place(self, code: int, compiler: HostCompiler, work: Path) -> str:
+    def _place(self, code: int, compiler: HostCompiler) -> str:
         """Return the step that ended the program, from a second run that records steps; empty if it ends otherwise."""
-        again = work / "again"
+        again = compiler.work / "again"
         again.mkdir()
         trace = again / "trace.txt"
         own = HostCompiler(again, compiler.bits, check_steps=True, sanitize=bool(compiler.sanitize))
-        ending = self.run(own, again, trace=trace)
+        ending = self.run(own, trace=trace)
         try:
             step = int(trace.read_text(encoding="utf-8"))
         except (OSError, ValueError):

@@ -26,7 +26,7 @@ from opwest.runs.arrays import (
 from opwest.runs.compare import differences, read_tolerances
 from opwest.runs.compile import HostCompiler, build_program
 from opwest.runs.harness import MAX_OUTPUT, changed_input, environment, run_application, run_harness, termination_text
-from opwest.runs.profile import keep_profile, parse_measures
+from opwest.runs.profile import is_profiled, keep_profile, parse_measures
 from opwest.runs.project_data import choose_model, required_record, tensors_of
 
 
@@ -39,10 +39,10 @@ def run_on_host(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if options.model is not None:
         choose_model(options.model, project, record)  # report an unknown name in every mode
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
-        profile = options.profile or options.output_profile is not None
+        profile = is_profiled(options)
         compiler = HostCompiler(Path(work), options.bits, profile=profile, sanitize=options.sanitize)
         if options.input or options.stream or options.dataset or options.reference or options.output_dir or profile:
-            return _run_model(options, project, record, compiler, Path(work), faults)
+            return _run_model(options, project, record, compiler, faults)
         return _run_application(options, project, record, compiler)
 
 
@@ -65,12 +65,7 @@ def _run_application(
 
 
 def _run_model(
-    options: argparse.Namespace,
-    project: Path,
-    record: dict[str, Any],
-    compiler: HostCompiler,
-    work: Path,
-    faults: Diagnostics,
+    options: argparse.Namespace, project: Path, record: dict[str, Any], compiler: HostCompiler, faults: Diagnostics
 ) -> Result:
     model = choose_model(options.model, project, record)
     inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
@@ -86,7 +81,7 @@ def _run_model(
     faults.raise_if_errors()
     if options.output_dir:
         make_folder(options.output_dir)
-    paths, measures = run_harness(project, record, model, compiler, work, runs, cmsis_nn=options.cmsis_nn)
+    paths, measures = run_harness(project, record, model, compiler, runs, cmsis_nn=options.cmsis_nn)
     frames = [runs.count] if runs.streams else []
     results = {
         tensor["name"]: numbers_from(path.read_bytes(), DTYPES[tensor["dtype"]], [*frames, *tensor["shape"]])

@@ -17,6 +17,11 @@ VERSION = 1
 
 NO_SERVICE_HINT = "omit --no-build and --no-flash to build and start an image with the service"
 
+REBUILD_HINT = "omit --no-build and --no-flash"
+"""For an image of another version of the application."""
+
+FOREIGN_HINT = "the image may be from another version of opwest, or the device may belong to another program"
+
 LOCKED_HINT = "the application unlocks it with opwest_service_permit(true) (CONFIG_OPWEST_SERVICE_LOCKED)"
 
 
@@ -89,17 +94,6 @@ class Report:
     stopped: bool = False
     """Whether the run has stopped at a point: the other fields are not set."""
 
-    def fault(self, model: str, action: Action) -> str:
-        """Return the error message of a failed action."""
-        text = f"{model}_{action.name.lower()} returned {self.error or self.result}"
-        if self.step >= 0:
-            text += f" in step {self.step} ({self.operator})"
-        if self.hook:
-            text += f": {self.hook} of device {self.device} returned {self.code}"
-        elif self.code:
-            text += f": the operator returned {self.code}"
-        return text
-
 
 class Link(Protocol):
     """A connection to an image. Every method raises LinkError on failure."""
@@ -135,10 +129,8 @@ class Link(Protocol):
 def check_version(version: int, device: str) -> None:
     """Raise LinkError unless the service has the expected version."""
     if version != VERSION:
-        raise LinkError(
-            f"the service of the image on '{device}' has version {version}, expected {VERSION}",
-            "generate and build the application again with this opwest",
-        )
+        text = f"the service of the image on '{device}' has version {version}, expected {VERSION}"
+        raise LinkError(text, "generate and build the application again with this opwest")
 
 
 def check_tensor(tensor: Tensor, device: str) -> None:

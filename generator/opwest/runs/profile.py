@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -129,13 +130,18 @@ class Profile:
         return lines
 
 
+def is_profiled(options: argparse.Namespace) -> bool:
+    """Whether the options of `opwest run` request measurements."""
+    return options.profile or options.output_profile is not None
+
+
 def parse_measures(lines: Iterable[str]) -> Profile | None:
     """Parse the response to `opwest measures`, lines without @opwest; return None if a line is lost or invalid."""
-    head: list[int] | None = None
+    head: list[int] = []
     measures: list[Measure] = []
-    for line in lines:
-        verb, *words = line.split() or [""]
-        try:
+    try:
+        for line in lines:
+            verb, *words = line.split() or [""]
             if verb == "measures":
                 head = [int(word) for word in words]
                 measures = []
@@ -144,11 +150,8 @@ def parse_measures(lines: Iterable[str]) -> Profile | None:
                 if int(index) != len(measures) or len(numbers) != 5:
                     return None
                 measures.append(make_measure(kind, name, int(step), int(device), *map(int, numbers)))
-        except ValueError:
+        if len(head) != 4 or head[0] != len(measures):
             return None
-    if head is None or len(head) != 4 or head[0] != len(measures):
-        return None
-    try:
         return make_profile(head[1], head[2], head[3], measures)
     except ValueError:
         return None

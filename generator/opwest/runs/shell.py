@@ -116,24 +116,20 @@ _ATTEMPTS = 3
 _AGAIN_SECONDS = 1.0
 
 
-class ShellLink:
-    """The shell behind a serial device. Implements Link."""
+class ShellLink(ShellConnection):
+    """The shell of an image with the service of models. Implements Link."""
 
-    def __init__(self, device: str, timeout: float) -> None:
-        self.device = device
-        self._timeout = timeout
-        self._chunk = 1
-        self._connection = ShellConnection(device, timeout)
-        self._ask = self._connection.ask
+    _chunk = 1
+    """The largest part of a tensor in a command, bytes."""
 
     def describe(self) -> list[Served]:
         """Wait for the image and return its models."""
-        end = time.monotonic() + self._timeout
+        end = time.monotonic() + self.timeout
         while True:
             left = end - time.monotonic()
             if left <= 0:
-                raise self._connection.timeout_error("the response to 'opwest describe'", self._timeout)
-            lines = self._ask("describe", min(left, _AGAIN_SECONDS), b"end")
+                raise self.timeout_error("the response to 'opwest describe'", self.timeout)
+            lines = self.ask("describe", min(left, _AGAIN_SECONDS), b"end")
             if lines is not None:
                 models = self._models(lines)
                 if models is not None:
@@ -176,9 +172,9 @@ class ShellLink:
 
     def _report(self, command: str, stop: str | None = None) -> Report:
         """Send an action, once; return its result. `stop` is the response of a run that has stopped."""
-        lines = self._ask(command, self._timeout, b"done|error" if stop is None else b"done|stopped|error")
+        lines = self.ask(command, self.timeout, b"done|error" if stop is None else b"done|stopped|error")
         if lines is None:
-            raise self._connection.timeout_error(f"the end of 'opwest {command}'", self._timeout)
+            raise self.timeout_error(f"the end of 'opwest {command}'", self.timeout)
         try:
             kind, *words = lines[-1].split()
             if lines[-1].strip() == stop:
@@ -213,27 +209,23 @@ class ShellLink:
         """Return the measurements of a model's run since the model was opened."""
         lines: list[str] | None = None
         for _ in range(_ATTEMPTS):
-            lines = self._ask(f"measures {model.name}", self._timeout / _ATTEMPTS, b"end|error")
+            lines = self.ask(f"measures {model.name}", self.timeout / _ATTEMPTS, b"end|error")
             profile = parse_measures(lines) if lines is not None else None
             if profile is not None:
                 return profile
         if lines is None:
-            raise self._connection.timeout_error(f"the end of 'opwest measures {model.name}'", self._timeout)
+            raise self.timeout_error(f"the end of 'opwest measures {model.name}'", self.timeout)
         raise LinkError(f"{self.device}: truncated responses to 'opwest measures {model.name}'")
-
-    def disconnect(self) -> None:
-        """Close the device."""
-        self._connection.disconnect()
 
     def _ask_again(self, command: str, awaited: str, expected: str) -> re.Match[str]:
         """Send a repeatable command until the response matches."""
         lines: list[str] | None = None
         for _ in range(_ATTEMPTS):
-            lines = self._ask(command, self._timeout / _ATTEMPTS, b"wrote|data|error")
+            lines = self.ask(command, self.timeout / _ATTEMPTS, b"wrote|data|error")
             if lines is not None:
                 match = re.fullmatch(expected, lines[-1])
                 if match:
                     return match
         if lines is None:
-            raise self._connection.timeout_error(f"the response to {awaited}", self._timeout)
+            raise self.timeout_error(f"the response to {awaited}", self.timeout)
         raise LinkError(f"{self.device}: unexpected response to {awaited}: {lines[-1]!r}")

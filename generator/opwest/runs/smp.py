@@ -20,6 +20,7 @@ from smpclient.transport.serial import SMPSerialTransport
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.runs.link import (
+    FOREIGN_HINT,
     LOCKED_HINT,
     NO_SERVICE_HINT,
     Action,
@@ -58,10 +59,8 @@ class Answer:
         value = self.content.get(key)
         if isinstance(value, kind) and not isinstance(value, bool):
             return value
-        raise LinkError(
-            f"{self.device}: missing or invalid {key!r} in the response; expected {self.awaited}",
-            "the image may be from another version of opwest, or the device may belong to another program",
-        )
+        text = f"{self.device}: missing or invalid {key!r} in the response; expected {self.awaited}"
+        raise LinkError(text, FOREIGN_HINT)
 
     def number(self, key: str) -> int:
         """Return an integer."""
@@ -126,7 +125,7 @@ class SmpConnection:
             self._transport.initialize(size)
         return parameters.code
 
-    def space(self, request: Mapping[str, Any]) -> int:
+    def free_space(self, request: Mapping[str, Any]) -> int:
         """Return how many bytes fit into an empty byte string of a request."""
         return max(1, self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(request)) - MAX_NUMBER_LENGTH)
 
@@ -238,17 +237,16 @@ def _report(answer: Answer) -> Report:
     return Report(*fault, text("operator"), number("step"), number("ns"))
 
 
-class SmpLink:
-    """An SMP server behind a serial device. Implements Link."""
+class SmpLink(SmpConnection):
+    """An SMP server with the service of models. Implements Link."""
 
     def __init__(self, device: str, baud: int, timeout: float, group: int = DEFAULT_GROUP) -> None:
-        self.device = device
+        super().__init__(device, baud, timeout)
         self._group = group
-        self._connection = SmpConnection(device, baud, timeout)
 
     def describe(self) -> list[Served]:
         """Wait for the image and return its models."""
-        code = self._connection.learn_size()
+        code = self.learn_size()
         if code != 0:
             raise self._response_error(code, PARAMETERS)
         models: list[Served] = []
@@ -295,7 +293,7 @@ class SmpLink:
     def write(self, model: Served, tensor: int, offset: int, data: bytes) -> int:
         """Write the first bytes of `data` to a tensor; return the number of bytes written."""
         request: dict[str, Any] = {"model": model.index, "tensor": tensor, "off": offset, "data": b""}
-        request["data"] = data[: self._connection.space(request)]
+        request["data"] = data[: self.free_space(request)]
         awaited = f"the receipt of input {model.tensors[tensor].name} at {offset}"
         return self._ask(OP.WRITE, _DATA, request, awaited).number("off") - offset
 
@@ -322,15 +320,11 @@ class SmpLink:
         except ValueError as error:
             raise LinkError(f"{self.device}: invalid measurements of model '{model.name}': {error}") from error
 
-    def disconnect(self) -> None:
-        """Close the device."""
-        self._connection.disconnect()
-
     def _ask(
         self, operation: OP, command: int, request: Mapping[str, Any], awaited: str, attempts: int = _ATTEMPTS
     ) -> Answer:
         """Send a request up to `attempts` times; `attempts` is 1 if it must not be repeated."""
-        answer = self._connection.request(operation, self._group, command, request, awaited, attempts)
+        answer = self.request(operation, self._group, command, request, awaited, attempts)
         if answer.code != 0:
             raise self._response_error(answer.code, awaited)
         return answer

@@ -54,11 +54,15 @@ def find_west(workspace: Workspace) -> str | None:
 
 def configuration_of(folder: Path) -> dict[str, str]:
     """Return the Kconfig symbols of a build directory with their CONFIG_ prefix; empty without a build."""
+    return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", _text(folder / "zephyr" / ".config"), re.MULTILINE))
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file; empty if it cannot be read."""
     try:
-        text = (folder / "zephyr" / ".config").read_text(encoding="utf-8", errors="replace")
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return {}
-    return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", text, re.MULTILINE))
+        return ""
 
 
 @dataclass(frozen=True)
@@ -117,8 +121,10 @@ class Build:
         self.log.unlink(missing_ok=True)
         words = ["build", "-p", "auto", "-b", self.board, "-d", str(self.folder), str(self.application)]
         words.append("--no-sysbuild")
-        stamp, command = self.folder / "opwest-run.json", [*words, *self.modes, *(["bundles"] if self.bundles else [])]
-        if _read_json(stamp) == command and (self.folder / "build.ninja").exists():
+        stamp = self.folder / "opwest-run.json"
+        command = json.dumps([*words, *self.modes, *(["bundles"] if self.bundles else [])]).encode()
+        is_configured = stamp.is_file() and stamp.read_bytes() == command
+        if is_configured and (self.folder / "build.ninja").exists():
             self.progress.show(f"building for {self.board} (log: {self.log})")
             self._run(["build", "-d", str(self.folder)], "the build failed")
             return
@@ -140,17 +146,13 @@ class Build:
         try:
             self._run(build_words, "the build failed")
         except SpaceError:  # the linker reports it: the configuration is complete
-            stamp.write_text(json.dumps(command), encoding="utf-8")
+            stamp.write_bytes(command)
             raise
-        stamp.write_text(json.dumps(command), encoding="utf-8")
+        stamp.write_bytes(command)
 
     def compiler(self) -> str | None:
         """Return the C compiler of the build; None without a build."""
-        try:
-            text = (self.folder / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return None
-        match = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", text, re.MULTILINE)
+        match = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", _text(self.folder / "CMakeCache.txt"), re.MULTILINE)
         return match[1] if match else None
 
     def flash(self) -> None:
@@ -160,12 +162,12 @@ class Build:
 
     @property
     def is_emulated(self) -> bool:
-        """Whether QEMU runs the image without a runner of Zephyr."""
-        return self.board in _MACHINES
+        """Whether QEMU runs the image."""
+        return self.board in _MACHINES or self.configuration().get("CONFIG_QEMU_TARGET") == "y"
 
     def run_command(self) -> list[str]:
         """Return the command that runs the image on this machine. Raises LinkError without QEMU."""
-        if self.is_emulated:
+        if self.board in _MACHINES:
             emulator = shutil.which("qemu-system-arm")
             if emulator is None:
                 raise LinkError(f"qemu-system-arm not found, which runs images for '{self.board}'", "install QEMU")
@@ -185,26 +187,24 @@ class Build:
             )
         smp = "CONFIG_OPWEST_BUNDLE_SMP" if self.bundles else "CONFIG_OPWEST_SERVICE_SMP"
         if config.get("CONFIG_ARCH_POSIX") != "y" and config.get(smp) != "y":
-            raise LinkError(
-                "module 'zcbor' not found in the workspace; MCUmgr, which the service uses, depends on it",
-                self.workspace.ways_to_install(["zcbor"])["zcbor"],
-            )
+            text = "module 'zcbor' not found in the workspace; MCUmgr, which the service uses, depends on it"
+            raise LinkError(text, self.workspace.ways_to_install(["zcbor"])["zcbor"])
 
     def _missing_uart(self) -> str | None:
         """Return the UART that SMP shares with the console; None if the devicetree chooses a UART for SMP."""
         if self.configuration().get("CONFIG_MCUMGR_TRANSPORT_UART") != "y":
             return None
         tree = (self.folder / "zephyr" / "zephyr.dts").read_text(encoding="utf-8", errors="replace")
-        chosen = dict(re.findall(r"^\s*(zephyr,[\w-]+)\s*=\s*(&\w+|\"[^\"]*\");", _chosen(tree), re.MULTILINE))
+        match = re.search(r"\bchosen \{(.*?)\n\t\};", tree, re.DOTALL)
+        text = re.sub(r"/\*.*?\*/", "", match[1]) if match else ""
+        chosen = dict(re.findall(r"^\s*(zephyr,[\w-]+)\s*=\s*(&\w+|\"[^\"]*\");", text, re.MULTILINE))
         if "zephyr,uart-mcumgr" in chosen:
             return None
         for name in _UARTS:
             if name in chosen:
                 return str(chosen[name])
-        raise LinkError(
-            f"the devicetree of '{self.board}' has no chosen UART for SMP",
-            "add one in an overlay: / { chosen { zephyr,uart-mcumgr = &uart0; }; };",
-        )
+        message = f"the devicetree of '{self.board}' has no chosen UART for SMP"
+        raise LinkError(message, "add one in an overlay: / { chosen { zephyr,uart-mcumgr = &uart0; }; };")
 
     def _run(self, words: list[str], failure: str) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
@@ -264,18 +264,6 @@ def _hint(output: str, build: Build) -> str:
     if 'Could not find a package configuration file provided by "Zephyr-sdk"' in output:
         return f"install the Zephyr SDK, or select another compiler with ZEPHYR_TOOLCHAIN_VARIANT; {whole}"
     return whole
-
-
-def _chosen(tree: str) -> str:
-    match = re.search(r"\bchosen \{(.*?)\n\t\};", tree, re.DOTALL)
-    return re.sub(r"/\*.*?\*/", "", match[1]) if match else ""
-
-
-def _read_json(path: Path) -> object:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
 
 
 def missing_tools() -> list[str]:

@@ -13,9 +13,8 @@ from fake_bundles import verdict as fields_of
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.bundles.faults import Verdict
 from opwest.bundles.format import LINKED, LLEXT, AbiRecord, Content, Signature, pack, unpack, with_signatures
-from opwest.bundles.install import confirm, install, list_slots, roll_back
+from opwest.bundles.install import File, confirm, install, list_slots, roll_back
 from opwest.bundles.link import Job
-from opwest.bundles.slots import File
 from opwest.bundles.steps import Expected, check_own, check_sent, expected_steps
 from opwest.model.types.dtypes import DTYPES
 from opwest.render.bundle import StepResult

@@ -9,14 +9,15 @@ from math import prod
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
 from opwest.compiler.names import free_name, identifier
-from opwest.frontends.mlf.c_text import Function, Parameter, arrays, same_name
+from opwest.frontends.mlf.c_text import Function, Parameter, arrays, is_packed, packed_entries, same_name
 from opwest.frontends.mlf.code import Code
 from opwest.frontends.mlf.draft import Argument, Constant, Draft, Operator, Step
 from opwest.frontends.mlf.inner import ALIGN, Calls, Region, Workspaces
-from opwest.frontends.mlf.packed import is_packed, packed_entries
-from opwest.frontends.mlf.ports import Model, Seen, check_options, kept_name, tensors
-from opwest.frontends.mlf.unpack import NotUnpackedError, Request, unpack
+from opwest.frontends.mlf.metadata import IoTensor
+from opwest.frontends.mlf.ports import Model, check_options, kept_name, tensors
+from opwest.frontends.mlf.unpack.functions import NotUnpackedError
 from opwest.frontends.mlf.unpack.main_body import Location
+from opwest.frontends.mlf.unpack.steps import Request, unpack
 from opwest.frontends.mlf.wrapper import Given, Pool, Role
 from opwest.model.types.conventions import PACKED, UNPACKED, Convention
 from opwest.model.types.dtypes import DTYPES
@@ -45,11 +46,8 @@ def draft(model: Model) -> Draft:
     result = Draft()
     result.inputs = tensors("input", _seen(model, bound, "input"), model, taken, result.remarks)
     result.outputs = tensors("output", _seen(model, bound, "output"), model, taken, result.remarks)
-    check_options(
-        model.options,
-        [*(t.name for t in (*result.inputs, *result.outputs)), *(b.given.name for b in bound)],
-        model.place,
-    )
+    names = [*(t.name for t in (*result.inputs, *result.outputs)), *(b.given.name for b in bound)]
+    check_options(model.options, names, model.place)
     for argument in bound:
         if argument.given.role == "device":
             result.devices.append(kept_name(argument.given.name, "device", taken, result.remarks))
@@ -144,7 +142,7 @@ def _bind(model: Model) -> list[_Bound]:
         return _bind_packed(model, function)
     given = wrapper.given if wrapper is not None and wrapper.main == function.name else ()
     if len(given) != len(function.parameters):
-        given = tuple(_by_names(model, function))
+        given = tuple(_by_names(model, function.name, function.parameters))
     return [_Bound(p, g) for p, g in zip(function.parameters, given, strict=True)]
 
 
@@ -154,9 +152,9 @@ def _bind_packed(model: Model, function: Function) -> list[_Bound]:
     if not entries:
         place = model.code.places[function.name]
         raise fault(f"cannot parse the arguments of '{function.name}'", place, "packed arguments")
-    shown = Function(function.name, function.returns, tuple(Parameter("void", 1, e.name) for e in entries), "", 0, 0)
-    given = _by_names(model, shown)
-    return [_Bound(p, g, not e.tensor) for p, g, e in zip(shown.parameters, given, entries, strict=True)]
+    parameters = [Parameter("void", 1, entry.name) for entry in entries]
+    given = _by_names(model, function.name, parameters)
+    return [_Bound(p, g, not e.tensor) for p, g, e in zip(parameters, given, entries, strict=True)]
 
 
 def _bind_opaque(model: Model) -> list[_Bound]:
@@ -172,14 +170,14 @@ def _bind_opaque(model: Model) -> list[_Bound]:
     return [_Bound(Parameter("void", 1, g.name), g) for g in given]
 
 
-def _by_names(model: Model, function: Function) -> list[Given]:
-    """Return roles from the names of parameters, inputs before outputs."""
+def _by_names(model: Model, function: str, parameters: Sequence[Parameter]) -> list[Given]:
+    """Return roles from the names of a function's parameters, inputs before outputs."""
     count = len(model.header.inputs or model.metadata.inputs)
     ports = (*(p.name for p in model.metadata.inputs), *(p.name for p in model.metadata.outputs))
     names: Sequence[str] = (*model.header.inputs, *model.header.outputs) or ports
     given: list[Given] = []
     tensors_seen = 0
-    for parameter in function.parameters:
+    for parameter in parameters:
         plain = parameter.name.removesuffix("_var").removesuffix("_buffer").removeprefix("arg_")
         if parameter.name.startswith("device_context_") or parameter.name in model.header.devices:
             given.append(Given("device", parameter.name.removeprefix("device_context_")))
@@ -193,13 +191,13 @@ def _by_names(model: Model, function: Function) -> list[Given]:
         tensors_seen += 1
         given.append(Given("input" if is_input else "output", plain))
     if not {"input", "output"} <= {g.role for g in given}:
-        text = f"the directory does not record which parameters of '{function.name}' are inputs and outputs"
+        text = f"the directory does not record which parameters of '{function}' are inputs and outputs"
         expected = "the generated header (codegen/host/include), the wrapper's source, or metadata.json"
-        raise fault(text, model.code.places[function.name], expected)
+        raise fault(text, model.code.places[function], expected)
     return given
 
 
-def _seen(model: Model, bound: Sequence[_Bound], role: Role) -> list[Seen]:
+def _seen(model: Model, bound: Sequence[_Bound], role: Role) -> list[IoTensor]:
     passed = _passed_on(model.code) if any(b.parameter.dtype is None for b in bound) else {}
     seen = []
     for argument in bound:
@@ -207,7 +205,7 @@ def _seen(model: Model, bound: Sequence[_Bound], role: Role) -> list[Seen]:
         if argument.given.role == role:
             macro = f"TVMGEN_{model.metadata.module}_{name}_SIZE".upper()
             dtype = argument.parameter.dtype or passed.get(argument.parameter.name)
-            seen.append(Seen(name, dtype, model.header.sizes.get(macro)))
+            seen.append(IoTensor(name, dtype, model.header.sizes.get(macro)))
     return seen
 
 

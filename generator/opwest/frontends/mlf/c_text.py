@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parser for the C code of TVM: functions with their bodies, and the values of constant arrays.
+"""Parser for the C code of TVM: functions with their bodies, packed arguments, and the values of constant arrays.
 
 In TVM's code, definitions begin at the start of a line and end with the first `}` at the start of a line.
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import field
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
-from opwest.model.types.dtypes import DTYPES, dtype_of_c
+from opwest.frontends.mlf.library import DIMENSIONS
+from opwest.model.types.dtypes import DTYPES, dtype_of_c, dtype_of_packed
 
 _DEFINITION = re.compile(
     r"^(?:TVM_DLL[ \t]+)?(int32_t|int|void)[ \t]+(\w+)[ \t]*\(([^()]{0,20000})\)\s*\{", re.MULTILINE
@@ -160,3 +162,171 @@ def _real(text: str) -> float:
     if "0x" in low:
         return float.fromhex(low.rstrip("l") if "p" not in low else low.rstrip("fl"))
     return float(low.rstrip("fl"))
+
+
+_ENTRY = re.compile(
+    r"\bvoid\s*\*\s*(\w+)\s*=\s*\(*\s*\(TVMValue\s*\*\)\s*args\s*\)\s*\[\s*\(?(\d{1,4})\)?\s*\]\s*\.\s*v_handle"
+)
+_FIELD = re.compile(
+    r"\bvoid\s*\*\s*(\w+)\s*=\s*\(*\s*\(DLTensor\s*\*\)\s*(\w+)\s*\)\s*\[\s*\(?0\)?\s*\]\s*\.\s*(data|shape)\s*\)"
+)
+_CAST = re.compile(r"\(\s*(?:const\s+)?(\w+)\s*\*\s*\)\s*\(?(\w+)\b")
+_DIMENSION = r"\(\(int64_t\s*\*\)\s*(\w+)\s*\)\s*\[\s*\(?(\d{1,2})\)?\s*\]"
+_NUMBER_PATTERN = r"\(?(?:\(int\w+\)\s*)?(\d{1,12})\b"
+# `if (!(16 == ((int32_t)((int64_t*)arg_p0_shape)[1])))`, in either order, with or without the conversion.
+_CHECK = re.compile(
+    rf"{_NUMBER_PATTERN}\)?\s*==\s*\(*(?:\(?int32_t\)\s*\(*)?{_DIMENSION}|{_DIMENSION}\)*\s*==\s*\(*{_NUMBER_PATTERN}"
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of `args`: a DLTensor, or a bare pointer. `data` is the variable of its elements."""
+
+    name: str
+    tensor: bool
+    data: str
+    dtype: str | None = None
+    """The element type of accesses in the body; None if there is none, or more than one."""
+    shape: tuple[int, ...] | None = None
+    """The shape that the body checks; None without a check."""
+
+
+def is_packed(function: Function) -> bool:
+    """Return whether a function has the signature of TVMBackendPackedCFunc."""
+    return len(function.parameters) == 6 and function.parameters[0].name in ("args", "arg_values")
+
+
+def packed_entries(function: Function) -> list[Entry]:
+    """Return the entries in order; empty if one is missing."""
+    names = {int(m[2]): m[1] for m in _ENTRY.finditer(function.body)}
+    if sorted(names) != list(range(len(names))):
+        return []
+    read = set(re.findall(r"\(\(DLTensor\s*\*\)\s*(\w+)\s*\)", function.body))
+    fields = {(m[2], m[3]): m[1] for m in _FIELD.finditer(function.body)}
+    casts = _casts(function.body)
+    shapes = _checked(function.body)
+    entries = []
+    for number in range(len(names)):
+        name = names[number]
+        data = fields.get((name, "data"), name)
+        dtypes = casts.get(data, set())
+        shape = shapes.get(fields.get((name, "shape"), ""))
+        entries.append(Entry(name, name in read, data, next(iter(dtypes)) if len(dtypes) == 1 else None, shape))
+    return entries
+
+
+def _casts(body: str) -> Mapping[str, set[str]]:
+    dtypes: dict[str, set[str]] = {}
+    for match in _CAST.finditer(body):
+        dtype = dtype_of_c(match[1])
+        if dtype is not None:
+            dtypes.setdefault(match[2], set()).add(dtype.name)
+    return dtypes
+
+
+def _checked(body: str) -> Mapping[str, tuple[int, ...]]:
+    """Return the shapes that a body compares in all dimensions, by the variable of the shape."""
+    sizes: dict[str, dict[int, int]] = {}
+    for match in _CHECK.finditer(body):
+        name, at, size = (match[2], match[3], match[1]) if match[1] else (match[4], match[5], match[6])
+        sizes.setdefault(name, {})[int(at)] = int(size)
+    return {n: tuple(d[k] for k in range(len(d))) for n, d in sizes.items() if sorted(d) == list(range(len(d)))}
+
+
+_MAX_LENGTH = 2000
+"""The maximum length of a parsed statement."""
+_INDEX = r"\s*\[\s*\(?(\d{1,4})\)?\s*\]\s*"
+_PIECES = re.compile(r"[;{}]")
+_ALIAS = re.compile(r"\s*void\s*\*\s*(\w+)\s*=\s*(\w+)\s*\Z")
+_SHAPE = re.compile(rf"\s*\(*\(int64_t\s*\*\)\s*(\w+)\s*\){_INDEX}\)?\s*=\s*(.+)\Z")
+_FIELD_OF_TENSOR = re.compile(
+    rf"\s*\(*\(DLTensor\s*\*\)\s*(\w+)\s*\){_INDEX}\.\s*([a-z_.]+)\s*\)?\s*=\s*(.+)\Z", re.DOTALL
+)
+_SLOT = re.compile(rf"\s*\(*\(TVMValue\s*\*\)\s*(\w+)\s*\){_INDEX}\.\s*v_handle\s*\)?\s*=\s*(.+)\Z", re.DOTALL)
+_ADDRESS = re.compile(r"\(*\s*\(DLTensor\s*\*\)\s*(\w+)\s*\)\s*\+\s*\(?(\d{1,4})\)*\s*\Z")
+_SHAPE_AT = re.compile(rf"\(*\s*&\s*\(*\s*\(int64_t\s*\*\)\s*(\w+)\s*\){_INDEX}\)*\s*\Z")
+_CONSTANT = re.compile(r"\(*\s*(?:\(\s*\w+\s*\)\s*)?\(*(\d{1,12})\)*\s*\Z")
+_PACKED_CALL = re.compile(r"\b(\w+)\s*\(\s*(?:\(\s*TVMValue\s*\*\s*\)\s*)?(\w+)\s*,")
+
+
+@dataclass(frozen=True)
+class Passed:
+    """One entry of a call: `data` is main's expression for the memory, `handle` for the entry itself."""
+
+    data: str
+    handle: str = ""
+    """Set if main passes one of its own entries, or a bare pointer."""
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+
+
+@dataclass
+class _Stack:
+    """Main's variables during the interpretation of its statements."""
+
+    aliases: dict[str, str] = field(default_factory=dict)
+    numbers: dict[tuple[str, int], int | None] = field(default_factory=dict)
+    """Elements of arrays of shapes."""
+    tensors: dict[tuple[str, int], dict[str, str]] = field(default_factory=dict)
+    slots: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def own(self, name: str) -> str:
+        """Return the array that a variable points to."""
+        return self.aliases.get(name, name)
+
+    def passed(self, text: str) -> Passed:
+        """Return the current content of an entry."""
+        address = _ADDRESS.match(text)
+        at = (self.own(address[1]), int(address[2])) if address else (self.own(text), 0)
+        fields = self.tensors.get(at)
+        if fields is None:
+            return Passed("", text)
+        return Passed(fields.get("data", ""), "", self._dtype(fields), self._shape(fields))
+
+    def _dtype(self, fields: Mapping[str, str]) -> str | None:
+        code, bits = _number(fields.get("dtype.code", "")), _number(fields.get("dtype.bits", ""))
+        lanes = _number(fields.get("dtype.lanes", "1"))
+        if code is None or bits is None or lanes != 1:
+            return None
+        dtype = dtype_of_packed(code, bits)
+        return dtype.name if dtype else None
+
+    def _shape(self, fields: Mapping[str, str]) -> tuple[int, ...] | None:
+        rank, at = _number(fields.get("ndim", "")), _SHAPE_AT.match(fields.get("shape", ""))
+        if rank is None or at is None or rank > DIMENSIONS:
+            return None
+        name, first = self.own(at[1]), int(at[2])
+        sizes = [self.numbers.get((name, first + k)) for k in range(rank)]
+        known = tuple(s for s in sizes if s)
+        return known if len(known) == rank else None
+
+
+def packed_calls(main: Function, counts: Mapping[str, int]) -> Iterator[tuple[str, list[Passed]]]:
+    """Yield each call of a packed operator with its entries; `counts` has the number of entries of an operator.
+
+    The call also contains the number of entries, but in some releases it includes the resource handle.
+    """
+    stack = _Stack()
+    for piece in _PIECES.split(main.body):
+        if len(piece) > _MAX_LENGTH:
+            continue
+        if (match := _ALIAS.match(piece)) is not None:
+            stack.aliases[match[1]] = stack.own(match[2])
+        elif (match := _SHAPE.match(piece)) is not None:
+            stack.numbers[stack.own(match[1]), int(match[2])] = _number(match[3])
+        elif (match := _FIELD_OF_TENSOR.match(piece)) is not None:
+            stack.tensors.setdefault((stack.own(match[1]), int(match[2])), {})[match[3]] = match[4].strip()
+        elif (match := _SLOT.match(piece)) is not None:
+            stack.slots[stack.own(match[1]), int(match[2])] = match[3].strip()
+        else:
+            for match in _PACKED_CALL.finditer(piece):
+                if match[1] in counts:
+                    array = stack.own(match[2])
+                    texts = [stack.slots.get((array, number), "") for number in range(counts[match[1]])]
+                    yield match[1], [stack.passed(text) for text in texts]
+
+
+def _number(text: str) -> int | None:
+    match = _CONSTANT.match(text)
+    return int(match[1]) if match else None

@@ -119,6 +119,11 @@ class Code:
     """Functions that opwest's code replaces: run, the registry, the metadata."""
 
     @property
+    def defined(self) -> set[str]:
+        """The functions of the sources, and the symbols that the objects define."""
+        return set(self.functions) | {s for _, m in self.objects.values() for s in m.defined}
+
+    @property
     def undefined(self) -> set[str]:
         """Symbols that the objects do not define."""
         defined = {s for _, m in self.objects.values() for s in m.defined}
@@ -146,10 +151,9 @@ def read_code(library: Library, module: str) -> Code:
     code.glue = {f"{prefix}run", f"{prefix}get_c_metadata", *_ENTRY_POINTS}
     for text in code.texts.values():
         code.wrapper = code.wrapper or read_wrapper(text, module)
-    defined = {s for _, m in code.objects.values() for s in m.defined} | set(code.functions)
     mains = [code.wrapper.main] if code.wrapper else []
     mains += [f"{prefix}__tvm_main__", f"{prefix}run_model"]
-    code.main = next((m for m in mains if m in defined), "")
+    code.main = next((m for m in mains if m in code.defined), "")
     _drop_glue(code, library)
     return code
 

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stages of the import: read, determine main's arguments, correct the code, write."""
+"""The stages of the import: read, determine main's arguments, correct the code, write.
+
+C operators depend on an Arm instruction set, and on the libraries that they call.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Literal
@@ -15,17 +19,15 @@ from opwest.compiler.folder import npz, refuse_occupied, write_folder
 from opwest.frontends.mlf.aot import draft
 from opwest.frontends.mlf.c_text import foreign_calls
 from opwest.frontends.mlf.code import Code, Sources, corrected, read_code, with_headers
-from opwest.frontends.mlf.draft import Draft, TensorOption
+from opwest.frontends.mlf.draft import Draft, TensorOption, manifest_text
 from opwest.frontends.mlf.graph import Graph
 from opwest.frontends.mlf.library import Library, read_library
-from opwest.frontends.mlf.manifest import manifest_text
 from opwest.frontends.mlf.metadata import Metadata, read_metadata, read_params
 from opwest.frontends.mlf.ports import Model, Relay, kept_name, read_relay
-from opwest.frontends.mlf.processor import Needs, dsp_guard, extension_of, guard, needs_of
 from opwest.frontends.mlf.wrapper import Header, interface_lines, read_header
 from opwest.model.inputs.targets import fitting
 from opwest.objects.library_symbols import provider_of
-from opwest.objects.targets import named_targets
+from opwest.objects.targets import named_targets, processors
 from opwest.zephyr import cmsis_nn
 
 _MAX_TEXT = 1 << 22
@@ -79,7 +81,9 @@ def import_mlf(path: Path, folder: Path, options: Options | None = None) -> Impo
     code = read_code(library, metadata.module)
     if options.target is not None and not code.objects:
         raise fault("--target has no effect: the archive contains no objects", str(path))
-    relay, header = _relay(library, metadata), _header(library, metadata)
+    names = library.under("src/", f"{metadata.module}.relay") or library.under("src/", ".relay", "relay.txt")
+    relay = read_relay(library.files[names[0]]) if names else Relay({}, None)
+    header = _header(library, metadata)
     origin = f"Imported from {path.name} by `opwest import mlf`."
     if code.main:
         headers = with_headers(library, code.texts).headers
@@ -144,11 +148,6 @@ def _model_name(metadata: Metadata, result: Draft) -> str:
     return name
 
 
-def _relay(library: Library, metadata: Metadata) -> Relay:
-    names = library.under("src/", f"{metadata.module}.relay") or library.under("src/", ".relay", "relay.txt")
-    return read_relay(library.files[names[0]]) if names else Relay({}, None)
-
-
 def _header(library: Library, metadata: Metadata) -> Header:
     content = library.files.get(f"codegen/host/include/tvmgen_{metadata.module}.h", b"")
     if len(content) > _MAX_TEXT:
@@ -160,8 +159,10 @@ def _add_code(
     result: Draft, code: Code, metadata: Metadata, origin: str, target: str | None, place: str, sources: Sources
 ) -> None:
     """Add sources and objects with their dependencies: libraries, an instruction set."""
-    needs = needs_of(code.texts.values(), _defined(code))
-    targets = [*_comments(code), *metadata.targets]
+    needs = needs_of(code.texts.values(), code.defined)
+    heads = [text[:4000].split("\n", 3)[:3] for text in code.texts.values()]
+    comments = [line for head in heads for line in head if line.startswith("// tvm target:")]
+    targets = [*comments, *metadata.targets]
     guards, remarks = _guards(needs, targets)
     result.remarks += remarks
     if needs.cmsis_nn and extension_of(targets) is None:
@@ -171,54 +172,22 @@ def _add_code(
         )
     head = f"/* {origin} You can edit it. */\n"
     for name, text in code.texts.items():
-        own = needs_of([text], _defined(code))
+        own = needs_of([text], code.defined)
         bound = own.cmsis_nn or own.cmsis_nn_headers or own.intrinsics
         source, remarks = corrected(name, text, code.glue, head, guards if bound else [])
         file = f"operators/{name}"
         result.files[file] = source.encode()
         result.objects.append((None, file))
         result.remarks += remarks
-    for name, (content, _) in code.objects.items():
-        chosen = _object_target(code, name, target, place)
+    for name, (content, member) in code.objects.items():
+        matching = [target] if target is not None else fitting([member], name)
+        if not matching:
+            raise fault(f"no named target matches '{name}' ({member.abi.machine})", place, "--target NAME")
+        chosen = matching[0]
         file = f"objects/{chosen}/{name}"
         result.files[file] = content
         result.objects.append((chosen, file))
     _add_libraries(result, code, needs, sources)
-
-
-def _guards(needs: Needs, targets: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return preprocessor lines that reject processors other than TVM's target, and remarks."""
-    known = extension_of(targets)
-    if needs.cmsis_nn and known is not None:
-        extension, cpu = known
-        reason = "the sizes of CMSIS-NN's buffers depend on the instruction set"
-        words = "without DSP and MVE" if extension == "none" else extension
-        return [guard(extension, cpu, reason)], [f"the calls of CMSIS-NN are only for {cpu} ({words})"]
-    if needs.intrinsics:
-        name = next((i for i in needs.intrinsics if i[2:3].isupper()), needs.intrinsics[0])
-        remark = f"the operators use DSP intrinsics ({name}) and require a Cortex-M with the DSP extension"
-        return [dsp_guard(name)], [remark]
-    return [], []
-
-
-def _comments(code: Code) -> list[str]:
-    """Return TVM's comments on targets at the start of its sources."""
-    lines = [text[:4000].split("\n", 3)[:3] for text in code.texts.values()]
-    return [line for three in lines for line in three if line.startswith("// tvm target:")]
-
-
-def _defined(code: Code) -> set[str]:
-    return set(code.functions) | {s for _, m in code.objects.values() for s in m.defined}
-
-
-def _object_target(code: Code, name: str, target: str | None, place: str) -> str:
-    if target is not None:
-        return target
-    member = code.objects[name][1]
-    names = fitting([member], name)
-    if not names:
-        raise fault(f"no named target matches '{name}' ({member.abi.machine})", place, "--target NAME")
-    return names[0]
 
 
 def _add_libraries(result: Draft, code: Code, needs: Needs, sources: Sources) -> None:
@@ -236,7 +205,7 @@ def _add_libraries(result: Draft, code: Code, needs: Needs, sources: Sources) ->
 
 def _unknown_calls(code: Code, needs: Needs, provided: set[str]) -> list[str]:
     """Return called functions that are neither defined nor known; headers define `provided`."""
-    known = provided | _defined(code) | set(needs.cmsis_nn) | set(needs.intrinsics)
+    known = provided | code.defined | set(needs.cmsis_nn) | set(needs.intrinsics)
     called = dict.fromkeys(call for text in code.texts.values() for call in foreign_calls(text))
     return [
         call
@@ -246,3 +215,114 @@ def _unknown_calls(code: Code, needs: Needs, provided: set[str]) -> list[str]:
         and not (needs.cmsis_nn_headers and call.startswith(("arm_", "read_and_pad")))
         and provider_of(call, "arm", "picolibc") is None
     ]
+
+
+Extension = Literal["none", "DSP", "MVE"]
+
+_CPU = re.compile(r"-mcpu=([\w.+-]+)")
+_ATTRIBUTES = re.compile(r"-mattr=(\S+)")
+_INTRINSIC = re.compile(
+    r"\b(__?(?:arm_)?(?:smlad|smlald|smuad|smlabb|smlatt|sxtb16|sxtab16|uxtb16|ssub16|sadd16|pkhbt|pkhtb|qadd16|usat16)"
+    r"|__(?:SMLAD|SMLALD|SMUAD|SXTB16|SXTAB16|UXTB16|SSUB16|SADD16|PKHBT|PKHTB|QADD16|SSAT16))\s*\("
+)
+_ARM_CALL = re.compile(r"\b(arm_\w+)\s*\(")
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
+_KNOWN_HEADERS = frozenset(
+    """stdint.h stdio.h stdlib.h string.h math.h stdbool.h stddef.h inttypes.h assert.h limits.h float.h errno.h
+    arm_acle.h""".split()
+)
+_TVM_HEADERS = re.compile(r"(tvm|dlpack|dmlc)/|tvmgen_\w+\.h\Z")
+_CMSIS_NN_HEADERS = re.compile(r"arm_nn\w*\.h\Z")
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The dependencies of the sources besides the C library."""
+
+    cmsis_nn: Mapping[str, str]
+    """Functions of CMSIS-NN with the Kconfig symbol that enables each."""
+    cmsis_nn_headers: bool
+    intrinsics: tuple[str, ...]
+    """The DSP intrinsics in use."""
+    headers: tuple[str, ...]
+    """Headers that are not part of C, TVM or CMSIS-NN."""
+
+
+def needs_of(texts: Iterable[str], defined: Iterable[str]) -> Needs:
+    """Return the dependencies of C sources; `defined` are the functions that they define."""
+    own = set(defined)
+    calls: dict[str, str] = {}
+    headers: dict[str, None] = {}
+    intrinsics: dict[str, None] = {}
+    cmsis_headers = False
+    for text in texts:
+        for name in dict.fromkeys(_ARM_CALL.findall(text)):
+            option = cmsis_nn.cmsis_nn_option(name)
+            if option is not None and name not in own and not _INTRINSIC.match(f"__{name}("):
+                calls[name] = option
+        intrinsics |= dict.fromkeys(name for name in _INTRINSIC.findall(text) if name not in own)
+        for header in _INCLUDE.findall(text):
+            if _CMSIS_NN_HEADERS.search(header):
+                cmsis_headers = True
+            elif header not in _KNOWN_HEADERS and not _TVM_HEADERS.match(header):
+                headers[header] = None
+    return Needs(calls, cmsis_headers, tuple(intrinsics), tuple(headers))
+
+
+def extension_of(targets: Iterable[str]) -> tuple[Extension, str] | None:
+    """Return the instruction set of TVM's target, and the processor's name; None if no target specifies one.
+
+    The rules are those of TVM's CMSIS-NN code generator: `-mcpu`, and `+nomve`, `+nodsp` there or in `-mattr`.
+    """
+    # The target of the CMSIS-NN functions takes precedence over the host's.
+    for text in sorted(targets, key=lambda t: "cmsis-nn" not in t):
+        named = _CPU.search(text)
+        if named is None:
+            continue
+        attributes = _ATTRIBUTES.search(text)
+        flags = named[1] + (attributes[1] if attributes else "")
+        cpu = named[1].split("+")[0].lower()
+        known = processors().get(cpu)
+        if known is not None and known.mve and "+nomve" not in flags:
+            return "MVE", cpu
+        if known is not None and known.dsp and "+nodsp" not in flags:
+            return "DSP", cpu
+        return "none", cpu
+    return None
+
+
+_GUARDS: Mapping[Extension, tuple[str, str]] = {
+    "none": (
+        "!defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)",
+        "an Arm Cortex-M without DSP extension and without MVE",
+    ),
+    "DSP": (
+        "defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)",
+        "an Arm Cortex-M with the DSP extension and without MVE",
+    ),
+    "MVE": ("defined(__ARM_FEATURE_MVE)", "an Arm Cortex-M with MVE (Helium)"),
+}
+"""For each instruction set: its condition in C, and its description."""
+
+
+def _guards(needs: Needs, targets: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return preprocessor lines that reject processors other than TVM's target, and remarks."""
+    known = extension_of(targets)
+    if needs.cmsis_nn and known is not None:
+        extension, cpu = known
+        condition, required = _GUARDS[extension]
+        # On other machines CMSIS-NN is plain C, whose buffers are not larger than those for DSP; for MVE they can be.
+        only = "" if extension == "MVE" else "defined(__arm__) && "
+        reason = "the sizes of CMSIS-NN's buffers depend on the instruction set"
+        text = f"generated by TVM for {cpu}: requires {required}, because {reason}"
+        words = "without DSP and MVE" if extension == "none" else extension
+        remark = f"the calls of CMSIS-NN are only for {cpu} ({words})"
+        return [f'#if {only}!({condition})\n#error "{text}"\n#endif\n'], [remark]
+    if needs.intrinsics:
+        name = next((i for i in needs.intrinsics if i[2:3].isupper()), needs.intrinsics[0])
+        text = f"{name} requires an Arm Cortex-M with the DSP extension (Cortex-M4, M7, M33, M55)"
+        # Older CMSIS-NN headers included the CMSIS header that declares these names.
+        core = "#else\n#include <cmsis_compiler.h>\n" if name[2:3].isupper() else ""
+        remark = f"the operators use DSP intrinsics ({name}) and require a Cortex-M with the DSP extension"
+        return [f'#if !defined(__ARM_FEATURE_DSP)\n#error "{text}"\n{core}#endif\n'], [remark]
+    return [], []

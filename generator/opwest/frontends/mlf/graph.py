@@ -16,7 +16,7 @@ from opwest.compiler.faults import fault
 from opwest.compiler.names import free_name, identifier
 from opwest.frontends.mlf.c_text import arrays, values
 from opwest.frontends.mlf.code import Code
-from opwest.frontends.mlf.draft import Argument, Constant, Draft, Operator, Step, Tensor
+from opwest.frontends.mlf.draft import Argument, Constant, Draft, Operator, Step, Tensor, TensorType
 from opwest.frontends.mlf.inner import Workspaces
 from opwest.frontends.mlf.library import DIMENSIONS, ELEMENTS, TENSORS
 from opwest.frontends.mlf.metadata import Metadata, Parameter, read_json
@@ -40,12 +40,6 @@ int32_t {symbol}(const {c_type} *from, {c_type} *to)
 \treturn 0;
 }}
 """
-
-
-@dataclass(frozen=True)
-class _Entry:
-    dtype: str
-    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -80,7 +74,7 @@ class Graph:
         self.peaks = Workspaces(code.functions, code.places)
         self.taken: set[str] = set()
         self.names: dict[tuple[int, int], str] = {}
-        self.operators: dict[tuple[str, tuple[_Entry, ...]], Operator] = {}
+        self.operators: dict[tuple[str, tuple[TensorType, ...]], Operator] = {}
         self.copies: dict[str, str] = {}
         self.constants: dict[str, Any] = {}
 
@@ -139,7 +133,7 @@ class Graph:
         result.constants.append(Constant(name, "constants.npz", entry.dtype if is_bits else None, key=name))
         return True
 
-    def _linked(self, name: str, entry: _Entry) -> Parameter | None:
+    def _linked(self, name: str, entry: TensorType) -> Parameter | None:
         """Return a parameter that TVM linked into the C code (`-link-params`): `__tvm_param__NAME`."""
         import numpy as np
 
@@ -170,7 +164,7 @@ class Graph:
         names = (*given, *(self.names[at] for at in written))
         result.steps.append(Step(self.operators[key].name, names))
 
-    def _operator(self, node: _Node, entries: Sequence[_Entry]) -> Operator:
+    def _operator(self, node: _Node, entries: Sequence[TensorType]) -> Operator:
         prefix = f"tvmgen_{self.metadata.module}_"
         args = []
         known = node.function in self.code.functions
@@ -213,13 +207,13 @@ class Graph:
     def _free(self, name: str) -> str:
         return free_name(name, self.taken)
 
-    def _entry(self, node: int, index: int) -> _Entry:
+    def _entry(self, node: int, index: int) -> TensorType:
         at = self.rows[node] + index if node < len(self.rows) else -1
         if not 0 <= at < len(self.entries) or index >= self.nodes[node].outputs:
             raise fault(f"the graph does not describe result {index} of node {node}", self.place, "its shape and type")
         return self.entries[at]
 
-    def _entries(self, attrs: Any) -> list[_Entry]:
+    def _entries(self, attrs: Any) -> list[TensorType]:
         known = attrs if isinstance(attrs, dict) else {}
         shapes, dtypes = self._attribute(known, "shape"), self._attribute(known, "dltype")
         if len(shapes) != len(dtypes) or len(shapes) > TENSORS:
@@ -235,7 +229,7 @@ class Graph:
                 raise fault("a shape is not a list of numbers", self.place, "dimensions")
             if any(n <= 0 for n in shape) or prod(shape) > ELEMENTS:
                 raise fault(f"invalid shape {shape[:DIMENSIONS]}", self.place, "dimensions from 1")
-            entries.append(_Entry(dtype, tuple(shape)))
+            entries.append(TensorType(dtype, tuple(shape)))
         return entries
 
     def _attribute(self, attrs: dict[str, Any], name: str) -> list[Any]:

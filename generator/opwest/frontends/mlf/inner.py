@@ -15,10 +15,9 @@ from math import prod
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
 from opwest.compiler.names import identifier
-from opwest.frontends.mlf.c_text import Function
+from opwest.frontends.mlf.c_text import Entry, Function, Passed, is_packed, packed_calls, packed_entries
 from opwest.frontends.mlf.draft import Argument
 from opwest.frontends.mlf.library import ELEMENTS
-from opwest.frontends.mlf.packed import Entry, Passed, is_packed, packed_calls, packed_entries
 from opwest.model.types.dtypes import DTYPES
 
 ALIGN = 16
@@ -53,7 +52,10 @@ class Workspaces:
         peak = now = 0
         for event in _EVENT.finditer(self.functions[name].body):
             if event["size"] is not None:
-                size = self._size(event["size"], name, place)
+                digits = event["size"].strip().strip("()").strip()
+                if not digits.isdigit() or len(digits) > 12 or int(digits) > ELEMENTS:
+                    raise fault(f"'{name}' allocates a workspace of {digits[:40]!r} bytes", place, "a number")
+                size = int(digits) + -int(digits) % ALIGN
                 now += size
                 held[event["variable"] or ""] = size
                 peak = max(peak, now)
@@ -64,12 +66,6 @@ class Workspaces:
         self._pending.pop()
         self._peaks[name] = peak
         return peak
-
-    def _size(self, text: str, name: str, place: str) -> int:
-        digits = text.strip().strip("()").strip()
-        if not digits.isdigit() or len(digits) > 12 or int(digits) > ELEMENTS:
-            raise fault(f"'{name}' allocates a workspace of {digits[:40]!r} bytes", place, "a number")
-        return int(digits) + -int(digits) % ALIGN
 
 
 _LET = re.compile(r"void\s*\*\s*(\w+)\s*=\s*\(?\s*&?\s*\(?&?\(?\s*(\w+)\s*\[\s*\(?\s*(\d{1,12})\s*\)?\s*\]\s*\)*\s*;")
@@ -121,9 +117,9 @@ class Calls:
             if region is not None:
                 self.names[match[1]] = region
         for statement in main.body.split(";"):
-            match_ = next((m for m in _NAME.finditer(statement) if m[1] in functions), None)
-            if match_ is not None:
-                self.given.setdefault(match_[1], []).append(_split(statement[match_.end() :]))
+            call = next((m for m in _NAME.finditer(statement) if m[1] in functions), None)
+            if call is not None:
+                self.given.setdefault(call[1], []).append(_split(statement[call.end() :]))
         self.entries = {n: packed_entries(functions[n]) for n in self.given if is_packed(functions[n])}
         self.packed: dict[str, list[list[Passed]]] = {}
         for name, passed in packed_calls(main, {n: len(e) for n, e in self.entries.items()}):
@@ -133,18 +129,12 @@ class Calls:
         """Return the arguments of an operator from its calls; None if the calls cannot be parsed."""
         if is_packed(called):
             return self._packed_arguments(called)
-        sizes: list[Region | None] = [None] * len(called.parameters)
-        for given in self.given.get(called.name, []):
-            if len(given) != len(sizes):
-                return None
-            for number, text in enumerate(given):
-                region = self._memory(text)
-                if region is None:
-                    return None
-                before = sizes[number]
-                sizes[number] = region if before is None or region.size < before.size else before
-        known = [s for s in sizes if s is not None]
-        return _arguments(called, known) if known and len(known) == len(sizes) else None
+        calls = [[self._memory(text) for text in given] for given in self.given.get(called.name, [])]
+        known = [[region for region in call if region is not None] for call in calls]
+        lengths = {len(call) for call in calls} | {len(call) for call in known}
+        if not called.parameters or lengths != {len(called.parameters)}:
+            return None
+        return _arguments(called, [min(regions, key=lambda r: r.size) for regions in zip(*known, strict=True)])
 
     def _packed_arguments(self, called: Function) -> tuple[Argument, ...] | None:
         entries, calls = self.entries.get(called.name, []), self.packed.get(called.name, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -47,17 +47,13 @@ class _Header:
     kind: bytes
 
 
-def read_tar(path: Path, selected: Callable[[str], bool]) -> dict[str, bytes]:
-    """Return the selected files of an uncompressed tar by their names, without `./`.
+class _Reader:
+    """A tar file.
 
     Raises OpwestError for a file that is not a tar, damaged or truncated, for members other than files and directories,
     for names outside the archive's directory, for duplicate names, and for sizes above the limits.
     """
-    with system_faults(path, "cannot read the file"), path.open("rb") as stream:
-        return _Reader(path, stream).files(selected)
 
-
-class _Reader:
     def __init__(self, path: Path, stream: BinaryIO) -> None:
         self.path = path
         self.stream = stream
@@ -66,7 +62,8 @@ class _Reader:
         self.kinds: dict[str, str] = {}
         """The kind of each name: file or directory."""
 
-    def files(self, selected: Callable[[str], bool]) -> dict[str, bytes]:
+    def files(self) -> dict[str, bytes]:
+        """Return the files that can be part of the model by their names, without `./`."""
         start = self.stream.read(6)
         self.stream.seek(0)
         for magic, name in _COMPRESSED.items():
@@ -77,7 +74,7 @@ class _Reader:
         for header, name in self._members():
             if header.kind == b"5":
                 continue
-            if not selected(name):
+            if not _maybe_relevant(name):
                 self._content(header.size, is_kept=False)
                 continue
             if header.size > MEMBER_BYTES:
@@ -249,7 +246,11 @@ class Library:
 
 def read_library(path: Path) -> Library:
     """Return the files of a tar or a directory. Raises OpwestError."""
-    files = _folder(path) if path.is_dir() else read_tar(path, _maybe_relevant)
+    if path.is_dir():
+        files = _folder(path)
+    else:
+        with system_faults(path, "cannot read the file"), path.open("rb") as stream:
+            files = _Reader(path, stream).files()
     root = _root(files)
     if root is None:
         expected = "metadata.json or a directory codegen/host, as written by TVM's export_model_library_format"

@@ -33,11 +33,7 @@ class Parameter:
     values: Any
 
 
-Parameters = dict[str, Parameter]
-"""By name."""
-
-
-def read_params(content: bytes, place: str) -> Parameters:
+def read_params(content: bytes, place: str) -> dict[str, Parameter]:
     """Return the arrays by their names. Raises OpwestError for a damaged file."""
     reader = _Reader(content, place)
     if reader.number("<Q", "the magic number") != LIST_MAGIC:
@@ -112,11 +108,11 @@ VERSIONS = (5, 6, 7)
 
 @dataclass(frozen=True)
 class IoTensor:
-    """An input or output in metadata.json, which has no shape."""
+    """An input or output in metadata.json or in code, which have no shape: the element type and the bytes, if known."""
 
     name: str
-    dtype: str
-    size: int
+    dtype: str | None
+    size: int | None
 
 
 @dataclass(frozen=True)
@@ -136,10 +132,7 @@ class Metadata:
 
 
 def read_metadata(library: Library, module: str | None) -> Metadata:
-    """Return the values of a module in metadata.json. Raises OpwestError.
-
-    `module` selects one of several; None: the only one.
-    """
+    """Return the values of a module (None: the only one) in metadata.json. Raises OpwestError."""
     place = library.place("metadata.json")
     content = library.files.get("metadata.json")
     if content is None:
@@ -173,7 +166,7 @@ def _module(module: Any, name: str, version: int, place: str) -> Metadata:
     mains = [_dict(entry) for entry in _list(functions.get("main"))]
     inputs, outputs = (_same_ports(mains, key, place) for key in ("inputs", "outputs"))
     sizes_of_main = [entry.get("workspace_size_bytes") for entry in mains]
-    known_of_main = [n for n in sizes_of_main if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
+    known_of_main = [n for n in sizes_of_main if type(n) is int and n >= 0]
     workspace = sum(known_of_main) if known_of_main else None
     targets = module.get("target", [])
     listed = functions.get("operator_functions")
@@ -211,12 +204,7 @@ def _ports(listed: Any, place: str) -> tuple[IoTensor, ...]:
     ports = []
     for name, port in listed.items():
         dtype, size = _dict(port).get("dtype"), _dict(port).get("size")
-        if (
-            not isinstance(dtype, str)
-            or not isinstance(size, int)
-            or isinstance(size, bool)
-            or not 0 < size <= ELEMENTS
-        ):
+        if type(dtype) is not str or type(size) is not int or not 0 < size <= ELEMENTS:
             text = f"tensor {name[:60]!r} has the dtype {_short(dtype)}, {_short(size)} bytes"
             raise fault(text, place, "dtype, size")
         ports.append(IoTensor(name, dtype, size))

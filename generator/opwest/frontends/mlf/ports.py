@@ -17,7 +17,7 @@ from opwest.compiler.faults import fault
 from opwest.compiler.names import free_name
 from opwest.frontends.mlf.c_text import same_name
 from opwest.frontends.mlf.code import Code
-from opwest.frontends.mlf.draft import Tensor, TensorOptions
+from opwest.frontends.mlf.draft import Tensor, TensorOptions, TensorType
 from opwest.frontends.mlf.library import ELEMENTS
 from opwest.frontends.mlf.metadata import IoTensor, Metadata
 from opwest.frontends.mlf.wrapper import Header
@@ -52,19 +52,11 @@ _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Typed:
-    """A tensor type in Relay's syntax."""
-
-    shape: tuple[int, ...]
-    dtype: str
-
-
-@dataclass(frozen=True)
 class Relay:
     """Types in the text: parameters (including constants) by name, and results if annotated."""
 
-    parameters: dict[str, Typed]
-    results: tuple[Typed, ...] | None
+    parameters: dict[str, TensorType]
+    results: tuple[TensorType, ...] | None
 
 
 def read_relay(content: bytes) -> Relay:
@@ -77,13 +69,13 @@ def read_relay(content: bytes) -> Relay:
     header = _COMMENT.sub("", text[start.end() : header_end if header_end >= 0 else len(text)])
     before, arrow, after = header.rpartition("->")
     named = before if arrow else header
-    parameters = {m[1]: Typed(_shape(m[2]), m[3]) for m in _PARAMETER.finditer(named)}
+    parameters = {m[1]: TensorType(m[3], _shape(m[2])) for m in _PARAMETER.finditer(named)}
     if arrow:
         return Relay(parameters, _types(after))
     return Relay(parameters, _last_type(text, header_end))
 
 
-def _last_type(text: str, start: int) -> tuple[Typed, ...] | None:
+def _last_type(text: str, start: int) -> tuple[TensorType, ...] | None:
     """Return the type in the annotation (`/* ty=… */`) of main's last expression, if any."""
     end = text.find("\n}", start)
     line = text[start : end if end >= 0 else len(text)].rstrip().rpartition("\n")[2]
@@ -91,21 +83,12 @@ def _last_type(text: str, start: int) -> tuple[Typed, ...] | None:
     return _types(line[at:]) if at >= 0 else None
 
 
-def _types(text: str) -> tuple[Typed, ...] | None:
-    return tuple(Typed(_shape(m[1]), m[2]) for m in _SHAPES.finditer(text)) or None
+def _types(text: str) -> tuple[TensorType, ...] | None:
+    return tuple(TensorType(m[2], _shape(m[1])) for m in _SHAPES.finditer(text)) or None
 
 
 def _shape(text: str) -> tuple[int, ...]:
     return tuple(int(n) for n in text.split(",") if n.strip())
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A tensor in code: its name, its element type if known, its bytes if a macro defines them."""
-
-    name: str
-    dtype: str | None = None
-    size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -122,11 +105,10 @@ class Model:
     """The archive's headers that the sources include."""
 
 
-def tensors(role: str, seen: Sequence[Seen], model: Model, taken: set[str], remarks: list[str]) -> tuple[Tensor, ...]:
-    """Return inputs or outputs (`role` is input or output), and add remarks on changed names.
-
-    Raises OpwestError if a shape or type is missing.
-    """
+def tensors(
+    role: str, seen: Sequence[IoTensor], model: Model, taken: set[str], remarks: list[str]
+) -> tuple[Tensor, ...]:
+    """Return the inputs or outputs, and add remarks on changed names. Raises OpwestError without a shape or type."""
     listed = []
     for number, tensor in enumerate(seen):
         name = kept_name(tensor.name, role, taken, remarks)
@@ -136,7 +118,9 @@ def tensors(role: str, seen: Sequence[Seen], model: Model, taken: set[str], rema
     return tuple(listed)
 
 
-def _tensor(name: str, role: str, seen: Seen, port: IoTensor | None, typed: Typed | None, model: Model) -> Tensor:
+def _tensor(
+    name: str, role: str, seen: IoTensor, port: IoTensor | None, typed: TensorType | None, model: Model
+) -> Tensor:
     """Return a tensor; compare the types from all sources."""
     place = model.place
     option = model.options.get(name) or model.options.get(seen.name)
@@ -186,7 +170,7 @@ def _port(role: str, metadata: Metadata, name: str, number: int, count: int) -> 
     return by_name or (ports[number] if len(ports) == count else None)
 
 
-def _typed(role: str, relay: Relay, name: str, number: int, count: int) -> Typed | None:
+def _typed(role: str, relay: Relay, name: str, number: int, count: int) -> TensorType | None:
     if role == "input":
         return next((t for n, t in relay.parameters.items() if same_name(n, name)), None)
     return relay.results[number] if relay.results and len(relay.results) == count else None

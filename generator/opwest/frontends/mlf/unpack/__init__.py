@@ -3,8 +3,3 @@
 
 Enters: the C sources, and the meaning of main's parameters. Leaves: operators, steps and constants in the draft of the
 manifest, and the changed sources. Never: an assumption about memory that the C code does not show."""
-
-from opwest.frontends.mlf.unpack.functions import NotUnpackedError
-from opwest.frontends.mlf.unpack.steps import Request, unpack
-
-__all__ = ["NotUnpackedError", "Request", "unpack"]

@@ -21,19 +21,13 @@ from opwest.frontends.mlf.unpack.functions import (
     NotUnpackedError,
     Tree,
     Trees,
-    adds_one,
     field,
-    integer,
-    is_unsigned,
-    jumps,
     nodes_of,
     operator_of,
     plain,
-    pointed_type,
     real_children,
     stars_of,
     statements,
-    words_of,
 )
 from opwest.frontends.mlf.unpack.memory import Access, Base, Guard, Lent, Offset, Operator, Pointer, Role, Shape, Value
 from opwest.model.types.dtypes import dtype_of_c
@@ -53,7 +47,7 @@ def read_operator(function: Function, roles: Sequence[Role], trees: Trees) -> Op
         bases.append(Base(parameter.name, kind))
     walker = _Walker(trees)
     walker.read(tree, function, bases)
-    words = list(words_of(function, trees.sources[function.name]))
+    words = trees.words(function.name)
     for base in bases:
         if base.kind == "pool" and not base.parts and words.count(base.name) > 1:
             raise not_at_offsets(function.name, base)
@@ -116,7 +110,7 @@ class _Walker:
             else:
                 value = fitted(parameter.type, value)
             self._name(parameter.name, value)
-        before, self.certain = self.certain, self.certain and not jumps(tree, checked=len(self.calls) == 1)
+        before, self.certain = self.certain, self.certain and not tree.jumps(checked=len(self.calls) == 1)
         self.statement(tree.body)
         self.certain = before
         self.calls.pop()
@@ -186,11 +180,11 @@ class _Walker:
     def _context(self, type_: str, node: Node) -> Value:
         """Return the value of an initializer; structures of CMSIS-NN contain the sizes of memory."""
         if node.type == "initializer_list" and type_ == DIMS:
-            sizes = [integer(self.tree, member) for member in real_children(node)]
+            sizes = [self.tree.integer(member) for member in real_children(node)]
             known = [n for n in sizes if n is not None and 0 < n <= ELEMENTS]
             return Shape(prod(known)) if len(known) == len(sizes) == 4 else None
         members = real_children(node) if node.type == "initializer_list" and type_ == CONTEXT else []
-        if len(members) == 2 and (size := integer(self.tree, members[1])) is not None:
+        if len(members) == 2 and (size := self.tree.integer(members[1])) is not None:
             pointer = self.value(members[0])
             if isinstance(pointer, Pointer) and pointer.offset == 0 and size > 0:
                 pointer.base.declared = max(pointer.base.declared, size)
@@ -226,7 +220,7 @@ class _Walker:
             or condition.type != "binary_expression"
             or operator_of(condition) not in ("<", "<=")
             or self.tree.word(plain(field(condition, "left"))) != name
-            or not adds_one(self.tree, update, name)
+            or not self.tree.adds_one(update, name)
         ):
             return None
         first, end = self.value(field(declarators[0], "value")), self.value(field(condition, "right"))
@@ -280,8 +274,8 @@ class _Walker:
                 inner = real_children(node)
                 return self.value(inner[0]) if len(inner) == 1 else self.unread(node)
             case "number_literal":
-                number = integer(self.tree, node)
-                return None if number is None or is_unsigned(self.tree.word(node), number) else number
+                number = self.tree.integer(node)
+                return None if number is None or self.tree.is_unsigned(node, number) else number
             case "identifier":
                 value = self.env.get(self.tree.word(node))
                 return None if isinstance(value, Lent | Shape) else value
@@ -324,7 +318,7 @@ class _Walker:
 
     def _cast(self, node: Node) -> Value:
         value, type_ = self.value(field(node, "value")), field(node, "type")
-        pointed = pointed_type(self.tree, type_)
+        pointed = self.tree.pointed_type(type_)
         if isinstance(value, Pointer):
             dtype = dtype_of_c(pointed) if pointed is not None else None
             if dtype is not None or pointed == "void":

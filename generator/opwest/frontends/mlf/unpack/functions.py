@@ -70,12 +70,51 @@ class Tree:
         assert body is not None
         return body
 
+    def pointed_type(self, descriptor: Node) -> str | None:
+        """Return T of a type descriptor `T *`, without qualifiers; None for other types."""
+        declarator = descriptor.child_by_field_name("declarator")
+        if declarator is None or declarator.type != "abstract_pointer_declarator":
+            return None
+        return self.word(field(descriptor, "type")) if stars_of(declarator)[1] == 1 else None
+
+    def integer(self, node: Node) -> int | None:
+        """Return the value of an integer literal, with casts that do not change it; None for other expressions."""
+        node = plain(node)
+        if node.type == "cast_expression":
+            value, limits = self.integer(field(node, "value")), INTEGERS.get(self.word(field(node, "type")), (0, 0))
+            return value if value is not None and limits[0] <= value <= limits[1] else None
+        if node.type != "number_literal":
+            return None
+        digits = self.word(node).rstrip("uUlL")
+        try:
+            return int(digits, 0) if len(digits) < 20 else None
+        except ValueError:
+            return int(digits, 8) if digits.isdigit() and not set(digits) & set("89") else None
+
+    def is_unsigned(self, literal: Node, value: int) -> bool:
+        """Return whether the type of an integer literal can be unsigned (ISO C11 6.4.4.1): its arithmetic wraps."""
+        text = self.word(literal).lower()
+        return "u" in text or (text.startswith("0") and abs(value) > INTEGERS["int"][1])
+
+    def adds_one(self, update: Node, name: str) -> bool:
+        """Return whether the update of a `for` statement adds one to a variable."""
+        return self.word(plain(update)) in (f"++{name}", f"{name}++", f"++ {name}", f"{name} += 1")
+
+    def jumps(self, *, checked: bool) -> bool:
+        """Return whether statements can be skipped: by jumps, or `return`; not of errors if the status is `checked`."""
+        last = list(statements(self.body))[-1:]
+        for node in nodes_of(self.body):
+            if node.type in ("goto_statement", "break_statement", "continue_statement", "labeled_statement"):
+                return True
+            if node.type == "return_statement" and node not in last:
+                values = real_children(node)
+                if not checked or len(values) != 1 or self.integer(values[0]) in (None, 0):
+                    return True
+        return False
+
 
 def tree_of(function: Function, source: str) -> Tree:
-    """Return the tree of a function in its source.
-
-    Raises NotUnpackedError if the text is not C, or has parts that the tree does not show.
-    """
+    """Return the tree of a function. Raises NotUnpackedError if it is not C, or has parts that a tree does not show."""
     own = source[function.start : function.end]
     for match in _TOKEN.finditer(own):
         if match["hidden"]:
@@ -89,13 +128,6 @@ def tree_of(function: Function, source: str) -> Tree:
     if len(definitions) != 1 or root.has_error or _depth(definitions[0]) > MAX_DEPTH:
         raise NotUnpackedError(f"'{function.name}' cannot be parsed")
     return Tree(function, text, definitions[0])
-
-
-def words_of(function: Function, source: str) -> Iterator[str]:
-    """Yield the words of a function, also those that the masked text does not contain."""
-    for match in _TOKEN.finditer(source, function.start, function.end):
-        if match["word"]:
-            yield match["word"]
 
 
 def _depth(root: Node) -> int:
@@ -154,66 +186,37 @@ def stars_of(declarator: Node) -> tuple[Node, int, bool]:
     return declarator, stars, other
 
 
-def pointed_type(tree: Tree, descriptor: Node) -> str | None:
-    """Return T of a type descriptor `T *`, without qualifiers; None for other types."""
-    declarator = descriptor.child_by_field_name("declarator")
-    if declarator is None or declarator.type != "abstract_pointer_declarator":
-        return None
-    return tree.word(field(descriptor, "type")) if stars_of(declarator)[1] == 1 else None
-
-
-def integer(tree: Tree, node: Node) -> int | None:
-    """Return the value of an integer literal, with casts that do not change it; None for other expressions."""
-    node = plain(node)
-    if node.type == "cast_expression":
-        value, limits = integer(tree, field(node, "value")), INTEGERS.get(tree.word(field(node, "type")), (0, 0))
-        return value if value is not None and limits[0] <= value <= limits[1] else None
-    if node.type != "number_literal":
-        return None
-    digits = tree.word(node).rstrip("uUlL")
-    try:
-        return int(digits, 0) if len(digits) < 20 else None
-    except ValueError:
-        return int(digits, 8) if digits.isdigit() and not set(digits) & set("89") else None
-
-
-def is_unsigned(literal: str, value: int) -> bool:
-    """Return whether the type of an integer literal can be unsigned (ISO C11 6.4.4.1): its arithmetic wraps."""
-    text = literal.lower()
-    decimal = not text.startswith("0")
-    return "u" in text or (not decimal and abs(value) > INTEGERS["int"][1])
-
-
+@dataclass
 class Trees:
     """The trees of a model's functions. Each is parsed once."""
 
-    def __init__(
-        self,
-        functions: Mapping[str, Function],
-        sources: Mapping[str, str],
-        meanings: Mapping[str, str] | None = None,
-        reasons: Mapping[str, str] | None = None,
-    ) -> None:
-        self.functions = functions
-        self.sources = sources
-        """The source of each function."""
-        self.meanings = meanings or {}
-        """Words with another meaning than that of C, as in `sources.meanings`."""
-        self.reasons = reasons or {}
-        """Functions that cannot be read, as in `sources.reasons`."""
+    functions: Mapping[str, Function]
+    sources: Mapping[str, str]
+    """The source of each function."""
+    meanings: Mapping[str, str]
+    """Words with another meaning than that of C, as in `sources.meanings`."""
+    reasons: Mapping[str, str]
+    """Functions that cannot be read, as in `sources.reasons`."""
+
+    def __post_init__(self) -> None:
         self._trees: dict[str, Tree] = {}
         self._changed: dict[str, dict[str, bool]] = {}
+
+    def words(self, name: str) -> list[str]:
+        """Return the words of a function, also those that the masked text does not contain."""
+        function = self.functions[name]
+        tokens = _TOKEN.finditer(self.sources[name], function.start, function.end)
+        return [match["word"] for match in tokens if match["word"]]
 
     def tree(self, name: str) -> Tree:
         """Return the tree of a function. Raises NotUnpackedError."""
         if name not in self._trees:
             if name in self.reasons:
                 raise NotUnpackedError(self.reasons[name])
-            function, source = self.functions[name], self.sources[name]
-            for word in words_of(function, source):
+            for word in self.words(name):
                 if word in self.meanings:
                     raise NotUnpackedError(f"'{name}' uses {self.meanings[word]}")
-            self._trees[name] = tree_of(function, source)
+            self._trees[name] = tree_of(self.functions[name], self.sources[name])
         return self._trees[name]
 
     def changed(self, name: str) -> Mapping[str, bool]:
@@ -236,11 +239,6 @@ def nodes_of(root: Node) -> Iterator[Node]:
         node = pending.pop()
         pending += node.named_children
         yield node
-
-
-def adds_one(tree: Tree, update: Node, name: str) -> bool:
-    """Return whether the update of a `for` statement adds one to a variable."""
-    return tree.word(plain(update)) in (f"++{name}", f"{name}++", f"++ {name}", f"{name} += 1")
 
 
 def _changed(tree: Tree) -> Iterator[tuple[str, bool]]:
@@ -270,17 +268,4 @@ def _own_update(tree: Tree, node: Node) -> Node | None:
     if start is None or update is None or start.type != "declaration":
         return None
     names = [tree.word(stars_of(declarator)[0]) for declarator in start.children_by_field_name("declarator")]
-    return update if any(adds_one(tree, update, name) for name in names) else None
-
-
-def jumps(tree: Tree, *, checked: bool) -> bool:
-    """Return whether a function can skip statements: jumps, or `return`; not of errors if its status is `checked`."""
-    last = list(statements(tree.body))[-1:]
-    for node in nodes_of(tree.body):
-        if node.type in ("goto_statement", "break_statement", "continue_statement", "labeled_statement"):
-            return True
-        if node.type == "return_statement" and node not in last:
-            values = real_children(node)
-            if not checked or len(values) != 1 or integer(tree, values[0]) in (None, 0):
-                return True
-    return False
+    return update if any(tree.adds_one(update, name) for name in names) else None

@@ -15,10 +15,8 @@ from opwest.frontends.mlf.unpack.functions import (
     NotUnpackedError,
     Tree,
     field,
-    integer,
     operator_of,
     plain,
-    pointed_type,
     real_children,
     stars_of,
     statements,
@@ -122,7 +120,7 @@ class _Reader:
                 self.check(node)
             case "return_statement":
                 values = real_children(node)
-                if len(values) != 1 or integer(self.tree, values[0]) != 0:
+                if len(values) != 1 or self.tree.integer(values[0]) != 0:
                     raise self.unknown(node)
                 self.ended = True
             case _:
@@ -139,13 +137,13 @@ class _Reader:
         if name in self.env or name in self.arrays:
             raise NotUnpackedError(f"main declares '{name}' more than once")
         if stars == 0 and not other:
-            if integer(self.tree, value) is None:
+            if self.tree.integer(value) is None:
                 raise self.unknown(node)
             self.env[name] = None
             return
         if stars != 1 or other:
             raise self.unknown(node)
-        while value.type == "cast_expression" and pointed_type(self.tree, field(value, "type")) is not None:
+        while value.type == "cast_expression" and self.tree.pointed_type(field(value, "type")) is not None:
             value = plain(field(value, "value"))
         if value.type == "call_expression":
             self.env[name] = self.allocation(value, name)
@@ -162,7 +160,7 @@ class _Reader:
         args = real_children(field(node, "arguments"))
         if self.tree.word(field(node, "function")) != "TVMBackendAllocWorkspace" or len(args) != 5:
             raise self.unknown(node)
-        size = integer(self.tree, args[2])
+        size = self.tree.integer(args[2])
         if size is None or not 0 < size <= ELEMENTS:
             raise NotUnpackedError(f"main allocates `{self.tree.quoted(args[2])}` bytes")
         return Location("allocated", free_name(name, self.names), size)
@@ -172,12 +170,12 @@ class _Reader:
         consequence = field(node, "consequence")
         inner = list(statements(consequence)) if consequence.type == "compound_statement" else [consequence]
         values = real_children(inner[0]) if len(inner) == 1 and inner[0].type == "return_statement" else []
-        fails = len(values) == 1 and integer(self.tree, values[0]) not in (None, 0)
+        fails = len(values) == 1 and self.tree.integer(values[0]) not in (None, 0)
         condition = plain(field(node, "condition"))
         if not fails or node.child_by_field_name("alternative") is not None or condition.type != "binary_expression":
             raise self.unknown(node)
         left, right = plain(field(condition, "left")), plain(field(condition, "right"))
-        zero = right.type == "null" or integer(self.tree, right) == 0
+        zero = right.type == "null" or self.tree.integer(right) == 0
         if operator_of(condition) == "!=" and zero and left.type == "call_expression":
             self.call(left)
         elif operator_of(condition) != "==" or not zero or self.place(left).kind != "allocated":
@@ -214,7 +212,7 @@ class _Reader:
     def place(self, node: Node) -> Location:
         """Return the memory that an expression denotes."""
         node = plain(node)
-        if node.type == "cast_expression" and pointed_type(self.tree, field(node, "type")) is not None:
+        if node.type == "cast_expression" and self.tree.pointed_type(field(node, "type")) is not None:
             return self.place(field(node, "value"))
         if node.type == "identifier":
             name = self.tree.word(node)
@@ -234,7 +232,7 @@ class _Reader:
 
     def element(self, node: Node, pool: Location) -> Location:
         """Return the memory at `&pool[offset]`."""
-        offset = integer(self.tree, field(node, "index"))
+        offset = self.tree.integer(field(node, "index"))
         if pool.kind != "pool" or offset is None or offset < 0:
             raise self.unknown(node)
         kind: PlaceKind = "constants" if pool.pool == "constants" else "workspace"

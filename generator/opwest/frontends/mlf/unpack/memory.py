@@ -85,10 +85,7 @@ class Budget:
 
 
 def extent_of(base: Base, budget: Budget) -> Extent:
-    """Return the bytes of a base that an operator can access.
-
-    Raises NotUnpackedError if they can be before its start.
-    """
+    """Return the bytes that an operator can access. Raises NotUnpackedError if they can be before the start."""
     sizes: list[int | None] = [base.declared, *(base.sized.get(number) for number in base.escapes)]
     reading = list(sizes)
     for access in base.accesses.values():

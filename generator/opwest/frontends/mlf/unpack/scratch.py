@@ -9,7 +9,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.frontends.mlf.inner import ALIGN
 from opwest.frontends.mlf.unpack.functions import NotUnpackedError
 from opwest.frontends.mlf.unpack.memory import Base, Budget, Extent, Operator, extent_of, surely_written
-from opwest.frontends.mlf.unpack.tensors import Calls, Tensor, apart
+from opwest.frontends.mlf.unpack.tensors import Calls, Parts, Tensor, apart
 from opwest.frontends.mlf.wrapper import Pool
 from opwest.model.types.conventions import UNPACKED, WorkspaceNeed
 from opwest.model.types.dtypes import DTYPES
@@ -90,7 +90,7 @@ class Moved:
     offsets: Mapping[int, int]
 
 
-def parts_of(operator: Operator, budget: Budget) -> list[tuple[int, int | None, Base]]:
+def parts_of(operator: Operator, budget: Budget) -> Parts:
     """Return the offsets, sizes (None: unknown) and bases of an operator's memory in the workspace.
 
     Raises NotUnpackedError if the memory contains values of another operator.
@@ -116,14 +116,7 @@ def _check_writes(function: str, part: Base, extent: Extent, budget: Budget) -> 
         raise NotUnpackedError(f"'{function}' writes {written} bytes of '{part.name}' and reads {read} bytes")
 
 
-def moved_scratch(
-    name: str,
-    parts: Sequence[tuple[int, int | None, Base]],
-    limit: int,
-    align: int,
-    tensors: Sequence[Tensor],
-    calls: Calls,
-) -> Moved:
+def moved_scratch(name: str, parts: Parts, limit: int, align: int, tensors: Sequence[Tensor], calls: Calls) -> Moved:
     """Return the memory of an operator without the gaps in which TVM's plan keeps tensors.
 
     Parts that overlap in TVM's plan are used one after the other in the operator, and keep their distance.

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.frontends.mlf.c_text import Function
 from opwest.frontends.mlf.unpack.functions import KNOWN_TYPES, NotUnpackedError, field, nodes_of, stars_of, tree_of
+from opwest.frontends.mlf.unpack.main_body import Main
 from opwest.frontends.mlf.unpack.memory import Operator
 from opwest.frontends.mlf.unpack.scratch import Group, Moved
 from opwest.model.types.dtypes import dtype_of_c
@@ -217,10 +218,7 @@ def meanings(sources: Iterable[Source]) -> dict[str, str]:
 def reasons(
     functions: Mapping[str, Function], names: Mapping[str, str], sources: Mapping[str, Source]
 ) -> dict[str, str]:
-    """Return the functions that cannot be read from their own text, each with the reason.
-
-    `names` has the name of each function's source.
-    """
+    """Return the functions that cannot be read from their own text, with reasons; `names` are those of sources."""
     texts = dict(_states(sources.values()))
     for name, function in functions.items():
         source = sources[names[name]]
@@ -262,14 +260,13 @@ def changed_sources(
     sources: Mapping[str, Source],
     moved: Mapping[str, Moved],
     groups: Mapping[str, Group],
-    passed: Collection[str],
-    hooks: Collection[str],
+    content: Main,
 ) -> tuple[dict[str, str], dict[str, list[int]]]:
     """Return the changed sources by name, and the dropped parameters of each operator.
 
     Main, and the prototypes of it and of the hooks of devices, are removed. Offsets are those of the new memory.
-    Parameters for pools that an operator does not use are removed; constant arrays (`passed`) that only main mentions
-    are constants of the manifest and leave the sources.
+    Parameters for pools that an operator does not use are removed; constant arrays that only main mentions are
+    constants of the manifest and leave the sources.
     """
     code, main = request.code, request.main
     main_source = code.sources[main.name]
@@ -300,14 +297,13 @@ def changed_sources(
                 uses = parsed.mentions.get(name, 0) - len(parsed.prototypes.get(name, ()))
                 if uses - (file == source) - (inside[name] if file == main_source else 0) > 0:
                     raise NotUnpackedError(f"'{name}' is used in {file} by other code than main")
-                edits[file] += [parsed.removed(n) for n in parsed.prototypes.get(name, ())]
     start = len(sources[main_source].text[: main.start].encode())
     length = len(sources[main_source].text[main.start : main.end].encode())
     edits[main_source].append(Edit(start, start + length))
-    for name in (main.name, *hooks):
+    for name in (main.name, *content.hook_functions, *dropped):
         for file, parsed in sources.items():
             edits[file] += [parsed.removed(n) for n in parsed.prototypes.get(name, ())]
-    for name in passed:
+    for name in {place.name for call in content.calls for place in call.args if place.kind == "array"}:
         for file, parsed in sources.items():
             if name in parsed.arrays and parsed.mentions[name] == 1 + inside[name]:
                 edits[file].append(parsed.removed(parsed.arrays[name]))

@@ -15,7 +15,7 @@ from opwest.frontends.mlf.draft import Argument, Constant, Draft, Operator, Step
 from opwest.frontends.mlf.draft import Tensor as Port
 from opwest.frontends.mlf.inner import ALIGN, Workspaces
 from opwest.frontends.mlf.unpack.accesses import read_operator
-from opwest.frontends.mlf.unpack.functions import NotUnpackedError, Trees, words_of
+from opwest.frontends.mlf.unpack.functions import NotUnpackedError, Trees
 from opwest.frontends.mlf.unpack.main_body import Call, Location, Main, has_bytes, read_main
 from opwest.frontends.mlf.unpack.memory import Base, Budget, Role, extent_of
 from opwest.frontends.mlf.unpack.scratch import (
@@ -206,7 +206,7 @@ class _Unpacking:
             for array in listed
             if array.constant and self._is_read(array) and sum(other.name == array.name for other in listed) == 1
         }
-        for word in words_of(request.main, self.text):
+        for word in self.trees.words(request.main.name):
             if word not in self.arrays and any(other.name == word and other.constant for other in listed):
                 raise NotUnpackedError(f"main passes '{word}', whose values depend on the preprocessor")
         self.budget = Budget()
@@ -276,15 +276,7 @@ class _Unpacking:
         used = [(moved[call.function].size, allocated[call.function]) for call in self.main.calls]
         shares = shared_by_tvm(own)
         size, planner = plan(own, used, align, before, shares)
-        texts, dropped = changed_sources(
-            self.operators,
-            self.request,
-            self.parsed,
-            moved,
-            groups,
-            {place.name for call in self.main.calls for place in call.args if place.kind == "array"},
-            self.main.hook_functions,
-        )
+        texts, dropped = changed_sources(self.operators, self.request, self.parsed, moved, groups, self.main)
         naming = Naming(self.request, self.calls, tensors, moved, groups, dropped, align, allocated, shares, set(taken))
         draft.operators, draft.steps = naming.operators, naming.steps
         draft.constants, files = naming.constants()

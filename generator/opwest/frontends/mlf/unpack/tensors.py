@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import cache
 from typing import Literal
 
 from opwest.base.frozen_dataclass import dataclass
@@ -57,14 +58,6 @@ class Tensor:
         """The last step that uses the tensor."""
         return self.uses[-1].step
 
-    def outlives(self, other: Tensor) -> bool:
-        """Return whether both contain values between two steps."""
-        return self.first < other.last and other.first < self.last
-
-    def spans(self, step: int) -> bool:
-        """Return whether the tensor contains values before and after a step."""
-        return self.first < step < self.last
-
 
 class Calls:
     """The calls of main with the accesses of their operators."""
@@ -72,31 +65,20 @@ class Calls:
     def __init__(self, calls: Sequence[Call], operators: Mapping[str, Operator], budget: Budget) -> None:
         self.calls = calls
         self.operators = operators
-        self.budget = budget
-        self._extents: dict[tuple[str, int], Extent] = {}
-        self._written: dict[tuple[str, int], int] = {}
+        self._extent = cache(lambda function, number: extent_of(operators[function].bases[number], budget))
+        self._written = cache(lambda function, number: surely_written(operators[function].bases[number], budget))
 
     def extent(self, use: TensorUse) -> Extent:
         """Return the bytes that a call accesses through a parameter."""
-        key = (self.calls[use.step].function, use.parameter)
-        if key not in self._extents:
-            self._extents[key] = extent_of(self.operators[key[0]].bases[key[1]], self.budget)
-        return self._extents[key]
+        return self._extent(self.calls[use.step].function, use.parameter)
 
     def written(self, use: TensorUse) -> int:
         """Return the bytes from the start that a call certainly writes."""
-        key = (self.calls[use.step].function, use.parameter)
-        if key not in self._written:
-            self._written[key] = surely_written(self.operators[key[0]].bases[key[1]], self.budget)
-        return self._written[key]
+        return self._written(self.calls[use.step].function, use.parameter)
 
     def ctype(self, use: TensorUse) -> str | None:
         """Return the element type of a parameter in C; None for void."""
         return self.operators[self.calls[use.step].function].tree.function.parameters[use.parameter].dtype
-
-    def together(self, tensor: Tensor, other: Tensor, step: int) -> bool:
-        """Return whether one call inside the operator of a step receives both tensors: they are then separate."""
-        return bool(self.escapes(tensor, step) & self.escapes(other, step))
 
     def escapes(self, tensor: Tensor, step: int) -> set[int]:
         """Return the numbers of the calls inside the operator of a step that receive a tensor."""
@@ -263,12 +245,13 @@ def _separate(tensor: Tensor, other: Tensor, calls: Calls) -> bool:
 
     Inside an operator, a result can be placed over an argument that has been read before.
     """
-    if tensor.outlives(other):
+    if tensor.first < other.last and other.first < tensor.last:  # both contain values between two steps
         return True
     common = {u.step for u in tensor.uses} & {u.step for u in other.uses}
-    return any(calls.together(tensor, other, step) for step in common)
+    # A call inside an operator receives both tensors.
+    return any(calls.escapes(tensor, step) & calls.escapes(other, step) for step in common)
 
 
 def apart(tensor: Tensor, part: Base, step: int, calls: Calls) -> bool:
     """Return whether a tensor and an operator's own memory are in use at the same time."""
-    return tensor.spans(step) or bool(calls.escapes(tensor, step) & (part.escapes | part.lent))
+    return tensor.first < step < tensor.last or bool(calls.escapes(tensor, step) & (part.escapes | part.lent))
