@@ -22,11 +22,23 @@ _STATUS_OF_WINDOWS = 0xC0000000
 """Exit codes of Windows from here on are NTSTATUS values of exceptions ([MS-ERREF] 2.3)."""
 
 
-def run_tool(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a program of a toolchain in a directory; return its exit code and its output as text."""
+def run_tool(
+    command: Sequence[str], folder: Path | None = None, seconds: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a program of a toolchain in a directory; return its exit code and its output as text.
+
+    Raises TimeoutExpired after `seconds`.
+    """
     with timing.command(command):
         return subprocess.run(
-            command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False, cwd=folder
+            command,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            cwd=folder,
+            timeout=seconds,
         )
 
 

@@ -7,14 +7,17 @@ Conditions that depend on constants and shapes only are known. Source: onnx/docs
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from opwest.compiler.graph.types import Damaged, Unsupported
 from opwest.frontends.onnx.file import inner_graphs
 from opwest.frontends.onnx.translation import Translation, translates
-from opwest.frontends.onnx.values import Item, Op, constant_item
+from opwest.frontends.onnx.values import Op, constant_item
+
+if TYPE_CHECKING:
+    from opwest.frontends.onnx.fold import Reader
 
 KINDS = frozenset(("If", "Loop", "Scan"))
 MAX_TURNS = 1024
@@ -24,21 +27,7 @@ MAX_NODES = 20_000
 _HINT = "export the model with constant conditions, or with its loops unrolled"
 
 
-class Target(Protocol):
-    """The reader that takes the operators."""
-
-    items: dict[str, Item]
-    taken: int
-    """The number of operators that control flow has added."""
-
-    def constant(self, tensor: Any, name: str) -> None:
-        """Add a constant of a subgraph."""
-
-    def node(self, node: Any, number: int) -> None:
-        """Add an operator."""
-
-
-def resolve(node: Any, number: int, target: Target) -> bool:
+def resolve(node: Any, number: int, target: Reader) -> bool:
     """Add the operators of a branch or of all turns; return whether they are known."""
     if node.domain not in ("", "ai.onnx") or node.op_type not in ("If", "Loop"):
         return False
@@ -66,9 +55,9 @@ def _prefix(node: Any, number: int) -> str:
     return next((name for name in node.output if name), str(number)) + "/"
 
 
-def _unroll(node: Any, number: int, target: Target, body: Any, turns: int) -> None:
+def _unroll(node: Any, number: int, target: Reader, body: Any, turns: int) -> None:
     """Add the turns of a loop, at most `turns`."""
-    names = [one.name for one in body.input]
+    names = [value.name for value in body.input]
     values = list(node.input[2:])
     count = len(values)
     if len(names) != count + 2 or len(body.output) < count + 1 or len(node.output) > len(body.output) - 1:
@@ -100,7 +89,7 @@ def _unroll(node: Any, number: int, target: Target, body: Any, turns: int) -> No
             _stack(target, number, result, parts)
 
 
-def _stack(target: Target, number: int, result: str, parts: list[str]) -> None:
+def _stack(target: Reader, number: int, result: str, parts: list[str]) -> None:
     """Join the results of the turns along a new first dimension."""
     from onnx import helper
 
@@ -116,18 +105,18 @@ def _stack(target: Target, number: int, result: str, parts: list[str]) -> None:
     target.node(helper.make_node("Concat", wide, [result], axis=0), number)
 
 
-def _known(target: Target, node: Any, place: int) -> Any:
+def _known(target: Reader, node: Any, place: int) -> Any:
     """Return the content of an input, None if it is computed when the model runs or absent."""
     item = target.items.get(node.input[place]) if place < len(node.input) and node.input[place] else None
     return None if item is None or item.content is None else np.asarray(item.content)
 
 
-def _set(target: Target, name: str, array: Any) -> str:
+def _set(target: Reader, name: str, array: Any) -> str:
     target.items[name] = constant_item(name, array)
     return name
 
 
-def _bind(target: Target, names: Any, values: list[str]) -> None:
+def _bind(target: Reader, names: Any, values: list[str]) -> None:
     """Let names stand for other items."""
     for name, value in zip(names, values, strict=True):
         if name:
@@ -136,7 +125,7 @@ def _bind(target: Target, names: Any, values: list[str]) -> None:
             target.items[name] = target.items[value]
 
 
-def _inline(graph: Any, given: Mapping[str, str], prefix: str, number: int, target: Target) -> list[str]:
+def _inline(graph: Any, given: Mapping[str, str], prefix: str, number: int, target: Reader) -> list[str]:
     """Add a copy of a subgraph whose own names have a prefix; return the names of its results."""
     from onnx import NodeProto
 

@@ -8,8 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.graph.types import Quantization, Shape, Tensor, Unsupported
-from opwest.frontends.onnx.translation import Epilogue, Order, StoredTensor, Translation, identity, permuted, translates
+from opwest.compiler.graph.spec import broadcast
+from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
+from opwest.frontends.onnx.translation import (
+    Order,
+    StoredTensor,
+    Translation,
+    as_signed,
+    identity,
+    permuted,
+    translates,
+)
 from opwest.frontends.onnx.values import Item, Op
 
 
@@ -29,7 +38,7 @@ def raised(t: Translation, tensor: Tensor, rank: int, order: Order) -> Tensor:
         return t.constant(tensor.content.reshape(()), tensor.name, tensor.quantization)
     if len(tensor.shape) < rank and order == identity(rank):
         return tensor
-    return t.transpose(t.reshape(tensor, (1,) * (rank - len(tensor.shape)) + tensor.shape), order)
+    return t.transpose(t.with_rank(tensor, rank), order)
 
 
 def operand(t: Translation, item: Item, rank: int, order: Order) -> Tensor:
@@ -60,19 +69,6 @@ def operand8(t: Translation, item: Item, rank: int, order: Order) -> Tensor:
     return raised(t, t.ordered(held, identity(item.rank)), rank, order)
 
 
-def common(*shapes: Shape) -> Shape:
-    """Return the shape under numpy's rule. Raises Unsupported."""
-    try:
-        return tuple(int(n) for n in np.broadcast_shapes(*shapes))
-    except ValueError:
-        raise Unsupported(f"shapes {' and '.join(str(list(s)) for s in shapes)} cannot be broadcast") from None
-
-
-def eight_bit(t: Translation, items: Sequence[Item]) -> bool:
-    """Return whether all operands are known as int8 with a scale."""
-    return all(item in t.real for item in items)
-
-
 _PLAIN = {
     "Add": "ADD",
     "Sub": "SUB",
@@ -87,6 +83,7 @@ _PLAIN = {
     "And": "LOGICAL_AND",
     "Or": "LOGICAL_OR",
     "Xor": "NOT_EQUAL",
+    "Mod": "FLOOR_MOD",
 }
 _FUSED = frozenset(("ADD", "SUB", "MUL", "DIV"))
 _INTEGER = frozenset(("ADD", "SUB", "MUL"))
@@ -95,31 +92,32 @@ _INTEGER = frozenset(("ADD", "SUB", "MUL"))
 
 @translates(*_PLAIN)
 def binary(op: Op, t: Translation) -> None:
-    """Quantised where both operands and the result are."""
+    """Quantised where both operands and the result are; the sign of Mod is that of the divisor."""
     kind = _PLAIN[op.kind]
-    one, other = op.input(0), op.input(1)
-    if kind == "POW" and one.dtype == "float32" and _power(op, t, one, t.values_of(other)):
+    if kind == "FLOOR_MOD" and op.get("fmod", 0):
+        raise Unsupported("Mod with fmod=1", "fmod=0")
+    item, other = op.input(0), op.input(1)
+    if kind == "POW" and item.dtype == "float32" and _power(op, t, item, t.values_of(other)):
         return
-    if one.dtype != other.dtype:
-        raise Unsupported(f"operands of dtype {one.dtype} and {other.dtype}", "equal dtypes")
+    if item.dtype != other.dtype:
+        raise Unsupported(f"operands of dtype {item.dtype} and {other.dtype}", "equal dtypes")
     rank = op.output.rank
-    order = order_of(t, (one, other), rank)
+    order = order_of(t, (item, other), rank)
     shape = permuted(op.output.known, order)
-    end = t.end(op, kind in _FUSED and one.dtype == "float32")
-    if kind in _INTEGER and end.target is not None and not t.rules.float_requantization:
-        quantise_constants(t, (one, other))
-        if eight_bit(t, (one, other)):
-            tensors = of_rank(t, [operand8(t, item, rank, order) for item in (one, other)], rank)
-            t.finish(end, kind, tensors, shape, order, fused_activation_function=end.activation)
-            return
+    end = t.end(op, kind in _FUSED and item.dtype == "float32")
+    has_integers = kind in _INTEGER and end.quantization is not None and not t.rules.float_requantization
+    if has_integers and quantise_constants(t, (item, other)):
+        tensors = of_rank(t, [operand8(t, side, rank, order) for side in (item, other)], rank)
+        t.finish(end, kind, tensors, shape, order, fused_activation_function=end.activation)
+        return
     options: dict[str, Any] = {"fused_activation_function": end.activation} if kind in _FUSED else {}
-    tensors = operands(t, (one, other), rank, order)
+    tensors = operands(t, (item, other), rank, order)
     result = t.emit(kind, tensors, shape, op.output.dtype, name=end.item.name, **options)
-    settle_float(t, end, result, order)
+    t.settle(end, result, order)
 
 
-def quantise_constants(t: Translation, items: Sequence[Item]) -> None:
-    """Let constants of DequantizeLinear with one scale be int8 tensors."""
+def quantise_constants(t: Translation, items: Sequence[Item]) -> bool:
+    """Let constants of DequantizeLinear with one scale be int8 tensors; return whether all items are known as int8."""
     for item in items:
         fixed = t.fixed.get(item)
         if (
@@ -129,17 +127,10 @@ def quantise_constants(t: Translation, items: Sequence[Item]) -> None:
             or str(fixed.content.dtype) not in ("int8", "uint8")
         ):
             continue
-        move = 128 if fixed.content.dtype == np.uint8 else 0
-        quantization = Quantization((float(fixed.scales[0]),), (int(fixed.zeros[0]) - move,))
-        content = (fixed.content.astype(np.int16) - move).astype(np.int8)
+        content, zeros = as_signed(fixed.content, fixed.zeros)
+        quantization = Quantization((float(fixed.scales[0]),), (int(zeros[0]),))
         t.real[item] = StoredTensor(t.constant(content, item.name, quantization), identity(item.rank))
-
-
-def settle_float(t: Translation, end: Epilogue, tensor: Tensor, order: Order) -> None:
-    """Store a float32 result, quantised if the end has a target."""
-    if end.target is not None:
-        tensor = t.emit("ONNX_QUANTIZE", [tensor], tensor.shape, "int8", end.target.quantization)
-    t.settle(end, tensor, order)
+    return all(item in t.real for item in items)
 
 
 def _power(op: Op, t: Translation, base: Item, exponent: Any) -> bool:
@@ -154,9 +145,8 @@ def _power(op: Op, t: Translation, base: Item, exponent: Any) -> bool:
     if kind == "IDENTITY":
         t.put(op.output, held.tensor, held.order)
         return True
-    end = t.end(op, False)
-    result = t.emit(kind, [held.tensor], held.tensor.shape, name=end.item.name)
-    settle_float(t, end, result, held.order)
+    result = t.emit(kind, [held.tensor], held.tensor.shape, name=op.output.name)
+    t.settle(t.end(op, False), result, held.order)
     return True
 
 
@@ -171,31 +161,28 @@ def variadic(op: Op, t: Translation) -> None:
     dtype = op.output.dtype
     total = tensors[0]
     for tensor in tensors[1:]:
-        total = t.emit(kind, [total, tensor], common(total.shape, tensor.shape), dtype)
+        total = t.emit(kind, [total, tensor], broadcast([total.shape, tensor.shape]), dtype)
     if op.kind == "Mean" and len(items) > 1:
         count = t.constant(np.float32(1 / len(items)), "count")
         total = t.emit("MUL", [total, count], total.shape, dtype)
-    settle_float(t, t.end(op, False), total, order)
+    t.settle(t.end(op, False), total, order)
 
 
 @translates("Where")
 def where(op: Op, t: Translation) -> None:
     """Both parts with the scale of the result, or float."""
-    condition, one, other = (op.input(i) for i in range(3))
+    condition, item, other = (op.input(i) for i in range(3))
     rank = op.output.rank
-    order = order_of(t, (one, other, condition), rank)
+    order = order_of(t, (item, other, condition), rank)
     shape = permuted(op.output.known, order)
     end = t.end(op, False)
-    if end.target is not None:
-        quantise_constants(t, (one, other))
-        if eight_bit(t, (one, other)):
-            wanted = end.target.quantization
-            parts = [t.requantised(operand8(t, item, rank, order), wanted) for item in (one, other)]
-            chosen = of_rank(t, [operand(t, condition, rank, order), *parts], rank)
-            t.finish(end, "SELECT_V2", chosen, shape, order)
-            return
-    tensors = operands(t, (condition, one, other), rank, order)
-    settle_float(t, end, t.emit("SELECT_V2", tensors, shape, op.output.dtype, name=end.item.name), order)
+    if end.quantization is not None and quantise_constants(t, (item, other)):
+        parts = [t.requantised(operand8(t, side, rank, order), end.quantization) for side in (item, other)]
+        chosen = of_rank(t, [operand(t, condition, rank, order), *parts], rank)
+        t.finish(end, "SELECT_V2", chosen, shape, order)
+        return
+    tensors = operands(t, (condition, item, other), rank, order)
+    t.settle(end, t.emit("SELECT_V2", tensors, shape, op.output.dtype, name=end.item.name), order)
 
 
 def scaled(t: Translation, x: Tensor, factor: float) -> Tensor:
@@ -208,9 +195,9 @@ def moved(t: Translation, x: Tensor, offset: float) -> Tensor:
     return arithmetic(t, "ADD", x, t.constant(np.float32(offset), "offset"))
 
 
-def arithmetic(t: Translation, kind: str, tensor: Tensor, other: Tensor) -> Tensor:
-    """Return a float32 operation on two tensors."""
-    return t.emit(kind, [tensor, other], common(tensor.shape, other.shape))
+def arithmetic(t: Translation, kind: str, *tensors: Tensor) -> Tensor:
+    """Return a float32 operation on the elements of tensors."""
+    return t.emit(kind, tensors, broadcast(tensor.shape for tensor in tensors))
 
 
 @translates("Cast", "CastLike")
@@ -225,16 +212,3 @@ def cast(op: Op, t: Translation) -> None:
         t.put(op.output, held.tensor, held.order)
         return
     t.put(op.output, t.emit("CAST", [held.tensor], held.tensor.shape, target), held.order)
-
-
-@translates("Mod")
-def modulo(op: Op, t: Translation) -> None:
-    """The sign is that of the divisor."""
-    if op.get("fmod", 0):
-        raise Unsupported("Mod with fmod=1", "fmod=0")
-    item, other = op.input(0), op.input(1)
-    rank = op.output.rank
-    order = order_of(t, (item, other), rank)
-    tensors = operands(t, (item, other), rank, order)
-    shape = permuted(op.output.known, order)
-    t.put(op.output, t.emit("FLOOR_MOD", tensors, shape, op.output.dtype), order)

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import graphlib
 import heapq
 from collections.abc import Iterator
 from math import prod
@@ -128,17 +130,20 @@ def _is_known(node: Any, versions: dict[str, int]) -> bool:
     """Return whether the checker has the operator; it stops at the first that it has not."""
     if node.domain not in ("", "ai.onnx"):
         return True
-    if node.op_type in _first_versions() and _first_versions()[node.op_type] <= versions[""]:
-        return not _is_deprecated(node.op_type, versions[""])
-    return False
+    schema = schema_of(node.op_type, versions[""])
+    # The checker refuses operators that runtimes have, such as GroupNormalization before opset 21.
+    return schema is not None and not schema.deprecated
 
 
 @functools.cache
-def _is_deprecated(kind: str, version: int) -> bool:
-    """Return whether the checker refuses an operator that runtimes have, such as GroupNormalization before opset 21."""
+def schema_of(kind: str, version: int) -> Any:
+    """Return the definition of an operator of ai.onnx; None if the opset has none."""
     import onnx
 
-    return bool(onnx.defs.get_schema(kind, version, "").deprecated)
+    try:
+        return onnx.defs.get_schema(kind, version, "")
+    except onnx.defs.SchemaError:
+        return None
 
 
 def _add_opset(model: Any) -> None:
@@ -164,6 +169,13 @@ def inner_graphs(node: Any) -> Iterator[Any]:
         yield from attribute.graphs
 
 
+def attributes_of(node: Any) -> dict[str, Any]:
+    """Return the attributes of an operator, texts as bytes."""
+    import onnx
+
+    return {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+
+
 def sort_nodes(graph: Any) -> None:
     """Sort the operators of a graph, and of the graphs in it, so that each one reads results of earlier ones.
 
@@ -174,24 +186,21 @@ def sort_nodes(graph: Any) -> None:
             sort_nodes(inner)
     writers = {name: number for number, node in enumerate(graph.node) for name in node.output if name}
     needed = [{writers[name] for name in reads_of(node) if name in writers} for node in graph.node]
-    if all(before < number for number, some in enumerate(needed) for before in some):
+    if all(before < number for number, sources in enumerate(needed) for before in sources):
         return
-    readers: dict[int, list[int]] = {}
-    for number, some in enumerate(needed):
-        for before in some:
-            readers.setdefault(before, []).append(number)
-    waiting = [len(some) for some in needed]
-    ready = [number for number, count in enumerate(waiting) if not count]
-    order = []
-    while ready:
-        number = heapq.heappop(ready)
-        order.append(number)
-        for reader in readers.get(number, ()):
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                heapq.heappush(ready, reader)
-    if len(order) < len(waiting):
-        left = [f"{number} ({graph.node[number].op_type})" for number, count in enumerate(waiting) if count]
+    sorter = graphlib.TopologicalSorter(dict(enumerate(needed)))
+    with contextlib.suppress(graphlib.CycleError):  # reported below, with all operators that remain
+        sorter.prepare()
+    ready: list[int] = []
+    order: list[int] = []
+    while sorter.is_active():
+        for number in sorter.get_ready():
+            heapq.heappush(ready, number)
+        order.append(heapq.heappop(ready))
+        sorter.done(order[-1])
+    if len(order) < len(needed):
+        sorted_ = set(order)
+        left = [f"{number} ({node.op_type})" for number, node in enumerate(graph.node) if number not in sorted_]
         more = ", ..." if len(left) > _SHOWN else ""
         raise Damaged(f"the operators {', '.join(left[:_SHOWN])}{more} read results of each other")
     nodes = [graph.node[number] for number in order]
@@ -203,7 +212,7 @@ def sort_nodes(graph: Any) -> None:
 def _unwritten(graph: Any, outside: frozenset[str]) -> Iterator[str]:
     """Yield the faults of tensors that neither the graph nor the graphs around it have."""
     known = {value.name for value in (*graph.input, *graph.initializer)}
-    known.update(one.values.name for one in graph.sparse_initializer)
+    known.update(sparse.values.name for sparse in graph.sparse_initializer)
     known.update(name for node in graph.node for name in node.output)
     every = outside | known
     for number, node in enumerate(graph.node):
@@ -226,18 +235,6 @@ def reads_of(node: Any) -> set[str]:
         names.update(name for node in inner.node for name in reads_of(node) if name not in own)
         names.update(value.name for value in inner.output if value.name not in own)
     return names
-
-
-@functools.cache
-def _first_versions() -> dict[str, int]:
-    """Return the opset in which each operator of ai.onnx appeared."""
-    import onnx
-
-    versions: dict[str, int] = {}
-    for one in onnx.defs.get_all_schemas_with_history():
-        if one.domain == "":
-            versions[one.name] = min(one.since_version, versions.get(one.name, one.since_version))
-    return versions
 
 
 def _tensors(graph: Any) -> Iterator[Any]:
@@ -271,19 +268,8 @@ def other_attributes(kind: str, version: int) -> dict[str, Any]:
     """Return the attributes of an operator of ai.onnx that the newest tested opset lacks, and their defaults."""
     import onnx
 
-    schemas = []
-    for opset in (version, MAX_OPSET):
-        try:
-            schemas.append(onnx.defs.get_schema(kind, opset, "").attributes)
-        except onnx.defs.SchemaError:
-            schemas.append({})
-    current, tested = schemas
-    return {name: _default(one) for name, one in current.items() if name not in tested}
-
-
-def _default(attribute: Any) -> Any:
-    import onnx
-
-    proto = attribute.default_value
-    value = onnx.helper.get_attribute_value(proto) if proto.name else None
-    return value.decode() if isinstance(value, bytes) else value
+    schemas = (schema_of(kind, opset) for opset in (version, MAX_OPSET))
+    current, tested = ({} if schema is None else schema.attributes for schema in schemas)
+    defaults = {name: attribute.default_value for name, attribute in current.items() if name not in tested}
+    values = {name: onnx.helper.get_attribute_value(proto) if proto.name else None for name, proto in defaults.items()}
+    return {name: value.decode() if isinstance(value, bytes) else value for name, value in values.items()}

@@ -12,8 +12,9 @@ import numpy as np
 from opwest.compiler.graph.types import MAX_ELEMENTS, Damaged, Unsupported
 from opwest.compiler.graph.user import Use, UserOperator
 from opwest.frontends.onnx import control, quantised
-from opwest.frontends.onnx.file import opsets, parse
+from opwest.frontends.onnx.file import attributes_of, opsets, parse, schema_of
 from opwest.frontends.onnx.values import Item, Model, Op, constant_item
+from opwest.frontends.onnx.windows import count_with_ceiling
 
 _NOT_FOLDED = frozenset(("DequantizeLinear", "RandomNormal", "RandomUniform", "Bernoulli", "Multinomial", "Dropout"))
 _SAME_SHAPE = frozenset(("Gelu", "FastGelu", "QuickGelu", "BiasGelu", "GroupNormalization"))
@@ -24,7 +25,7 @@ _MAX_KNOWN = 4096
 
 def read_model(content: bytes, users: Mapping[str, UserOperator] | None = None) -> Model:
     """Return the model of a file; `users` are operators of the user by name. Raises Damaged, Unsupported."""
-    return _Reader(*parse(content), users or {}).read()
+    return Reader(*parse(content), users or {}).read()
 
 
 def dtype_of(number: int) -> str:
@@ -37,7 +38,9 @@ def dtype_of(number: int) -> str:
         raise Damaged(f"the unknown dtype {number}") from None
 
 
-class _Reader:
+class Reader:
+    """The operators and the tensors of a file, in the making."""
+
     def __init__(self, model: Any, declared: Mapping[str, Any], users: Mapping[str, UserOperator]) -> None:
         self.model = model
         self.declared = declared
@@ -48,8 +51,10 @@ class _Reader:
         self.remarks: list[str] = []
         self.ops: list[Op] = []
         self.taken = 0
+        """The number of operators that control flow has added."""
 
     def read(self) -> Model:
+        """Return the model. Raises Damaged, Unsupported."""
         graph = self.model.graph
         for tensor in graph.initializer:
             self.constant(tensor, tensor.name)
@@ -80,24 +85,23 @@ class _Reader:
             return
         if control.resolve(node, number, self):
             return
-        for one in quantised.expand(node, number):
-            self._node(one, number, node)
+        for expanded in quantised.expand(node, number):
+            self._node(expanded, number, node)
 
     def _interface(self, value: Any) -> Item:
         """Return an input of the model; an unknown first dimension is 1."""
         kind = value.type.tensor_type
         if not value.type.HasField("tensor_type") or not kind.HasField("shape"):
             raise Unsupported(f"the input '{value.name}' is not a tensor with a shape", "a tensor with a shape")
-        shape = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
-        shown = [dim.dim_param or dim.dim_value for dim in kind.shape.dim]
+        shape = _sizes(kind)
         if len(shape) > 8:
             raise Damaged(f"the input '{value.name}' has {len(shape)} dimensions, at most 8 are possible")
         if shape and shape[0] < 1:
             shape[0] = 1
-            self.remarks.append(f"input '{value.name}' of shape {_text(shown)} is imported as {shape}")
+            self.remarks.append(f"input '{value.name}' of shape {_text(kind)} is imported as {shape}")
         if any(n < 1 for n in shape) or prod(shape) > MAX_ELEMENTS:
             raise Unsupported(
-                f"the input '{value.name}' has the shape {_text(shown)}",
+                f"the input '{value.name}' has the shape {_text(kind)}",
                 "fixed dimensions",
                 "fix them: python -m onnxruntime.tools.make_dynamic_shape_fixed",
             )
@@ -110,12 +114,10 @@ class _Reader:
         if node.domain not in ("", "ai.onnx"):
             named.append(f"{node.domain}.{node.op_type}")
         self.names.update(named)
-        return next((self.users[one] for one in reversed(named) if one in self.users), None)
+        return next((self.users[name] for name in reversed(named) if name in self.users), None)
 
     def _node(self, node: Any, number: int, source: Any, user: UserOperator | None = None) -> None:
         """Append an operator, or add its results to the constants; `source` is the operator of the file."""
-        from onnx import helper
-
         kind = source.op_type
         if node.op_type == "Constant" and user is None:
             self._constant(node)
@@ -134,18 +136,12 @@ class _Reader:
         types = self._types(node, domain, inputs) if user is None else self._declared_types(node, user)
         if user is None:
             self._compare_shapes(label, types)
-        outputs = []
-        for name in node.output:
-            item = None
-            if name:
-                item = self.items[name] = Item(name, *types.get(name, ("float32", None)))
-            outputs.append(item)
+        outputs = [Item(name, *types.get(name, ("float32", None))) if name else None for name in node.output]
+        self.items.update((item.name, item) for item in outputs if item is not None)
         while outputs and outputs[-1] is None:
             outputs.pop()
         try:
-            attributes = {
-                attribute.name: _attribute(helper.get_attribute_value(attribute)) for attribute in node.attribute
-            }
+            attributes = {name: _attribute(value) for name, value in attributes_of(node).items()}
         except Exception as error:
             raise Damaged(f"operator {label} has a damaged attribute ({error})") from None
         # Operators of other domains keep the domain in their name.
@@ -174,16 +170,12 @@ class _Reader:
 
     def _fold(self, node: Any, domain: str, inputs: list[Item | None]) -> bool:
         """Compute a node whose results are known; return whether it was."""
-        if node.op_type == "Shape" and inputs and inputs[0] is not None and inputs[0].shape is not None:
-            from onnx import helper
-
-            limits = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
-            shape = np.asarray(inputs[0].shape, np.int64)[limits.get("start", 0) : limits.get("end")]
-            self.items[node.output[0]] = constant_item(node.output[0], shape)
-            return True
-        if node.op_type == "Size" and inputs and inputs[0] is not None and inputs[0].shape is not None:
-            size = np.asarray(inputs[0].size, np.int64)
-            self.items[node.output[0]] = constant_item(node.output[0], size)
+        first = inputs[0] if inputs else None
+        if node.op_type in ("Shape", "Size") and first is not None and first.shape is not None:
+            limits = attributes_of(node)
+            shape = np.asarray(first.shape, np.int64)[limits.get("start", 0) : limits.get("end")]
+            array = shape if node.op_type == "Shape" else np.asarray(first.size, np.int64)
+            self.items[node.output[0]] = constant_item(node.output[0], array)
             return True
         if domain or node.op_type in _NOT_FOLDED or any(item is not None and item.content is None for item in inputs):
             return False
@@ -194,7 +186,7 @@ class _Reader:
             return False
         if _divides_by_zero(node, inputs):
             return False
-        arrays = {name: one.content for name, one in zip(node.input, inputs, strict=True) if one is not None}
+        arrays = {name: item.content for name, item in zip(node.input, inputs, strict=True) if item is not None}
         results = _evaluate(node, arrays, self.versions[""])
         if results is None:
             return False
@@ -214,7 +206,7 @@ class _Reader:
             if declared is not None:
                 kind = declared.tensor_type
                 dtype = dtype_of(kind.elem_type) if kind.elem_type else dtype
-                sizes = tuple(int(dim.dim_value) for dim in kind.shape.dim)
+                sizes = tuple(_sizes(kind))
                 if kind.HasField("shape") and len(sizes) <= 8 and all(n > 0 for n in sizes):
                     shape = sizes
             if shape is not None and prod(shape) > MAX_ELEMENTS:
@@ -228,14 +220,11 @@ class _Reader:
             declared = self.declared.get(name)
             if declared is None or shape is None or not declared.tensor_type.HasField("shape"):
                 continue
-            dims = declared.tensor_type.shape.dim
-            sizes = [int(dim.dim_value) if dim.HasField("dim_value") else -1 for dim in dims]
+            sizes = _sizes(declared.tensor_type)
             is_unequal = any(size > 0 and size != n for size, n in zip(sizes, shape, strict=False))
             if len(sizes) != len(shape) or is_unequal:
-                shown = _text([dim.dim_param or dim.dim_value for dim in dims])
-                self.remarks.append(
-                    f"'{name}' has the shape {shown} in the file, and operator {label} computes {list(shape)}"
-                )
+                given = f"'{name}' has the shape {_text(declared.tensor_type)} in the file"
+                self.remarks.append(f"{given}, and operator {label} computes {list(shape)}")
 
     def _types(self, node: Any, domain: str, inputs: list[Item | None]) -> dict[str, tuple[str, Any]]:
         """Return dtype and shape of the results by name; the shape None if it is unknown."""
@@ -254,8 +243,14 @@ class _Reader:
         return types
 
 
-def _text(shape: list[Any]) -> str:
-    return "[" + ", ".join(str(n or "?") for n in shape) + "]"
+def _sizes(kind: Any) -> list[int]:
+    """Return the dimensions of a type of tensors, -1 for an unknown one."""
+    return [int(dim.dim_value) if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
+
+
+def _text(kind: Any) -> str:
+    """Return the dimensions of a type of tensors, as the file has them."""
+    return "[" + ", ".join(str(dim.dim_param or dim.dim_value or "?") for dim in kind.shape.dim) + "]"
 
 
 def _numbers(attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -269,13 +264,16 @@ def _numbers(attributes: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(value, str):
             numbers[name] = list(value.encode())
         elif isinstance(value, (int, float)) or (
-            isinstance(value, (list, tuple)) and all(isinstance(one, (int, float)) for one in value)
+            isinstance(value, (list, tuple)) and all(isinstance(number, (int, float)) for number in value)
         ):
             numbers[name] = value
     return numbers
 
 
 def _attribute(value: Any) -> Any:
+    """Return the value of an attribute with texts for bytes."""
+    if isinstance(value, list):
+        return [_attribute(part) for part in value]
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 
@@ -295,17 +293,13 @@ def constant_of(tensor: Any, name: str) -> Item:
 
 def _quantised_dtype(node: Any, inputs: list[Item | None]) -> str:
     """Return the dtype of the result of QuantizeLinear or DequantizeLinear."""
-    from onnx import helper
-
     if node.op_type == "DequantizeLinear":
         scale = inputs[1] if len(inputs) > 1 else None
         return "float32" if scale is None else scale.dtype
     zero = inputs[2] if len(inputs) > 2 else None
     if zero is not None:
         return zero.dtype
-    number = next(
-        (helper.get_attribute_value(attribute) for attribute in node.attribute if attribute.name == "output_dtype"), 0
-    )
+    number = attributes_of(node).get("output_dtype", 0)
     return dtype_of(number) if number else "uint8"
 
 
@@ -324,13 +318,12 @@ def _lstm_types(node: Any, inputs: list[Item | None]) -> Iterator[tuple[str, tup
 
 def _inferred(node: Any, version: int, inputs: list[Item | None]) -> Iterator[tuple[str, tuple[str, Any]]]:
     """Yield names with dtype and shape, from the operator's own inference in the package `onnx`."""
-    from onnx import defs, helper, numpy_helper, shape_inference
+    from onnx import helper, numpy_helper, shape_inference
 
-    try:
-        schema = defs.get_schema(node.op_type, version, "")
-    except Exception:  # defs.SchemaError; reported as an unsupported operator
-        return
-    if any(not any(kind.startswith("tensor(") for kind in one.types) for one in (*schema.inputs, *schema.outputs)):
+    schema = schema_of(node.op_type, version)
+    if schema is None:
+        return  # reported as an unsupported operator
+    if any(not any(kind.startswith("tensor(") for kind in port.types) for port in (*schema.inputs, *schema.outputs)):
         return  # sequences and optional values; reported as an unsupported operator
     types, data = {}, {}
     for name, item in zip(node.input, inputs, strict=True):
@@ -348,7 +341,7 @@ def _inferred(node: Any, version: int, inputs: list[Item | None]) -> Iterator[tu
         raise Damaged(f"operator '{node.name or node.op_type}' has inputs that do not match: {text[:300]}") from None
     for name, result in types_of_results.items():
         kind = result.tensor_type
-        dims = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
+        dims = _sizes(kind)
         known = kind.HasField("shape") and all(n >= 0 for n in dims)
         if known and prod(dims) > MAX_ELEMENTS:
             raise Damaged(f"the tensor '{name}' has {prod(dims)} elements, at most {MAX_ELEMENTS} are possible")
@@ -360,9 +353,7 @@ def _pooled(node: Any, data: Any, inferred: Any) -> Any:
 
     The inference of the package `onnx` has that rule in newer opsets only, onnxruntime and PyTorch in all.
     """
-    from onnx import helper
-
-    values = {attribute.name: helper.get_attribute_value(attribute) for attribute in node.attribute}
+    values = attributes_of(node)
     automatic = values.get("auto_pad", b"NOTSET")
     if data is None or inferred is None or not values.get("ceil_mode", 0) or automatic != b"NOTSET":
         return inferred
@@ -372,9 +363,8 @@ def _pooled(node: Any, data: Any, inferred: Any) -> Any:
     result = list(inferred)
     for axis in range(rank):
         start = data[2 + axis] + pads[axis]
-        padded = start + pads[rank + axis]
-        count = -(-(padded - (kernel[axis] - 1) * dilations[axis] - 1) // strides[axis]) + 1
-        result[2 + axis] = count - ((count - 1) * strides[axis] >= start)
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        result[2 + axis] = count_with_ceiling(start + pads[rank + axis], reach, strides[axis], start)
     return tuple(result)
 
 

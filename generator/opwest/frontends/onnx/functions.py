@@ -11,7 +11,7 @@ import numpy as np
 
 from opwest.compiler.graph.types import Tensor, Unsupported
 from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
-from opwest.frontends.onnx.elements import arithmetic, moved, operand, order_of, scaled, settle_float
+from opwest.frontends.onnx.elements import arithmetic, moved, operand, order_of, scaled
 from opwest.frontends.onnx.translation import (
     RELUS,
     StoredTensor,
@@ -30,15 +30,15 @@ def unary(op: Op, t: Translation, function: _Function | None, make: Callable[[Te
     """Translate a function of one element: a table for 8-bit data, else `make` adds the nodes of the float form."""
     item = op.input(0)
     end = t.end(op, False)
-    if function is not None and item in t.real and end.target is not None:
+    if function is not None and item in t.real and end.quantization is not None:
         held = t.real[item]
         source = held.tensor.quantization
         assert source is not None
-        table = table_of(source, end.target.quantization, function)
-        t.settle(end, t.lookup(held.tensor, table, end.target.quantization, end.item.name), held.order)
+        table = table_of(source, end.quantization, function)
+        t.settle(end, t.lookup(held.tensor, table, end.quantization, end.item.name), held.order)
         return
     held = t.stored(item)
-    settle_float(t, end, make(held.tensor), held.order)
+    t.settle(end, make(held.tensor), held.order)
 
 
 def _gelu(x: Any) -> Any:
@@ -63,7 +63,8 @@ _SIMPLE: dict[str, tuple[str, _Function]] = {
     "Sigmoid": ("LOGISTIC", _sigmoid),
     "HardSwish": ("HARD_SWISH", lambda x: x * np.clip(x / np.float32(6) + np.float32(0.5), 0, 1)),
     "Sign": ("SIGN", np.sign),
-    **{one.onnx: (one.kind, one.numpy) for one in FLOAT_FUNCTIONS.values() if one.onnx is not None},
+    "Not": ("LOGICAL_NOT", np.logical_not),
+    **{row.onnx: (row.kind, row.numpy) for row in FLOAT_FUNCTIONS.values() if row.onnx is not None},
 }
 
 
@@ -75,17 +76,79 @@ def simple(op: Op, t: Translation) -> None:
     unary(op, t, function if dtype == "float32" else None, lambda x: t.emit(kind, [x], x.shape, dtype))
 
 
-@translates("Not")
-def negation(op: Op, t: Translation) -> None:
-    """bool."""
-    unary(op, t, None, lambda x: t.emit("LOGICAL_NOT", [x], x.shape, "bool"))
+def _hard_sigmoid(t: Translation, x: Tensor, alpha: float, beta: float) -> Tensor:
+    line = moved(t, scaled(t, x, alpha), beta)
+    low = arithmetic(t, "MAXIMUM", line, t.constant(np.float32(0), "zero"))
+    return arithmetic(t, "MINIMUM", low, t.constant(np.float32(1), "one"))
+
+
+def _softplus(t: Translation, x: Tensor) -> Tensor:
+    """Return log(1 + exp(x)), as max(x, 0) + log(1 + exp(-|x|))."""
+    small = arithmetic(t, "EXP", arithmetic(t, "NEG", arithmetic(t, "ABS", x)))
+    return arithmetic(t, "ADD", arithmetic(t, "RELU", x), arithmetic(t, "LOG", moved(t, small, 1.0)))
+
+
+def _swish(t: Translation, x: Tensor, alpha: float) -> Tensor:
+    return arithmetic(t, "MUL", x, arithmetic(t, "LOGISTIC", scaled(t, x, alpha) if alpha != 1 else x))
+
+
+def _thresholded(t: Translation, x: Tensor, alpha: float) -> Tensor:
+    above = t.emit("GREATER", [x, t.constant(np.float32(alpha), "alpha")], x.shape, "bool")
+    return t.emit("SELECT_V2", [above, x, t.constant(np.float32(0), "zero")], x.shape)
+
+
+def _numpy_swish(x: Any, alpha: float) -> Any:
+    return x * _sigmoid(np.float32(alpha) * x)
+
+
+_FORMULAS: dict[str, tuple[dict[str, float], Callable[..., Any], Callable[..., Tensor]]] = {
+    "HardSigmoid": (
+        {"alpha": 0.2, "beta": 0.5},
+        lambda x, alpha, beta: np.clip(np.float32(alpha) * x + np.float32(beta), 0, 1),
+        _hard_sigmoid,
+    ),
+    "LeakyRelu": (
+        {"alpha": 0.01},
+        lambda x, alpha: np.where(x < 0, x * np.float32(alpha), x),
+        lambda t, x, alpha: t.emit("LEAKY_RELU", [x], x.shape, alpha=float(np.float32(alpha))),
+    ),
+    "Mish": (
+        {},
+        lambda x: x * np.tanh(np.logaddexp(0, x.astype(np.float64))),
+        lambda t, x: arithmetic(t, "MUL", x, arithmetic(t, "TANH", _softplus(t, x))),
+    ),
+    "QuickGelu": ({"alpha": 1.702}, _numpy_swish, _swish),
+    "Reciprocal": ({}, lambda x: 1 / x, lambda t, x: arithmetic(t, "DIV", t.constant(np.float32(1), "one"), x)),
+    "Silu": ({"alpha": 1.0}, _numpy_swish, _swish),
+    "Softplus": ({}, lambda x: np.logaddexp(0, x.astype(np.float64)), _softplus),
+    "Softsign": (
+        {},
+        lambda x: x / (1 + np.abs(x)),
+        lambda t, x: arithmetic(t, "DIV", x, moved(t, arithmetic(t, "ABS", x), 1.0)),
+    ),
+    "Swish": ({"alpha": 1.0}, _numpy_swish, _swish),
+    "ThresholdedRelu": (
+        {"alpha": 1.0},
+        lambda x, alpha: np.where(x > np.float32(alpha), x, np.float32(0)),
+        _thresholded,
+    ),
+}
+"""The attributes with their defaults, the function in numpy, and the nodes of the float form."""
+
+
+@translates(*_FORMULAS)
+def formula(op: Op, t: Translation) -> None:
+    """Several operators of TFLite."""
+    attributes, function, make = _FORMULAS[op.kind]
+    values = [float(op.get(name, default)) for name, default in attributes.items()]
+    unary(op, t, lambda x: function(x, *values), lambda x: make(t, x, *values))
 
 
 @translates("Relu")
 def relu(op: Op, t: Translation) -> None:
     """On int8 with a scale it needs no other scale: zero is exact."""
     item = op.input(0)
-    if item in t.real and t.end(op, False).target is None:
+    if item in t.real and t.end(op, False).quantization is None:
         held = t.real[item]
         scale = held.tensor.quantization
         assert scale is not None
@@ -93,18 +156,6 @@ def relu(op: Op, t: Translation) -> None:
         t.real[op.output] = StoredTensor(t.lookup(held.tensor, table, scale, op.output.name), held.order)
         return
     unary(op, t, lambda x: np.maximum(x, 0), lambda x: t.emit("RELU", [x], x.shape, op.output.dtype))
-
-
-@translates("LeakyRelu")
-def leaky(op: Op, t: Translation) -> None:
-    """alpha: the factor of negative elements."""
-    alpha = float(np.float32(op.get("alpha", 0.01)))
-    unary(
-        op,
-        t,
-        lambda x: np.where(x < 0, x * np.float32(alpha), x),
-        lambda x: t.emit("LEAKY_RELU", [x], x.shape, alpha=alpha),
-    )
 
 
 @translates("PRelu")
@@ -116,12 +167,11 @@ def prelu(op: Op, t: Translation) -> None:
     tensors = [operand(t, data, rank, order), operand(t, slope, rank, order)]
     if len(tensors[1].shape) != rank - 1 and tensors[1].is_constant:
         # Without the batch, as TFLite's converters write it.
-        shape = (1,) * (rank - len(tensors[1].shape)) + tensors[1].shape
-        if shape[:1] == (1,):
-            tensors[1] = t.reshape(tensors[1], shape[1:])
-    end = t.end(op, False)
-    result = t.emit("PRELU", tensors, permuted(data.known, order), name=end.item.name)
-    settle_float(t, end, result, order)
+        whole = t.with_rank(tensors[1], rank)
+        if whole.shape[:1] == (1,):
+            tensors[1] = t.reshape(whole, whole.shape[1:])
+    result = t.emit("PRELU", tensors, permuted(data.known, order), name=op.output.name)
+    t.settle(t.end(op, False), result, order)
 
 
 @translates("Clip")
@@ -178,98 +228,19 @@ def elu(op: Op, t: Translation) -> None:
     unary(op, t, function, make)
 
 
-@translates("HardSigmoid")
-def hard_sigmoid(op: Op, t: Translation) -> None:
-    """max(0, min(1, alpha * x + beta))."""
-    alpha, beta = float(op.get("alpha", 0.2)), float(op.get("beta", 0.5))
-
-    def make(x: Tensor) -> Tensor:
-        line = moved(t, scaled(t, x, alpha), beta)
-        low = t.emit("MAXIMUM", [line, t.constant(np.float32(0), "zero")], x.shape)
-        return t.emit("MINIMUM", [low, t.constant(np.float32(1), "one")], x.shape)
-
-    unary(op, t, lambda x: np.clip(np.float32(alpha) * x + np.float32(beta), 0, 1), make)
-
-
-@translates("Gelu", "FastGelu", "QuickGelu", "BiasGelu")
+@translates("Gelu", "FastGelu", "BiasGelu")
 def gelu(op: Op, t: Translation) -> None:
-    """By erf, by tanh (FastGelu), or by the logistic function (QuickGelu)."""
+    """By erf, or by tanh (FastGelu)."""
     approximate = op.kind == "FastGelu" or op.get("approximate", "none") == "tanh"
-    if len(op.inputs) > 1 and op.optional(1) is not None:
-        item, order = op.input(0), order_of(t, (op.input(0),), op.input(0).rank)
-        tensors = [operand(t, one, item.rank, order) for one in (item, op.input(1))]
+    data, bias = op.input(0), op.optional(1)
+    if bias is not None:
+        order = order_of(t, (data,), data.rank)
+        tensors = [operand(t, item, data.rank, order) for item in (data, bias)]
         total = t.emit("ADD", tensors, tensors[0].shape)
-        end = t.end(op, False)
-        result = t.emit("GELU", [total], total.shape, name=end.item.name, approximate=approximate)
-        settle_float(t, end, result, order)
-        return
-    if op.kind == "QuickGelu":
-        alpha = float(op.get("alpha", 1.702))
-        unary(
-            op,
-            t,
-            lambda x: x * _sigmoid(np.float32(alpha) * x),
-            lambda x: arithmetic(t, "MUL", x, t.emit("LOGISTIC", [scaled(t, x, alpha)], x.shape)),
-        )
+        result = t.emit("GELU", [total], total.shape, name=op.output.name, approximate=approximate)
+        t.settle(t.end(op, False), result, order)
         return
     unary(op, t, _gelu_tanh if approximate else _gelu, lambda x: t.emit("GELU", [x], x.shape, approximate=approximate))
-
-
-@translates("Reciprocal")
-def reciprocal(op: Op, t: Translation) -> None:
-    """1 / x."""
-    unary(op, t, lambda x: 1 / x, lambda x: arithmetic(t, "DIV", t.constant(np.float32(1), "one"), x))
-
-
-@translates("Softplus", "Mish")
-def softplus(op: Op, t: Translation) -> None:
-    """log(1 + exp(x)), as max(x, 0) + log(1 + exp(-|x|)); Mish: x * tanh of it."""
-
-    def function(x: Any) -> Any:
-        soft = np.logaddexp(0, x.astype(np.float64))
-        return (x * np.tanh(soft) if op.kind == "Mish" else soft).astype(np.float32)
-
-    def make(x: Tensor) -> Tensor:
-        small = t.emit("EXP", [t.emit("NEG", [t.emit("ABS", [x], x.shape)], x.shape)], x.shape)
-        soft = arithmetic(t, "ADD", t.emit("RELU", [x], x.shape), t.emit("LOG", [moved(t, small, 1.0)], x.shape))
-        return arithmetic(t, "MUL", x, t.emit("TANH", [soft], x.shape)) if op.kind == "Mish" else soft
-
-    unary(op, t, function, make)
-
-
-@translates("Softsign")
-def softsign(op: Op, t: Translation) -> None:
-    """x / (1 + |x|)."""
-    unary(
-        op,
-        t,
-        lambda x: x / (1 + np.abs(x)),
-        lambda x: arithmetic(t, "DIV", x, moved(t, t.emit("ABS", [x], x.shape), 1.0)),
-    )
-
-
-@translates("Swish", "Silu")
-def swish(op: Op, t: Translation) -> None:
-    """x * sigmoid(alpha * x)."""
-    alpha = float(op.get("alpha", 1.0))
-    unary(
-        op,
-        t,
-        lambda x: x * _sigmoid(np.float32(alpha) * x),
-        lambda x: arithmetic(t, "MUL", x, t.emit("LOGISTIC", [scaled(t, x, alpha) if alpha != 1 else x], x.shape)),
-    )
-
-
-@translates("ThresholdedRelu")
-def thresholded(op: Op, t: Translation) -> None:
-    """x above alpha, else 0."""
-    alpha = np.float32(op.get("alpha", 1.0))
-
-    def make(x: Tensor) -> Tensor:
-        above = t.emit("GREATER", [x, t.constant(alpha, "alpha")], x.shape, "bool")
-        return t.emit("SELECT_V2", [above, x, t.constant(np.float32(0), "zero")], x.shape)
-
-    unary(op, t, lambda x: np.where(x > alpha, x, np.float32(0)), make)
 
 
 @translates("IsNaN", "IsInf")

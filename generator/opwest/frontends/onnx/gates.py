@@ -17,14 +17,8 @@ from opwest.frontends.onnx.values import Item, Op
 
 MAX_STEPS = 1024
 """The most time steps that are unrolled."""
-_LSTMS = ("LSTM", "DynamicQuantizeLSTM")
-_GATES = {"LSTM": 4, "DynamicQuantizeLSTM": 4, "GRU": 3, "RNN": 1}
-_FUNCTIONS = {
-    "LSTM": ["Sigmoid", "Tanh", "Tanh"],
-    "DynamicQuantizeLSTM": ["Sigmoid", "Tanh", "Tanh"],
-    "GRU": ["Sigmoid", "Tanh"],
-    "RNN": ["Tanh"],
-}
+_KINDS = {"LSTM": (4, ("Sigmoid", "Tanh", "Tanh")), "GRU": (3, ("Sigmoid", "Tanh")), "RNN": (1, ("Tanh",))}
+"""The number of gates, and the activation functions of one direction if the model has none."""
 _ACTIVATIONS = {"Sigmoid": "LOGISTIC", "Tanh": "TANH", "Relu": "RELU"}
 
 
@@ -56,15 +50,15 @@ class _Direction:
 
     def __init__(self, op: Op, t: Translation, number: int, functions: list[str], batch: int, hidden: int) -> None:
         self.op, self.t, self.hidden = op, t, hidden
+        self.kind = op.kind.removeprefix("DynamicQuantize")
         self.functions = [_ACTIVATIONS[name] for name in functions]
-        self.is_dynamic = op.kind == "DynamicQuantizeLSTM"
         self.input_weights = _content(op, t, 1)[number]
         self.weights = _content(op, t, 2)[number]
-        if self.is_dynamic:
+        if op.kind != self.kind:
             self.input_weights = _Integers(op, t, number, self.input_weights, 8)
             self.weights = _Integers(op, t, number, self.weights, 10)
-        is_lstm = op.kind in _LSTMS
-        gates = _GATES[op.kind] * hidden
+        is_lstm = self.kind == "LSTM"
+        gates = _KINDS[self.kind][0] * hidden
         bias = _content(op, t, 3)
         both: Any = np.zeros((2, gates), np.float32) if bias is None else bias[number].reshape(2, gates)
         self.input_bias: Any = both[0]
@@ -72,7 +66,7 @@ class _Direction:
         self.states = [self._initial(place, number, (batch, hidden)) for place in ((5, 6) if is_lstm else (5,))]
         peepholes = _content(op, t, 7) if is_lstm else None
         self.peepholes = None if peepholes is None else peepholes[number].reshape(3, hidden)
-        if self.op.kind != "GRU" or not op.get("linear_before_reset", 0):
+        if self.kind != "GRU" or not op.get("linear_before_reset", 0):
             # The bias of the recurrent product can be part of the other one.
             self.input_bias, self.bias = self.input_bias + self.bias, np.zeros(gates, np.float32)
 
@@ -105,19 +99,23 @@ class _Direction:
         self.t.append("SPLIT_V", [value, sizes, numbers(self.t, 1, "axis")], results, {"num_splits": count})
         return results
 
+    def with_peephole(self, gate: Tensor, cell: Tensor, number: int) -> Tensor:
+        """Return a gate plus the product of the cell and a peephole, if there are any."""
+        if self.peepholes is None:
+            return gate
+        peephole = self.t.constant(self.peepholes[number], "peephole")
+        return arithmetic(self.t, "ADD", gate, arithmetic(self.t, "MUL", cell, peephole))
+
     def lstm(self, x: Tensor) -> None:
         """One step of gates i, o, f, c; `x` is the product of the data."""
         t = self.t
         hidden, cell = self.states
         sums = arithmetic(t, "ADD", x, self.product(hidden, self.weights, self.bias))
         i, o, f, c = self.parts(sums, 4)
-        if self.peepholes is not None:
-            i = arithmetic(t, "ADD", i, arithmetic(t, "MUL", cell, t.constant(self.peepholes[0], "peephole")))
-            f = arithmetic(t, "ADD", f, arithmetic(t, "MUL", cell, t.constant(self.peepholes[2], "peephole")))
+        i, f = self.with_peephole(i, cell, 0), self.with_peephole(f, cell, 2)
         kept = arithmetic(t, "MUL", self.gate(f, 0), cell)
         cell = arithmetic(t, "ADD", kept, arithmetic(t, "MUL", self.gate(i, 0), self.gate(c, 1)))
-        if self.peepholes is not None:
-            o = arithmetic(t, "ADD", o, arithmetic(t, "MUL", cell, t.constant(self.peepholes[1], "peephole")))
+        o = self.with_peephole(o, cell, 1)
         self.states = [arithmetic(t, "MUL", self.gate(o, 0), self.gate(cell, 2)), cell]
 
     def gru(self, x: Tensor) -> None:
@@ -148,12 +146,7 @@ class _Direction:
 def _content(op: Op, t: Translation, place: int) -> Any:
     """Return a constant input, None if it is absent. Raises Unsupported."""
     item = op.optional(place)
-    if item is None:
-        return None
-    values = t.values_of(item)
-    if values is None:
-        raise Unsupported(f"input {place} '{item.name}' is computed when the model runs", "a constant")
-    return values
+    return None if item is None else t.constant_values(item, f"input {place}")
 
 
 def _part(t: Translation, tensor: Tensor, start: int, count: int) -> Tensor:
@@ -172,41 +165,45 @@ def _join(t: Translation, parts: list[Tensor]) -> Tensor:
     return t.emit("CONCATENATION", parts, shape, axis=0)
 
 
-@translates(*_GATES)
+@translates(*_KINDS, "DynamicQuantizeLSTM")
 def recurrent(op: Op, t: Translation) -> None:
     """Unrolled over the time steps; the products with the data are one product for all steps."""
     data: Item = op.input(0)
-    over = bool(op.get("layout", 0))
-    if data.rank != 3 or (op.optional(4) is not None and not _is_full(op, t, data.known[1 if over else 0])):
+    is_batch_first = bool(op.get("layout", 0))
+    lengths = op.optional(4)
+    known = None if lengths is None else t.values_of(lengths)
+    is_full = known is not None and bool((known == data.known[1 if is_batch_first else 0]).all())
+    if data.rank != 3 or not (lengths is None or is_full):
         raise Unsupported("sequence_lens that are shorter than the sequence", "full sequences")
-    if over:
+    if is_batch_first:
         raise Unsupported(f"{op.kind} with layout=1", "0")
     steps, batch, width = data.known
     if steps > MAX_STEPS:
         raise Unsupported(f"{steps} time steps", f"at most {MAX_STEPS}")
     direction = op.get("direction", "forward")
     count = 2 if direction == "bidirectional" else 1
-    hidden = int(op.get("hidden_size", 0)) or op.input(2).known[1 if op.kind == _LSTMS[1] else 2]
-    functions = [_text(one) for one in op.get("activations", _FUNCTIONS[op.kind] * count)]
-    each = len(_FUNCTIONS[op.kind])
+    hidden = int(op.get("hidden_size", 0)) or op.input(2).known[1 if op.kind == "DynamicQuantizeLSTM" else 2]
+    _, defaults = _KINDS[op.kind.removeprefix("DynamicQuantize")]
+    functions = list(op.get("activations", defaults * count))
+    each = len(defaults)
     if len(functions) != each * count or any(function not in _ACTIVATIONS for function in functions):
-        raise Unsupported(f"activations {', '.join(functions)}", ", ".join(_ACTIVATIONS))
+        raise Unsupported(f"activations {', '.join(map(str, functions))}", ", ".join(_ACTIVATIONS))
     if op.get("clip", 0) or op.get("input_forget", 0):
         raise Unsupported("clip or input_forget")
     x = t.reshape(t.tensor(data), (steps * batch, width))
     outputs: list[list[Tensor]] = []
     lasts: list[list[Tensor]] = []
     for number in range(count):
-        one = _Direction(op, t, number, functions[number * each : (number + 1) * each], batch, hidden)
-        products = one.product(x, one.input_weights, one.input_bias)
-        step: Callable[[Tensor], None] = {"GRU": one.gru, "RNN": one.rnn}.get(op.kind, one.lstm)
+        layer = _Direction(op, t, number, functions[number * each : (number + 1) * each], batch, hidden)
+        products = layer.product(x, layer.input_weights, layer.input_bias)
+        step: Callable[[Tensor], None] = {"GRU": layer.gru, "RNN": layer.rnn}.get(op.kind, layer.lstm)
         turns = range(steps) if direction == "forward" or (number == 0 and count == 2) else range(steps - 1, -1, -1)
         results: list[Tensor | None] = [None] * steps
         for turn in turns:
             step(_part(t, products, turn * batch, batch))
-            results[turn] = one.states[0]
+            results[turn] = layer.states[0]
         outputs.append([tensor for tensor in results if tensor is not None])
-        lasts.append(one.states)
+        lasts.append(layer.states)
     _store(op, t, outputs, lasts, (steps, batch, hidden))
 
 
@@ -217,19 +214,9 @@ def _store(
     steps, batch, hidden = sizes
     sequence, *states = op.outputs
     if sequence is not None:
-        rows = [t.reshape(one, (1, 1, batch, hidden)) for step in zip(*outputs, strict=True) for one in step]
+        rows = [t.reshape(part, (1, 1, batch, hidden)) for step in zip(*outputs, strict=True) for part in step]
         t.put(sequence, t.reshape(_join(t, rows), (steps, len(outputs), batch, hidden)))
     for place, item in enumerate(states):
         if item is not None:
             rows = [t.reshape(last[place], (1, batch, hidden)) for last in lasts]
             t.put(item, _join(t, rows))
-
-
-def _is_full(op: Op, t: Translation, steps: int) -> bool:
-    item = op.optional(4)
-    values = None if item is None else t.values_of(item)
-    return values is not None and bool((np.asarray(values) == steps).all())
-
-
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

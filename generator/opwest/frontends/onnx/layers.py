@@ -10,20 +10,12 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
-from opwest.frontends.onnx.elements import common, settle_float
+from opwest.compiler.graph.spec import broadcast
+from opwest.compiler.graph.types import Quantization, Shape, Tensor, Unsupported
 from opwest.frontends.onnx.movement import numbers
-from opwest.frontends.onnx.translation import (
-    Constant,
-    Epilogue,
-    Translation,
-    channels_last,
-    identity,
-    permuted,
-    translates,
-)
+from opwest.frontends.onnx.translation import Constant, Epilogue, Translation, as_signed, identity, permuted, translates
 from opwest.frontends.onnx.values import Item, Op
-from opwest.frontends.onnx.windows import image_padding, planar, planes, stretched
+from opwest.frontends.onnx.windows import planar
 
 
 @translates("Einsum")
@@ -38,7 +30,7 @@ def einsum(op: Op, t: Translation) -> None:
     tensor, labels = _summed(t, tensor, labels, set(result))
     tensor = t.transpose(tensor, tuple(labels.index(label) for label in result))
     end = t.end(op, False)
-    settle_float(t, end, t.reshape(tensor, op.output.known), identity(op.output.rank))
+    t.settle(end, t.reshape(tensor, op.output.known), identity(op.output.rank))
 
 
 def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
@@ -62,7 +54,7 @@ def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     if arrow:
         result = right.replace("...", ellipsis)
     else:
-        result = ellipsis + "".join(sorted(one for one in set(every) - set(ellipsis) if every.count(one) == 1))
+        result = ellipsis + "".join(sorted(label for label in set(every) - set(ellipsis) if every.count(label) == 1))
     if len(set(result)) != len(result) or not set(result) <= set(every):
         raise Unsupported(f"equation '{equation}'")
     return letters, result
@@ -134,30 +126,27 @@ def weights_of(t: Translation, op: Op, axis: int, end: Epilogue, factor: float =
     """
     data, item, bias = op.input(0), op.input(1), op.optional(2)
     fixed = t.fixed.get(item)
-    whole = _integers(fixed, axis) if fixed is not None and data in t.real and end.target is not None else None
-    added = None if bias is None else t.values_of(bias)
-    if bias is not None and added is None:
-        raise Unsupported(f"the bias '{bias.name}' is computed when the model runs", "a constant")
+    whole = _integers(fixed, axis) if fixed is not None and data in t.real and end.quantization is not None else None
+    added = None if bias is None else t.constant_values(bias, "the bias").reshape(-1)
     if whole is None:
         real = t.values_of(item)
         if real is None:
             raise Unsupported(f"the weights '{item.name}' are computed when the model runs", "constants")
         real = real if factor == 1 else real * np.float32(factor)
-        return Weights(np.moveaxis(real, axis, 0), None, None if added is None else added.reshape(-1))
+        return Weights(np.moveaxis(real, axis, 0), None, added)
     content, scales, zeros = whole
     if factor != 1:
         scales = (scales * np.float32(factor)).astype(np.float32)
     quantization = Quantization(tuple(map(float, scales)), tuple(map(int, zeros)), 0 if len(scales) > 1 else None)
     source = t.real[data].tensor.quantization
     assert source is not None
-    sums = None if added is None else _bias(t, bias, added.reshape(-1), np.float32(source.scale) * scales)
-    return Weights(np.moveaxis(content, axis, 0), quantization, sums)
+    if bias is not None:
+        added = _bias(t.fixed.get(bias), added, np.float32(source.scale) * scales)
+    return Weights(np.moveaxis(content, axis, 0), quantization, added)
 
 
-def _bias(t: Translation, item: Item | None, real: Any, scales: Any) -> Any:
+def _bias(fixed: Constant | None, real: Any, scales: Any) -> Any:
     """Return the bias as int32 with the scales of the sums."""
-    assert item is not None
-    fixed = t.fixed.get(item)
     if len(scales) not in (1, real.size):  # groups of a transposed convolution have the scales in common
         scales = np.tile(scales, real.size // len(scales))
     if fixed is not None and fixed.content.dtype == np.int32 and not fixed.zeros.any():
@@ -170,21 +159,11 @@ def _bias(t: Translation, item: Item | None, real: Any, scales: Any) -> Any:
 
 def _integers(fixed: Constant, axis: int) -> tuple[Any, Any, Any] | None:
     """Return int8 weights, scales and zero points; None if there is no such form."""
-    content, zeros = fixed.content, fixed.zeros
-    if fixed.axis not in (None, axis) or str(content.dtype) not in ("int8", "uint8") or len(set(zeros.tolist())) != 1:
+    is_8_bit = str(fixed.content.dtype) in ("int8", "uint8")
+    if fixed.axis not in (None, axis) or not is_8_bit or len(set(fixed.zeros.tolist())) != 1:
         return None
-    if content.dtype == np.uint8:
-        content, zeros = (content.astype(np.int16) - 128).astype(np.int8), zeros - 128
+    content, zeros = as_signed(fixed.content, fixed.zeros)
     return content, fixed.scales, zeros
-
-
-def layer_inputs(t: Translation, data: Tensor, weights: Weights, content: Any, axis: int) -> list[Tensor | None]:
-    """Return data, weights with the quantised dimension `axis`, and bias."""
-    quantization = weights.quantization
-    if quantization is not None and quantization.axis is not None:
-        quantization = Quantization(quantization.scales, quantization.zeros, axis)
-    bias = None if weights.bias is None else t.constant(weights.bias, "bias")
-    return [data, t.constant(content, "weights", quantization), *([] if bias is None else [bias])]
 
 
 def layer_data(t: Translation, item: Item, weights: Weights, order: tuple[int, ...]) -> Tensor:
@@ -194,59 +173,42 @@ def layer_data(t: Translation, item: Item, weights: Weights, order: tuple[int, .
     return t.tensor(item, order)
 
 
-def finish_layer(
-    t: Translation, end: Epilogue, kind: str, inputs: list[Tensor | None], shape: Any, weights: Weights, **options: Any
+def append_layer(
+    t: Translation, end: Epilogue, kind: str, data: Tensor, weights: Weights, kernel: Any, shape: Shape, **options: Any
 ) -> Tensor:
-    """Return the result of a layer, float32 or int8."""
-    quantization = end.target.quantization if weights.quantization is not None and end.target else None
-    dtype = "float32" if quantization is None else "int8"
+    """Return the result of a layer, float32 or int8; `kernel` are the weights in the layout of the operator."""
+    quantization, target = weights.quantization, end.quantization if weights.quantization is not None else None
+    if quantization is not None and quantization.axis is not None:
+        axis = 3 if kind == "DEPTHWISE_CONV_2D" else 0
+        quantization = Quantization(quantization.scales, quantization.zeros, axis)
+    bias = [] if weights.bias is None else [t.constant(weights.bias, "bias")]
+    inputs: list[Tensor | None] = [data, t.constant(kernel, "weights", quantization), *bias]
+    if kind == "TRANSPOSE_CONV":
+        inputs[:2] = [numbers(t, shape, "shape"), inputs[1], data]
+    if kind == "FULLY_CONNECTED" and not bias:
+        inputs.append(None)
     options["fused_activation_function"] = end.activation
-    return t.emit(kind, inputs, shape, dtype, quantization, end.item.name, **options)
-
-
-def settle_layer(t: Translation, end: Epilogue, tensor: Tensor, order: tuple[int, ...]) -> None:
-    """Store the result of a layer."""
-    if tensor.dtype == "float32":
-        settle_float(t, end, tensor, order)
-    else:
-        t.settle(end, tensor, order)
+    return t.emit(kind, inputs, shape, "float32" if target is None else "int8", target, end.item.name, **options)
 
 
 @translates("Conv")
 def convolution(op: Op, t: Translation) -> None:
     """One or two dimensions, or three that can be two; depthwise if every group has one channel."""
-    data = op.input(0)
-    order = channels_last(data.rank)
-    end = t.end(op)
+    data, end = op.input(0), t.end(op)
     weights = weights_of(t, op, 0, end)
-    content, spatial = weights.content, data.rank - 2
-    if spatial not in (1, 2, 3) or content.ndim != data.rank:
-        raise Unsupported(f"data {list(data.known)}, weights {list(content.shape)}", "3 to 5 dimensions each")
+    form = planar(op, weights.content)
+    outputs, inputs, *_ = weights.content.shape
     groups = int(op.get("group", 1))
-    if groups < 1 or content.shape[1] * groups != data.known[1] or content.shape[0] % groups:
-        raise Unsupported(f"data {list(data.known)}, weights {list(content.shape)}, {groups} groups")
-    image = data.known[2:]
-    if spatial == 3:
-        flat = planar(op, data.known, content)
-        op, content, order = flat.op, flat.content, flat.order
-        source = t.reshape(layer_data(t, data, weights, order), flat.image)
-        image = flat.image[1:3]
+    if groups < 1 or inputs * groups != data.known[1] or outputs % groups:
+        raise Unsupported(f"data {list(data.known)}, weights {list(weights.content.shape)}, {groups} groups")
+    source = t.reshape(layer_data(t, data, weights, form.order), form.image)
+    if groups > 1 and form.kernel.shape[1] == 1:
+        kind, kernel = "DEPTHWISE_CONV_2D", np.transpose(form.kernel, (1, 2, 3, 0))
     else:
-        source = stretched(t, layer_data(t, data, weights, order))
-    options = image_padding(op, image, content.shape[2:])
-    options.pop("ceil")
-    kernel = content if spatial > 1 else content[:, :, None, :]
-    if groups > 1 and kernel.shape[1] == 1:
-        kind, kernel, axis = "DEPTHWISE_CONV_2D", np.transpose(kernel, (1, 2, 3, 0)), 3
-    else:
-        kind, kernel, axis = "CONV_2D", np.transpose(kernel, (0, 2, 3, 1)), 0
-    out = permuted(end.item.known, order)
-    shape = out if spatial == 2 else (out[0], 1, *out[1:])
-    if spatial == 3:
-        shape = planes(out, order)
-    inputs = layer_inputs(t, source, weights, kernel, axis)
-    tensor = finish_layer(t, end, kind, inputs, shape, weights, **options)
-    settle_layer(t, end, t.reshape(tensor, out), order)
+        kind, kernel = "CONV_2D", np.transpose(form.kernel, (0, 2, 3, 1))
+    out = permuted(end.item.known, form.order)
+    tensor = append_layer(t, end, kind, source, weights, kernel, form.planes(out), **form.options)
+    t.settle(end, t.reshape(tensor, out), form.order)
 
 
 @translates("Gemm")
@@ -257,11 +219,10 @@ def gemm(op: Op, t: Translation) -> None:
     over, rows = int(op.get("transB", 0)), int(op.get("transA", 0))
     added = None if bias is None else t.values_of(bias)
     results = other.known[0 if over else 1]
-    simple = bias is None or (
-        added is not None and added.size in (1, results) and added.shape[-1:] in ((), (1,), (results,))
+    is_vector = bias is None or (
+        added is not None and added.size == results and added.shape[-1:] in ((), (1,), (results,))
     )
-    is_vector = bias is None or (added is not None and added.size == results)
-    if t.values_of(other) is not None and simple and is_vector and beta == 1.0:
+    if t.values_of(other) is not None and is_vector and beta == 1.0:
         end = t.end(op)
         weights = weights_of(t, op, 0 if over else 1, end, alpha)
         dense(t, end, data, weights, (1, 0) if rows else (0, 1))
@@ -279,7 +240,7 @@ def gemm(op: Op, t: Translation) -> None:
         if beta != 1.0:
             offset = t.emit("MUL", [offset, t.constant(np.float32(beta))], offset.shape)
         product = t.emit("ADD", [product, offset], product.shape)
-    settle_float(t, end, product, identity(2))
+    t.settle(end, product, identity(2))
 
 
 def dense(t: Translation, end: Epilogue, data: Item, weights: Weights, order: tuple[int, ...]) -> None:
@@ -289,11 +250,9 @@ def dense(t: Translation, end: Epilogue, data: Item, weights: Weights, order: tu
         content = content[:, t.columns[data]]
     source = layer_data(t, data, weights, order)
     shape = (*source.shape[:-1], len(content))
-    inputs = layer_inputs(t, source, weights, content, 0)
-    if len(inputs) == 2:
-        inputs.append(None)
-    tensor = finish_layer(t, end, "FULLY_CONNECTED", inputs, shape, weights, keep_num_dims=len(shape) != 2)
-    settle_layer(t, end, t.reshape(tensor, end.item.known), identity(end.item.rank))
+    options = {"keep_num_dims": len(shape) != 2}
+    tensor = append_layer(t, end, "FULLY_CONNECTED", source, weights, content, shape, **options)
+    t.settle(end, t.reshape(tensor, end.item.known), identity(end.item.rank))
 
 
 @translates("MatMul")
@@ -310,7 +269,7 @@ def matmul(op: Op, t: Translation) -> None:
     if min(data.rank, other.rank) < 2:
         _with_vector(t, end, data, other)
         return
-    both = data in t.real and other in t.real and end.target is not None
+    both = data in t.real and other in t.real and end.quantization is not None
     tensors, flags = [], []
     for item in (data, other):
         held = t.real[item] if both else t.stored(item)
@@ -320,12 +279,12 @@ def matmul(op: Op, t: Translation) -> None:
         tensors.append(t.ordered(held, order) if both else t.tensor(item, order))
         flags.append(transposed)
     rank = max(data.rank, other.rank)
-    tensors = [t.reshape(tensor, (1,) * (rank - len(tensor.shape)) + tensor.shape) for tensor in tensors]
+    tensors = [t.with_rank(tensor, rank) for tensor in tensors]
     options: dict[str, Any] = {"adj_x": flags[0], "adj_y": flags[1]}
     if both:
         t.finish(end, "BATCH_MATMUL", tensors, end.item.known, **options)
     else:
-        settle_float(t, end, t.emit("BATCH_MATMUL", tensors, end.item.known, **options), identity(end.item.rank))
+        t.settle(end, t.emit("BATCH_MATMUL", tensors, end.item.known, **options), identity(end.item.rank))
 
 
 def _with_vector(t: Translation, end: Epilogue, data: Item, other: Item) -> None:
@@ -336,7 +295,7 @@ def _with_vector(t: Translation, end: Epilogue, data: Item, other: Item) -> None
     left = t.reshape(left, (1, *left.shape)) if data.rank == 1 else left
     right = t.reshape(right, (*right.shape, 1)) if other.rank == 1 else right
     rank = max(len(left.shape), len(right.shape))
-    left, right = (t.reshape(tensor, (1,) * (rank - len(tensor.shape)) + tensor.shape) for tensor in (left, right))
-    shape = (*common(left.shape[:-2], right.shape[:-2]), left.shape[-2], right.shape[-1])
+    left, right = (t.with_rank(tensor, rank) for tensor in (left, right))
+    shape = (*broadcast([left.shape[:-2], right.shape[:-2]]), left.shape[-2], right.shape[-1])
     product = t.emit("BATCH_MATMUL", [left, right], shape)
-    settle_float(t, end, t.reshape(product, end.item.known), identity(end.item.rank))
+    t.settle(end, t.reshape(product, end.item.known), identity(end.item.rank))

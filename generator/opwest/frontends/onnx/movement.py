@@ -9,8 +9,17 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Tensor, Unsupported
-from opwest.frontends.onnx.elements import operand, quantise_constants, settle_float
-from opwest.frontends.onnx.translation import Constant, Order, StoredTensor, Translation, identity, permuted, translates
+from opwest.frontends.onnx.elements import operand, order_of, quantise_constants
+from opwest.frontends.onnx.translation import (
+    Constant,
+    Order,
+    StoredTensor,
+    Translation,
+    identity,
+    permuted,
+    translates,
+    without,
+)
 from opwest.frontends.onnx.values import Item, Op
 
 
@@ -25,11 +34,6 @@ def of_integers(op: Op, t: Translation, change: Callable[[Any], Any], axis: Call
     where = None if fixed.axis is None or axis is None else axis(fixed.axis)
     t.fixed[op.output] = Constant(change(fixed.content), fixed.scales, fixed.zeros, where)
     return True
-
-
-def keep(op: Op, t: Translation, item: Item, tensor: Tensor, order: Order) -> None:
-    """Store a result in the same way as an input."""
-    t.put_like(item, op.output, tensor, order)
 
 
 def same(t: Translation, kind: str, inputs: Sequence[Tensor | None], shape: Any, **options: Any) -> Tensor:
@@ -82,14 +86,14 @@ def alias(op: Op, t: Translation) -> None:
 @translates("Transpose")
 def transpose(op: Op, t: Translation) -> None:
     """The same elements in another order: nothing moves here."""
-    data = op.input(0)
+    data, result = op.input(0), op.output
     wanted = [int(n) for n in op.get("perm", list(range(data.rank))[::-1])]
     if sorted(wanted) != list(range(data.rank)):
         raise Unsupported(f"perm {wanted} of {data.rank} dimensions")
     if of_integers(op, t, lambda x: np.transpose(x, wanted), wanted.index):
         return
     held = t.anywhere(data)
-    keep(op, t, data, held.tensor, tuple(wanted.index(axis) for axis in held.order))
+    t.put_like(data, result, held.tensor, tuple(wanted.index(axis) for axis in held.order))
 
 
 @translates("Reshape", "Flatten", "Squeeze", "Unsqueeze")
@@ -99,19 +103,18 @@ def reshape(op: Op, t: Translation) -> None:
     if of_integers(op, t, lambda x: np.reshape(x, result.known)):
         return
     held = t.anywhere(data)
-    plain = t.ordered(held, identity(data.rank)) if held.tensor.is_constant else None
-    is_flat = plain is None and result.rank == 2 and result.known[0] == data.known[0] and held.order[0] == 0
-    if is_flat and _is_moved(held) and _feeds_products(t, result):
+    is_flat = result.rank == 2 and result.known[0] == data.known[0] and held.order[0] == 0
+    if is_flat and not held.tensor.is_constant and _is_moved(held) and _feeds_products(t, result):
         index = np.arange(data.size // data.known[0]).reshape(data.known[1:])
         t.columns[result] = np.transpose(index, [axis - 1 for axis in held.order[1:]]).reshape(-1)
-        keep(op, t, data, t.reshape(held.tensor, result.known), identity(2))
+        t.put_like(data, result, t.reshape(held.tensor, result.known), identity(2))
         return
     order = _joined(data.known, held.order, result.known)
     if order is not None:
-        keep(op, t, data, t.reshape(held.tensor, permuted(result.known, order)), order)
+        t.put_like(data, result, t.reshape(held.tensor, permuted(result.known, order)), order)
         return
-    tensor = t.ordered(held, identity(data.rank)) if data in t.real or data in t.eight else t.tensor(data)
-    keep(op, t, data, t.reshape(tensor, result.known), identity(result.rank))
+    tensor = t.as_stored(data, identity(data.rank))
+    t.put_like(data, result, t.reshape(tensor, result.known), identity(result.rank))
 
 
 def _is_moved(held: StoredTensor) -> bool:
@@ -123,21 +126,14 @@ def _is_moved(held: StoredTensor) -> bool:
 
 def _joined(source: Any, order: Order, result: Any) -> Order | None:
     """Return the order of a result with the same dimensions, apart from ones; None if others are joined or split."""
-    kept = [axis for axis in order if source[axis] != 1]
     if [n for n in source if n != 1] != [n for n in result if n != 1]:
         return None
-    numbers_of = {axis: number for number, axis in enumerate(sorted(kept))}
     places = [axis for axis, n in enumerate(result) if n != 1]
-    moved = [places[numbers_of[axis]] for axis in kept]
+    moved = [places[axis] for axis in without(order, [axis for axis, n in enumerate(source) if n == 1])]
     if moved == sorted(moved):
         return identity(len(result))
     ones = [axis for axis, n in enumerate(result) if n == 1]
     return (*ones, *moved)
-
-
-_PASSING = frozenset(
-    ("Relu", "Clip", "LeakyRelu", "Sigmoid", "Tanh", "Identity", "Dropout", "QuantizeLinear", "DequantizeLinear")
-)
 
 
 def _feeds_products(t: Translation, item: Item, depth: int = 0) -> bool:
@@ -148,10 +144,9 @@ def _feeds_products(t: Translation, item: Item, depth: int = 0) -> bool:
     for op in readers:
         first = op.inputs[0] if op.inputs else None
         if op.kind in ("Gemm", "MatMul") and first is item and not op.get("transA", 0):
-            other = op.optional(1)
-            bias = op.optional(2)
-            known = all(one is None or t.values_of(one) is not None or _is_constant(one, t) for one in (other, bias))
-            if other is None or not known or other.rank != 2:
+            constants = [item for item in op.inputs[1:3] if item is not None]
+            known = all(item.content is not None or item in t.fixed or item in t.later_fixed for item in constants)
+            if op.optional(1) is None or not known or op.input(1).rank != 2:
                 return False
         elif op.kind in ("DequantizeLinear", "QuantizeLinear") and first is item:
             if op.input(1).size != 1 or not _feeds_products(t, op.output, depth + 1):
@@ -161,40 +156,32 @@ def _feeds_products(t: Translation, item: Item, depth: int = 0) -> bool:
     return True
 
 
-def _is_constant(item: Item, t: Translation) -> bool:
-    return item.content is not None or item in t.fixed or item in t.later_fixed
-
-
 @translates("Concat")
 def concat(op: Op, t: Translation) -> None:
     """Quantised parts get the scale of the result first."""
     items = [op.input(i) for i in range(len(op.inputs))]
     result = op.output
     axis = int(op.get("axis", 0)) % result.rank
-    order = next(
-        (t.anywhere(i).order for i in items if t.values_of(i) is None and t.anywhere(i).order != identity(i.rank)),
-        identity(result.rank),
-    )
+    order = order_of(t, items, result.rank)
     shape = permuted(result.known, order)
     place = order.index(axis)
     end = t.end(op, False)
-    quantise_constants(t, items)
-    if all(item in t.real for item in items):
+    if quantise_constants(t, items):
         scales = [t.real[item].tensor.quantization for item in items]
-        wanted = end.target.quantization if end.target is not None else scales[0]
+        wanted = end.quantization or scales[0]
         assert wanted is not None
-        if end.target is not None or all(scale == wanted for scale in scales):
+        if end.quantization is not None or all(scale == wanted for scale in scales):
             parts = [t.requantised(t.ordered(t.real[item], order), wanted) for item in items]
             tensor = t.emit("CONCATENATION", parts, shape, "int8", wanted, result.name, axis=place)
-            if end.target is not None:
+            if end.quantization is not None:
                 t.settle(end, tensor, order)
             else:
                 t.real[result] = StoredTensor(tensor, order)
             return
     tensors = [operand(t, item, result.rank, order) for item in items]
-    tensors = [t.reshape(one, permuted(item.known, order)) for one, item in zip(tensors, items, strict=True)]
+    tensors = [t.reshape(tensor, permuted(item.known, order)) for tensor, item in zip(tensors, items, strict=True)]
     tensor = t.emit("CONCATENATION", tensors, shape, result.dtype, name=result.name, axis=place)
-    settle_float(t, end, tensor, order)
+    t.settle(end, tensor, order)
 
 
 @translates("Split")
@@ -207,13 +194,9 @@ def split(op: Op, t: Translation) -> None:
     if sum(sizes) != data.known[axis] or 0 in sizes:
         raise Unsupported(f"parts {sizes} of {data.known[axis]} elements")
     where = held.order.index(axis)
-    results = []
-    for one in op.outputs:
-        assert one is not None
-        shape = permuted(one.known, held.order)
-        results.append(Tensor(one.name, held.tensor.dtype, shape, held.tensor.quantization))
+    dtype, quantization = held.tensor.dtype, held.tensor.quantization
+    results = [Tensor(item.name, dtype, permuted(item.known, held.order), quantization) for item in op.results]
     inputs = [held.tensor, numbers(t, sizes, "sizes"), numbers(t, where, "axis")]
     t.append("SPLIT_V", inputs, results, {"num_splits": len(sizes)})
-    for item, tensor in zip(op.outputs, results, strict=True):
-        assert item is not None
+    for item, tensor in zip(op.results, results, strict=True):
         t.put_like(data, item, tensor, held.order)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Tensor, Unsupported
+from opwest.compiler.reference.onnx import quantised_even
 from opwest.frontends.onnx.elements import quantise_constants, raised
-from opwest.frontends.onnx.movement import gathered, keep, numbers, of_integers, same, sliced
+from opwest.frontends.onnx.movement import gathered, numbers, of_integers, same, sliced
 from opwest.frontends.onnx.translation import (
     StoredTensor,
     Translation,
@@ -19,6 +20,7 @@ from opwest.frontends.onnx.translation import (
     permuted,
     translates,
     with_last,
+    without,
 )
 from opwest.frontends.onnx.values import Item, Op
 
@@ -66,19 +68,15 @@ def arg(op: Op, t: Translation) -> None:
         raise Unsupported(f"{op.kind} with select_last_index=1", "0")
     axis = int(op.get("axis", 0)) % data.rank
     order = t.anywhere(data).order
-    keep = op.get("keepdims", 1) == 1
-    held = t.real.get(data) or t.eight.get(data)
-    source = t.tensor(data, order) if held is None else held.tensor
-    left = [one for one in order if one != axis]
-    shape = tuple(data.known[axis] for axis in left)
+    source = t.as_stored(data, order)
+    shape = tuple(data.known[other] for other in order if other != axis)
     kind = "ARG_MAX" if op.kind == "ArgMax" else "ARG_MIN"
     index = t.constant(np.asarray(order.index(axis), np.int32), "axis")
     positions = t.emit(kind, [source, index], shape, result.dtype, output_type=result.dtype)
-    if keep:
+    if op.get("keepdims", 1) == 1:
         t.put(result, t.reshape(positions, permuted(result.known, order)), order)
-        return
-    ranks = {one: number for number, one in enumerate(sorted(left))}
-    t.put(result, positions, tuple(ranks[axis] for axis in left))
+    else:
+        t.put(result, positions, without(order, (axis,)))
 
 
 def _index(op: Op, number: int) -> Any:
@@ -103,10 +101,10 @@ def _flat(op: Op, places: tuple[Any, ...]) -> Any:
     """Return indices of the flattened data. Raises Unsupported for those outside."""
     shape = op.input(0).known
     total: Any = np.zeros((), np.int64)
-    for one, n in zip(places, shape, strict=True):
-        if ((one < -n) | (one >= n)).any():
+    for indices, n in zip(places, shape, strict=True):
+        if ((indices < -n) | (indices >= n)).any():
             raise Unsupported(f"an index outside of {n} elements")
-        total = total * n + one % n
+        total = total * n + indices % n
     return total
 
 
@@ -114,11 +112,10 @@ def _flat(op: Op, places: tuple[Any, ...]) -> Any:
 def gather_elements(op: Op, t: Translation) -> None:
     """An element for each index."""
     data, shape = op.input(0), op.output.known
-    held = t.anywhere(data)
-    source = t.reshape(t.ordered(held, identity(data.rank)), (data.size,))
+    source = t.reshape(t.ordered(t.anywhere(data), identity(data.rank)), (data.size,))
     where = _flat(op, _along(op, _index(op, 1))).reshape(-1)
     elements = gathered(t, source, where, 0)
-    keep(op, t, data, t.reshape(elements, shape), identity(len(shape)))
+    t.put_like(data, op.output, t.reshape(elements, shape), identity(len(shape)))
 
 
 @translates("ScatterND", "ScatterElements", "Scatter")
@@ -169,7 +166,7 @@ def part(op: Op, t: Translation) -> None:
     if of_integers(op, t, lambda x: x[tuple(cut)]):
         return
     held = t.anywhere(data)
-    ranges = [range(n)[one] for n, one in zip(data.known, cut, strict=True)]
+    ranges = [range(n)[slice_] for n, slice_ in zip(data.known, cut, strict=True)]
     ranges = [ranges[axis] for axis in held.order]
     shape = tuple(len(range_) for range_ in ranges)
     if 0 in shape:
@@ -177,20 +174,20 @@ def part(op: Op, t: Translation) -> None:
     begin = [range_.start for range_ in ranges]
     if all(range_.step == 1 or len(range_) == 1 for range_ in ranges):
         if shape == held.tensor.shape:
-            keep(op, t, data, held.tensor, held.order)
+            t.put_like(data, op.output, held.tensor, held.order)
             return
         result = sliced(t, held.tensor, begin, shape)
     else:
         stops = [range_[0] + len(range_) * range_.step for range_ in ranges]
-        mask = sum(1 << i for i, one in enumerate(stops) if one < 0)
+        mask = sum(1 << i for i, stop in enumerate(stops) if stop < 0)
         inputs = [
             held.tensor,
             numbers(t, begin, "begin"),
-            numbers(t, [max(one, 0) for one in stops], "end"),
+            numbers(t, [max(stop, 0) for stop in stops], "end"),
             numbers(t, [range_.step for range_ in ranges], "strides"),
         ]
         result = same(t, "STRIDED_SLICE", inputs, shape, end_mask=mask)
-    keep(op, t, data, result, held.order)
+    t.put_like(data, op.output, result, held.order)
 
 
 @translates("Gather")
@@ -217,10 +214,10 @@ def gather(op: Op, t: Translation) -> None:
     slices = same(t, "GATHER", [held.tensor, where], shape, axis=place)
     order = held.order
     if index.rank == 0:
-        order = tuple(one - (one > axis) for one in order if one != axis)
+        order = without(order, (axis,))
     elif index.rank > 1:
         order = identity(len(shape))
-    keep(op, t, data, slices, order)
+    t.put_like(data, op.output, slices, order)
 
 
 @translates("GatherND")
@@ -229,14 +226,13 @@ def gather_nd(op: Op, t: Translation) -> None:
     if op.get("batch_dims", 0):
         raise Unsupported("GatherND with batch_dims", "0")
     data, index = op.input(0), op.input(1)
-    held = t.anywhere(data)
-    source = t.ordered(held, identity(data.rank))
+    source = t.ordered(t.anywhere(data), identity(data.rank))
     if index.content is not None:
         limits = np.asarray(data.known[: index.known[-1]])
         where = numbers(t, np.where(index.content < 0, index.content + limits, index.content), index.name)
     else:
         where = t.tensor(index)
-    keep(op, t, data, same(t, "GATHER_ND", [source, where], op.output.known), identity(op.output.rank))
+    t.put_like(data, op.output, same(t, "GATHER_ND", [source, where], op.output.known), identity(op.output.rank))
 
 
 @translates("Pad")
@@ -258,9 +254,7 @@ def pad(op: Op, t: Translation) -> None:
         source, stored = _cropped(t, source, stored)
     shape = tuple(n + a + b for n, (a, b) in zip(source.shape, stored, strict=True))
     item = op.optional(2)
-    value = op.get("value", None) if item is None else t.values_of(item)
-    if item is not None and value is None:
-        raise Unsupported(f"the value '{item.name}' is computed when the model runs", "a constant")
+    value = op.get("value", None) if item is None else t.constant_values(item, "the value")
     amount = 0.0 if value is None else float(np.asarray(value).reshape(-1)[0])
     if shape == source.shape:
         result = source
@@ -278,7 +272,7 @@ def pad(op: Op, t: Translation) -> None:
                 result = gathered(t, result, index, axis)
     else:
         raise Unsupported(f"mode {mode}", "constant, reflect, edge or wrap")
-    keep(op, t, data, result, held.order)
+    t.put_like(data, op.output, result, held.order)
 
 
 def _cropped(t: Translation, source: Tensor, pads: list[list[int]]) -> tuple[Tensor, list[list[int]]]:
@@ -295,17 +289,17 @@ def _padded(t: Translation, data: Item, source: Tensor, pads: Any, amount: float
     scale = source.quantization
     if data in t.real:
         assert scale is not None
-        stored = np.rint(np.float64(np.float32(amount) / np.float32(scale.scale))) + scale.zero
-        whole = int(np.clip(stored, -128, 127))
+        whole = int(quantised_even(np.float32(amount), scale.scale, scale.zero, -128, 127))
         if whole == scale.zero:
             return same(t, "PAD", [source, where], shape)
+        value = np.asarray(whole, np.int8)
     elif data in t.eight:
-        whole = int(amount) - (128 if data.dtype == "uint8" else 0)
+        value = np.asarray(int(amount) - (128 if data.dtype == "uint8" else 0), np.int8)
     elif amount == 0:
         return same(t, "PAD", [source, where], shape)
     else:
-        return same(t, "PADV2", [source, where, t.constant(np.asarray(amount, source.dtype), "value")], shape)
-    return same(t, "PADV2", [source, where, t.constant(np.asarray(whole, np.int8), "value", scale)], shape)
+        value = np.asarray(amount, source.dtype)
+    return same(t, "PADV2", [source, where, t.constant(value, "value", scale)], shape)
 
 
 @translates("Expand")
@@ -319,7 +313,7 @@ def expand(op: Op, t: Translation) -> None:
     shape = permuted(result.known, order)
     if source.shape != shape:
         source = same(t, "BROADCAST_TO", [source, numbers(t, shape, "shape")], shape)
-    keep(op, t, data, source, order)
+    t.put_like(data, op.output, source, order)
 
 
 @translates("Tile")
@@ -331,7 +325,7 @@ def tile(op: Op, t: Translation) -> None:
     held = t.anywhere(data)
     stored = [repeats[axis] for axis in held.order]
     shape = permuted(op.output.known, held.order)
-    keep(op, t, data, same(t, "TILE", [held.tensor, numbers(t, stored, "repeats")], shape), held.order)
+    t.put_like(data, op.output, same(t, "TILE", [held.tensor, numbers(t, stored, "repeats")], shape), held.order)
 
 
 @translates("DepthToSpace", "SpaceToDepth")
@@ -343,9 +337,8 @@ def blocks(op: Op, t: Translation) -> None:
     if data.rank != 4 or size < 1 or any(n % unit for n in parts):
         raise Unsupported(f"blocksize {size}, data {list(data.known)}", "whole blocks of an image")
     order = channels_last(4)
-    held = t.anywhere(data)
-    source = t.ordered(held, order)
-    by_column = op.get("mode", "DCR") == "CRD"
+    source = t.ordered(t.anywhere(data), order)
+    is_by_column = op.get("mode", "DCR") == "CRD"
 
     def reordered(tensor: Tensor, first: int) -> Tensor:
         depth = tensor.shape[3]
@@ -353,13 +346,13 @@ def blocks(op: Op, t: Translation) -> None:
         return gathered(t, tensor, index, 3)
 
     shape = permuted(op.output.known, order)
-    if op.kind == "DepthToSpace":
-        source = reordered(source, source.shape[3] // (size * size)) if by_column else source
-        result = same(t, "DEPTH_TO_SPACE", [source], shape, block_size=size)
-    else:
-        result = same(t, "SPACE_TO_DEPTH", [source], shape, block_size=size)
-        result = reordered(result, size * size) if by_column else result
-    keep(op, t, data, result, order)
+    if is_by_column and op.kind == "DepthToSpace":
+        source = reordered(source, source.shape[3] // (size * size))
+    kind = "DEPTH_TO_SPACE" if op.kind == "DepthToSpace" else "SPACE_TO_DEPTH"
+    result = same(t, kind, [source], shape, block_size=size)
+    if is_by_column and op.kind == "SpaceToDepth":
+        result = reordered(result, size * size)
+    t.put_like(data, op.output, result, order)
 
 
 @translates("Trilu")
@@ -369,9 +362,7 @@ def triangle(op: Op, t: Translation) -> None:
     offset = op.numbers(1)
     if data.rank < 2 or data.dtype == "bool":
         raise Unsupported(f"data {list(data.known)} of {data.dtype}", "numbers of 2 or more dimensions")
-    mask = np.ones(data.known[-2:], bool)
-    at = offset[0] if offset else 0
-    mask = np.triu(mask, at) if op.get("upper", 1) else np.tril(mask, at)
-    zero = t.constant(np.zeros((), data.dtype), "zero")
-    inputs = [t.constant(mask, "mask"), t.tensor(data), zero]
+    part_of = np.triu if op.get("upper", 1) else np.tril
+    mask = part_of(np.ones(data.known[-2:], bool), offset[0] if offset else 0)
+    inputs = [t.constant(mask, "mask"), t.tensor(data), t.constant(np.zeros((), data.dtype), "zero")]
     t.put(op.output, t.emit("SELECT_V2", inputs, data.known, data.dtype))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -10,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Quantization, Shape, Tensor, Unsupported
-from opwest.frontends.onnx.elements import settle_float
-from opwest.frontends.onnx.layers import finish_layer, layer_data, layer_inputs, settle_layer, weights_of
+from opwest.frontends.onnx.layers import append_layer, layer_data, weights_of
 from opwest.frontends.onnx.movement import numbers, same, sliced
-from opwest.frontends.onnx.translation import Epilogue, StoredTensor, Translation, channels_last, permuted, translates
+from opwest.frontends.onnx.reductions import append_reduction
+from opwest.frontends.onnx.translation import Epilogue, Translation, channels_last, permuted, translates
 from opwest.frontends.onnx.values import Item, Op
-from opwest.frontends.onnx.windows import image_padding, narrowed, stretched
+from opwest.frontends.onnx.windows import as_image, image_padding, narrowed
 
 
 @translates("ConvTranspose")
@@ -35,14 +36,15 @@ def transposed(op: Op, t: Translation) -> None:
     weights = weights_of(t, op, 1, end)
     kernel = weights.content  # [o / groups, c, kernel...]
     kernel = kernel if spatial == 2 else kernel[:, :, None, :]
-    one = [1] if spatial == 1 else []
-    strides, dilations = [*one, *strides], [*one, *dilations]
+    if spatial == 1:
+        strides, dilations = [1, *strides], [1, *dilations]
     zero = 0 if weights.quantization is None else weights.quantization.zeros[0]
     kernel = _dilated(kernel, dilations, zero)
-    source = stretched(t, layer_data(t, data, weights, order))
+    source = layer_data(t, data, weights, order)
+    source = t.reshape(source, as_image(source.shape))
     full = [(n - 1) * s + k for n, s, k in zip(source.shape[1:3], strides, kernel.shape[2:], strict=True)]
     before, out = _cut(op, full, spatial), permuted(end.item.known, order)
-    wide = out if spatial == 2 else (out[0], 1, *out[1:])
+    wide = as_image(out)
     # output_padding can add rows and columns after the last window: zeros at the end of the weights reach them.
     more = [max(0, first + n - have) for first, n, have in zip(before, wide[1:3], full, strict=True)]
     kernel = np.pad(kernel, [(0, 0), (0, 0), *[(0, n) for n in more]], constant_values=zero)
@@ -55,15 +57,14 @@ def transposed(op: Op, t: Translation) -> None:
         given = source
         if groups > 1:
             given = sliced(t, source, [0, 0, 0, group * depth], (*source.shape[:3], depth))
-        operands = layer_inputs(t, given, type(weights)(content, weights.quantization, bias), content, 0)
-        shape = (source.shape[0], *full, each)
-        inputs = [numbers(t, shape, "shape"), operands[1], operands[0], *operands[2:]]
+        part = dataclasses.replace(weights, bias=bias)
         options = {"padding": "VALID", "stride_h": strides[0], "stride_w": strides[1]}
-        parts.append(finish_layer(t, end, "TRANSPOSE_CONV", inputs, shape, weights, **options))
+        shape = (source.shape[0], *full, each)
+        parts.append(append_layer(t, end, "TRANSPOSE_CONV", given, part, content, shape, **options))
     total = parts[0]
     if groups > 1:
         total = same(t, "CONCATENATION", parts, (*total.shape[:3], each * groups), axis=3)
-    settle_layer(t, end, t.reshape(_fitted(t, total, before, wide), out), order)
+    t.settle(end, t.reshape(_fitted(t, total, before, wide), out), order)
 
 
 def _dilated(kernel: Any, dilations: list[int], zero: int) -> Any:
@@ -88,9 +89,7 @@ def _cut(op: Op, full: list[int], spatial: int) -> list[int]:
         first = pads[axis]
         if op.get("output_shape", None) is not None or automatic.startswith("SAME"):
             total = max(0, full[axis + 2 - spatial] + added[axis] - out[axis])
-            first = total // 2 if automatic != "SAME_LOWER" else total - total // 2
-            if automatic == "NOTSET":
-                first = total - total // 2
+            first = total - total // 2 if automatic in ("NOTSET", "SAME_LOWER") else total // 2
         elif automatic == "VALID":
             first = 0
         before.append(first)
@@ -120,36 +119,43 @@ def _pooled(op: Op) -> Item:
     return data
 
 
-def _options(op: Op, image: Sequence[int]) -> dict[str, Any]:
-    """Return the options of a pool; its windows cover what ceil_mode adds."""
+def _options(op: Op, image: Sequence[int]) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """Return the options of a pool, and the rows and columns that ceil_mode adds after its padding."""
     kernel = list(op.get("kernel_shape", None))
     automatic, dilations = op.get("auto_pad", "NOTSET"), list(op.get("dilations", ()))
     if automatic.startswith("SAME") and any(dilation != 1 for dilation in dilations):
         # onnxruntime pads without regard to the dilations, and its result is smaller than the specified one.
         raise Unsupported(f"auto_pad {automatic} with dilations {dilations}", "pads")
-    options = image_padding(op, image, kernel)
+    options, extra = image_padding(op, image, kernel)
     options["filter_height"], options["filter_width"] = [1, *kernel][-2:]
     options["fused_activation_function"] = "NONE"
-    return options
+    if op.kind == "AveragePool":
+        del options["dilation_h_factor"], options["dilation_w_factor"]
+    return options, extra
 
 
-Make = Callable[[Tensor, Op, dict[str, Any], Shape], Tensor]
-"""Appends a pool over an image [n,h,w,c]: image, operator, options, shape of the result."""
+def _covering(options: dict[str, Any], extra: Sequence[int]) -> dict[str, Any]:
+    """Return options whose padding contains what ceil_mode adds."""
+    top, left, bottom, right = options["padding"]
+    return {**options, "padding": (top, left, bottom + extra[0], right + extra[1])}
+
+
+Make = Callable[[Tensor, dict[str, Any], Sequence[int], Shape], Tensor]
+"""Appends a pool over an image [n,h,w,c]: image, options, what ceil_mode adds, shape of the result."""
 
 
 def _by_planes(t: Translation, op: Op, source: Tensor, out: Shape, make: Make) -> Tensor:
     """Return the pool of data with channels last; three dimensions are two and then one: both kinds are separable."""
     if len(source.shape) == 5:
         n, depth, rows, columns, channels = source.shape
-        flat = narrowed(op, (1, 2), 3)
         plane = t.reshape(source, (n * depth, rows, columns, channels))
-        plane = make(plane, flat, _options(flat, (rows, columns)), (n * depth, out[2], out[3], channels))
-        line = narrowed(op, (0,), 3)
+        flat = _options(narrowed(op, (1, 2), 3), (rows, columns))
+        plane = make(plane, *flat, (n * depth, out[2], out[3], channels))
         wide = out[2] * out[3] * channels
         plane = t.reshape(plane, (n, 1, depth, wide))
-        return t.reshape(make(plane, line, _options(line, (depth,)), (n, 1, out[1], wide)), out)
-    wanted = out if len(out) == 4 else (out[0], 1, *out[1:])
-    return t.reshape(make(stretched(t, source), op, _options(op, source.shape[1:-1]), wanted), out)
+        return t.reshape(make(plane, *_options(narrowed(op, (0,), 3), (depth,)), (n, 1, out[1], wide)), out)
+    image = t.reshape(source, as_image(source.shape))
+    return t.reshape(make(image, *_options(op, source.shape[1:-1]), as_image(out)), out)
 
 
 @translates("MaxPool")
@@ -157,131 +163,89 @@ def max_pool(op: Op, t: Translation) -> None:
     """The greatest of integers belongs to the greatest real value."""
     data, result = _pooled(op), op.output
     order = channels_last(data.rank)
-    held = t.real.get(data) or t.eight.get(data)
-    source = t.tensor(data, order) if held is None else t.ordered(held, order)
+    source = t.as_stored(data, order)
     if source.dtype not in ("float32", "int8") and source.quantization is None:
         raise Unsupported(f"MaxPool of {data.dtype}", "float32 or int8")
     if source.dtype == "int8" and source.quantization is None:
         source.quantization = Quantization((1.0,), (0,))
 
-    def make(image: Tensor, part: Op, options: dict[str, Any], shape: Shape) -> Tensor:
-        top, left, bottom, right = options["padding"]
-        more = options.pop("ceil")
-        options["padding"] = (top, left, bottom + more[0], right + more[1])
-        return t.emit("MAX_POOL_2D", [image], shape, image.dtype, image.quantization, **options)
+    def make(image: Tensor, options: dict[str, Any], extra: Sequence[int], shape: Shape) -> Tensor:
+        return same(t, "MAX_POOL_2D", [image], shape, **_covering(options, extra))
 
     t.put_like(data, result, _by_planes(t, op, source, permuted(result.known, order), make), order)
 
 
-@translates("GlobalMaxPool")
-def global_max(op: Op, t: Translation) -> None:
-    """A reduction over the image."""
-    _global(op, t, "REDUCE_MAX")
-
-
-@translates("GlobalAveragePool")
-def global_average(op: Op, t: Translation) -> None:
-    """A mean, quantised if data and result are."""
-    data = op.input(0)
-    end = t.end(op, False)
-    if end.target is not None and data in t.real and data.rank in (3, 4) and t.rules.float_requantization:
-        order = channels_last(data.rank)
-        sizes = [1, *data.known[2:]][-2:]
-        _weighted(t, op, end, t.ordered(t.real[data], order), sizes, {"padding": "VALID", "stride_h": 1, "stride_w": 1})
-        return
-    _global(op, t, "MEAN")
-
-
-def _global(op: Op, t: Translation, kind: str) -> None:
+@translates("GlobalMaxPool", "GlobalAveragePool")
+def global_pool(op: Op, t: Translation) -> None:
+    """A reduction over the image; a mean is quantised if data and result are."""
     data = op.input(0)
     order = channels_last(data.rank)
+    kind = "REDUCE_MAX" if op.kind == "GlobalMaxPool" else "MEAN"
     end = t.end(op, False)
-    shape = permuted(op.output.known, order)
-    axes = numbers(t, range(1, data.rank - 1), "axes")
-    if kind == "REDUCE_MAX" and data in t.real:
-        source = t.ordered(t.real[data], order)
-        made = t.emit(kind, [source, axes], shape, "int8", source.quantization, keep_dims=True)
-        t.real[op.output] = StoredTensor(made, order)
+    is_weighted = end.quantization is not None and t.rules.float_requantization and data.rank in (3, 4)
+    if kind == "MEAN" and data in t.real and is_weighted:
+        sizes = [1, *data.known[2:]][-2:]
+        _weighted(t, end, t.ordered(t.real[data], order), sizes, {"padding": "VALID", "stride_h": 1, "stride_w": 1})
         return
-    if end.target is not None and data in t.real:
-        t.finish(end, kind, [t.ordered(t.real[data], order), axes], shape, order, keep_dims=True)
-        return
-    settle_float(t, end, t.emit(kind, [t.tensor(data, order), axes], shape, keep_dims=True), order)
+    append_reduction(op, t, kind, order, range(1, data.rank - 1), order, is_exact=False)
 
 
-def _weighted(t: Translation, op: Op, end: Epilogue, source: Tensor, sizes: list[int], options: dict[str, Any]) -> None:
+def _weighted(t: Translation, end: Epilogue, source: Tensor, sizes: list[int], options: dict[str, Any]) -> None:
     """Append a mean of whole windows as a depthwise convolution with equal weights: the sums are exact."""
-    assert end.target is not None
-    depth = source.shape[-1]
-    weights = np.ones((1, *sizes, depth), np.int8)
+    weights = np.ones((1, *sizes, source.shape[-1]), np.int8)
     scale = Quantization((float(np.float32(1 / prod(sizes))),), (0,))
-    out = permuted(end.item.known, channels_last(end.item.rank))
-    wide = out if len(out) == 4 else (out[0], 1, *out[1:])
-    inputs = [stretched(t, source), t.constant(weights, "weights", scale)]
-    target = end.target.quantization
-    tensor = t.emit("DEPTHWISE_CONV_2D", inputs, wide, "int8", target, end.item.name, **options)
-    t.settle(end, t.reshape(tensor, out), channels_last(end.item.rank))
+    order = channels_last(end.item.rank)
+    out = permuted(end.item.known, order)
+    inputs = [t.reshape(source, as_image(source.shape)), t.constant(weights, "weights", scale)]
+    tensor = t.emit("DEPTHWISE_CONV_2D", inputs, as_image(out), "int8", end.quantization, end.item.name, **options)
+    t.settle(end, t.reshape(tensor, out), order)
 
 
 @translates("AveragePool")
 def average_pool(op: Op, t: Translation) -> None:
     """Padding counts with count_include_pad only."""
     data = _pooled(op)
-    if any(one != 1 for one in op.get("dilations", ())):
+    if any(dilation != 1 for dilation in op.get("dilations", ())):
         raise Unsupported(f"dilations {list(op.get('dilations', ()))}", "1 in each dimension")
     order = channels_last(data.rank)
     end = t.end(op, False)
     counts = bool(op.get("count_include_pad", 0))
     # Means often lie between two integers. Between QuantizeLinear operators onnxruntime computes them in float32.
     is_float = t.rules.float_requantization and not op.is_integer
-    has_integers = data in t.real and end.target is not None and not is_float and data.rank < 5
+    has_integers = data in t.real and end.quantization is not None and not is_float and data.rank < 5
     if has_integers and _by_integers(t, op, end, counts):
         return
 
-    def make(image: Tensor, part: Op, options: dict[str, Any], shape: Shape) -> Tensor:
-        more = options.pop("ceil")
+    def make(image: Tensor, options: dict[str, Any], extra: Sequence[int], shape: Shape) -> Tensor:
         top, left, bottom, right = options["padding"]
-        if counts and (top or left or bottom or right):
+        if counts and any(options["padding"]):
             pads = numbers(t, [[0, 0], [top, bottom], [left, right], [0, 0]], "pads")
             n, height, width, depth = image.shape
-            padded = (n, height + top + bottom, width + left + right, depth)
-            image = t.emit("PAD", [image, pads], padded)
-            top = left = bottom = right = 0
-        options["padding"] = (top, left, bottom + more[0], right + more[1])
-        _undilated(options)
-        return t.emit("AVERAGE_POOL_2D", [image], shape, **options)
+            image = t.emit("PAD", [image, pads], (n, height + top + bottom, width + left + right, depth))
+            options = {**options, "padding": (0, 0, 0, 0)}
+        return t.emit("AVERAGE_POOL_2D", [image], shape, **_covering(options, extra))
 
     source = t.tensor(data, order)
-    settle_float(t, end, _by_planes(t, op, source, permuted(op.output.known, order), make), order)
-
-
-def _undilated(options: dict[str, Any]) -> None:
-    del options["dilation_h_factor"], options["dilation_w_factor"]
+    t.settle(end, _by_planes(t, op, source, permuted(op.output.known, order), make), order)
 
 
 def _by_integers(t: Translation, op: Op, end: Epilogue, counts: bool) -> bool:
     """Append a mean of integers; return whether there is a form with the rule of the model."""
-    assert end.target is not None
     data = op.input(0)
     order = channels_last(data.rank)
-    options = _options(op, data.known[2:])
-    _undilated(options)
-    more = options.pop("ceil")
-    top, left, bottom, right = options["padding"]
-    has_padding = bool(top or left or bottom or right)
+    options, extra = _options(op, data.known[2:])
+    has_padding = any(options["padding"])
     source = t.ordered(t.real[data], order)
-    target = end.target.quantization
-    same = source.quantization == target
-    whole = not any(more) and (counts or not has_padding)
-    if whole and (not same or t.rules.float_requantization or has_padding):
+    is_same = source.quantization == end.quantization
+    whole = not any(extra) and (counts or not has_padding)
+    if whole and (not is_same or t.rules.float_requantization or has_padding):
         sizes = [options.pop("filter_height"), options.pop("filter_width")]
-        _weighted(t, op, end, source, sizes, options)
+        _weighted(t, end, source, sizes, options)
         return True
-    if same and not counts and not t.rules.float_requantization:
-        options["padding"] = (top, left, bottom + more[0], right + more[1])
+    if is_same and not counts and not t.rules.float_requantization:
         out = permuted(op.output.known, order)
-        wide = out if len(out) == 4 else (out[0], 1, *out[1:])
-        means = t.emit("AVERAGE_POOL_2D", [stretched(t, source)], wide, "int8", target, **options)
+        image = t.reshape(source, as_image(source.shape))
+        means = same(t, "AVERAGE_POOL_2D", [image], as_image(out), **_covering(options, extra))
         t.settle(end, t.reshape(means, out), order)
         return True
     return False

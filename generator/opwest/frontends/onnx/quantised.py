@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
 from opwest.frontends.onnx.elements import arithmetic
+from opwest.frontends.onnx.file import attributes_of
 from opwest.frontends.onnx.translation import (
     Constant,
     StoredTensor,
     Translation,
-    channels_last,
+    as_signed,
     identity,
     int8_of,
     parameters,
@@ -22,24 +23,20 @@ from opwest.frontends.onnx.translation import (
     translates,
 )
 from opwest.frontends.onnx.values import Op
-from opwest.frontends.onnx.windows import image_padding, planar, planes, stretched
-
-Expand = Callable[["Expansion"], None]
-_EXPANSIONS: dict[str, Expand] = {}
+from opwest.frontends.onnx.windows import planar
 
 
-class Expansion:
+class _Expansion:
     """The nodes that replace one node."""
 
     def __init__(self, node: Any, number: int) -> None:
         self.node = node
-        self.inputs = list(node.input)
         self.nodes: list[Any] = []
         self._prefix = f"{node.output[0]}/{number}"
 
-    def name(self, number: int) -> str:
-        """Return an input; empty if it is absent."""
-        return self.inputs[number] if number < len(self.inputs) else ""
+    def names(self, first: int, count: int) -> list[str]:
+        """Return the inputs from a place on that are not absent."""
+        return [name for name in self.node.input[first : first + count] if name]
 
     def add(self, kind: str, inputs: list[str], output: str | None = None, **attributes: Any) -> str:
         """Add a node of the domain ai.onnx; return its result."""
@@ -50,103 +47,66 @@ class Expansion:
         self.nodes.append(made)
         return output
 
-    def real(self, at: int, axis: int = 1) -> str:
+    def real(self, first: int, axis: int = 1) -> str:
         """Return the real values of three inputs: integers, scale, zero point."""
-        given = [one for one in (self.name(at), self.name(at + 1), self.name(at + 2)) if one]
-        return self.add("DequantizeLinear", given, axis=axis)
+        return self.add("DequantizeLinear", self.names(first, 3), axis=axis)
 
-    def finish(self, real: str, at: int) -> None:
-        """Quantise the result with the scale and the zero point of two inputs."""
-        given = [one for one in (real, self.name(at), self.name(at + 1)) if one]
-        self.add("QuantizeLinear", given, self.node.output[0])
-
-    def kept(self, kind: str, inputs: list[str], *without: str) -> str:
-        """Add the float operator with the attributes of the node."""
-        result = self.add(kind, inputs)
-        self.nodes[-1].attribute.extend(attribute for attribute in self.node.attribute if attribute.name not in without)
-        return result
-
-    def bias(self, at: int) -> list[str]:
+    def bias(self, place: int) -> list[str]:
         """Return the real values of a bias: its scale is the product of those of data and weights."""
-        if not self.name(at):
+        if not self.names(place, 1):
             return []
-        scale = self.add("Mul", [self.name(1), self.name(4)])
-        return [self.add("DequantizeLinear", [self.name(at), scale], axis=0)]
+        scale = self.add("Mul", [self.node.input[1], self.node.input[4]])
+        return [self.add("DequantizeLinear", [self.node.input[place], scale], axis=0)]
 
-    def attribute(self, name: str, default: Any) -> Any:
-        """Return an attribute of the node."""
-        import onnx
+    def finish(self, kind: str, inputs: list[str], place: int) -> None:
+        """Add the float operator with the attributes of the node; the scale of the result is the input at `place`."""
+        parameters = self.names(place, 2)
+        is_float = kind == "Gemm" and not parameters
+        real = self.add(kind, inputs, self.node.output[0] if is_float else None)
+        kept = (attribute for attribute in self.node.attribute if attribute.name not in ("channels_last", "opset"))
+        self.nodes[-1].attribute.extend(kept)
+        if not is_float:
+            self.add("QuantizeLinear", [real, *parameters], self.node.output[0])
 
-        proto = next((attribute for attribute in self.node.attribute if attribute.name == name), None)
-        return default if proto is None else onnx.helper.get_attribute_value(proto)
+
+_ONE, _TWO = ((0, 1),), ((0, 1), (3, 1))
+_EXPANDED = {
+    "QLinearConv": (((0, 1), (3, 0)), 8, 6),
+    "QLinearMatMul": (((0, 1), (3, -1)), None, 6),
+    "QLinearAdd": (_TWO, None, 6),
+    "QLinearMul": (_TWO, None, 6),
+    "QLinearSigmoid": (_ONE, None, 3),
+    "QLinearLeakyRelu": (_ONE, None, 3),
+    "QLinearSoftmax": (_ONE, None, 3),
+    "QLinearReduceMean": (_ONE, None, 3),
+    "QLinearAveragePool": (_ONE, None, 3),
+    "QLinearGlobalAveragePool": (_ONE, None, 3),
+}
+"""The first inputs of the operands and the axes of their scales, the bias, the scale of the result."""
 
 
 def expand(node: Any, number: int) -> Iterator[Any]:
     """Yield the nodes that replace a quantised node, or the node itself."""
-    function = _EXPANSIONS.get(node.op_type)
-    if function is None or not node.output or not node.output[0]:
+    is_known = node.op_type in (*_EXPANDED, "QGemm", "QLinearConcat", "QLinearWhere")
+    attributes = attributes_of(node) if is_known else {}
+    if not is_known or not node.output or not node.output[0] or attributes.get("channels_last", 0):
         yield node
         return
-    expansion = Expansion(node, number)
-    function(expansion)
-    yield from expansion.nodes
-
-
-def _expands(*kinds: str) -> Callable[[Expand], Expand]:
-    def register(function: Expand) -> Expand:
-        _EXPANSIONS.update((kind, function) for kind in kinds)
-        return function
-
-    return register
-
-
-@_expands("QLinearConv")
-def _convolution(e: Expansion) -> None:
-    data, weights = e.real(0), e.real(3, axis=0)
-    e.finish(e.kept("Conv", [data, weights, *e.bias(8)]), 6)
-
-
-@_expands("QLinearMatMul")
-def _product(e: Expansion) -> None:
-    e.finish(e.add("MatMul", [e.real(0), e.real(3, axis=-1)]), 6)
-
-
-@_expands("QGemm")
-def _gemm(e: Expansion) -> None:
-    weights = e.real(3, axis=0 if e.attribute("transB", 0) else 1)
-    data = e.real(0)
-    result = e.kept("Gemm", [data, weights, *e.bias(6)])
-    if e.name(7):
-        e.finish(result, 7)
+    expansion = _Expansion(node, number)
+    real = expansion.real
+    if node.op_type == "QGemm":
+        weights = real(3, 0 if attributes.get("transB", 0) else 1)
+        expansion.finish("Gemm", [real(0), weights, *expansion.bias(6)], 7)
+    elif node.op_type == "QLinearConcat":
+        expansion.finish("Concat", [real(first) for first in range(2, len(node.input), 3)], 0)
+    elif node.op_type == "QLinearWhere":
+        expansion.finish("Where", [*expansion.names(0, 1), real(1), real(4)], 7)
     else:
-        e.nodes[-1].output[0] = e.node.output[0]
-
-
-@_expands("QLinearAdd", "QLinearMul")
-def _binary(e: Expansion) -> None:
-    e.finish(e.add(e.node.op_type.removeprefix("QLinear"), [e.real(0), e.real(3)]), 6)
-
-
-@_expands(
-    *("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax"),
-    *("QLinearReduceMean", "QLinearAveragePool", "QLinearGlobalAveragePool"),
-)
-def _one(e: Expansion) -> None:
-    if e.attribute("channels_last", 0):
-        e.nodes.append(e.node)
-        return
-    e.finish(e.kept(e.node.op_type.removeprefix("QLinear"), [e.real(0)], "channels_last", "opset"), 3)
-
-
-@_expands("QLinearConcat")
-def _concatenation(e: Expansion) -> None:
-    parts = [e.real(at) for at in range(2, len(e.inputs), 3)]
-    e.finish(e.kept("Concat", parts), 0)
-
-
-@_expands("QLinearWhere")
-def _where(e: Expansion) -> None:
-    e.finish(e.add("Where", [e.name(0), e.real(1), e.real(4)]), 7)
+        operands, bias, result = _EXPANDED[node.op_type]
+        inputs = [real(first, axis) for first, axis in operands]
+        inputs += [] if bias is None else expansion.bias(bias)
+        expansion.finish(node.op_type.removeprefix("QLinear"), inputs, result)
+    yield from expansion.nodes
 
 
 @translates("DequantizeLinear")
@@ -178,16 +138,12 @@ def dequantise(op: Op, t: Translation) -> None:
     shape = [1] * data.rank
     if axis is not None:
         shape[axis] = -1
-    wide = held.tensor.shape
-    real = t.emit("CAST", [held.tensor], wide)
+    real = t.emit("CAST", [held.tensor], held.tensor.shape)
     if zeros.any():
         zero = np.transpose(zeros.astype(np.float32).reshape(shape), held.order)
         real = arithmetic(t, "SUB", real, t.constant(zero, "zero"))
-    t.put(
-        result,
-        arithmetic(t, "MUL", real, t.constant(np.transpose(scales.reshape(shape), held.order), "scale")),
-        held.order,
-    )
+    scale = t.constant(np.transpose(scales.reshape(shape), held.order), "scale")
+    t.put(result, arithmetic(t, "MUL", real, scale), held.order)
 
 
 @translates("QuantizeLinear")
@@ -209,12 +165,11 @@ def quantise(op: Op, t: Translation) -> None:
         t.columns[result] = t.columns[data]
     if data in t.real:
         held = t.real[data]
-        t.eight[result] = StoredTensor(t.requantised(held.tensor, quantization), held.order)
-        return
-    held = t.stored(data)
-    t.eight[result] = StoredTensor(
-        t.emit("ONNX_QUANTIZE", [held.tensor], held.tensor.shape, "int8", quantization, result.name), held.order
-    )
+        tensor = t.requantised(held.tensor, quantization)
+    else:
+        held = t.stored(data)
+        tensor = t.emit("ONNX_QUANTIZE", [held.tensor], held.tensor.shape, "int8", quantization, result.name)
+    t.eight[result] = StoredTensor(tensor, held.order)
 
 
 @translates("DynamicQuantizeLinear")
@@ -239,8 +194,8 @@ def centred_weights(content: Any, zeros: Any, axis: int) -> tuple[Any, int]:
     """Return weights and their zero point: int8, or int16 without zero points if they differ along `axis`."""
     zeros = np.asarray(zeros).reshape(-1).astype(np.int64)
     if len(set(zeros.tolist())) == 1:
-        move = 128 if content.dtype == np.uint8 else 0
-        return (content.astype(np.int16) - move).astype(np.int8), int(zeros[0]) - move
+        content, zeros = as_signed(content, zeros)
+        return content, int(zeros[0])
     shape = [1] * content.ndim
     shape[axis] = -1
     return (content.astype(np.int64) - zeros.reshape(shape)).astype(np.int16), 0
@@ -279,22 +234,9 @@ def integer_product(op: Op, t: Translation) -> None:
 def integer_convolution(op: Op, t: Translation) -> None:
     """int32 sums; padding is the zero point of the data."""
     held, content, zero = _operands(op, t, 0)
-    data = op.input(0)
-    if data.rank not in (3, 4, 5) or content.ndim != data.rank:
-        raise Unsupported(f"data {list(data.known)}, weights {list(content.shape)}", "3 to 5 dimensions each")
-    order = channels_last(data.rank)
-    image, source = data.known[2:], op
-    if data.rank == 5:
-        flat = planar(op, data.known, content)
-        source, content, order, image = flat.op, flat.content, flat.order, flat.image[1:3]
-    options = image_padding(source, image, content.shape[2:])
-    options.pop("ceil")
-    kernel = content if content.ndim == 4 else content[:, :, None, :]
-    kernel = np.transpose(kernel, (0, 2, 3, 1))
-    out = permuted(op.output.known, order)
-    shape = {3: (out[0], 1, *out[1:]), 4: out}.get(data.rank) or planes(out, order)
-    weights = t.constant(kernel, "weights", Quantization((1.0,), (zero,)))
-    given = t.ordered(held, order)
-    given = t.reshape(given, flat.image) if data.rank == 5 else stretched(t, given)
-    sums = t.emit("ONNX_CONV_INTEGER", [given, weights], shape, "int32", **options)
-    t.put(op.output, t.reshape(sums, out), order)
+    form = planar(op, content)
+    out = permuted(op.output.known, form.order)
+    weights = t.constant(np.transpose(form.kernel, (0, 2, 3, 1)), "weights", Quantization((1.0,), (zero,)))
+    source = t.reshape(t.ordered(held, form.order), form.image)
+    sums = t.emit("ONNX_CONV_INTEGER", [source, weights], form.planes(out), "int32", **form.options)
+    t.put(op.output, t.reshape(sums, out), form.order)

@@ -52,9 +52,8 @@ def translate(model: Model, rules: Rules) -> Graph:
     for op in model.ops:
         if op in made.done:
             continue
-        results = [output for output in op.outputs if output is not None]
         if lost.intersection(op.inputs):
-            lost.update(results)  # the reason is that of an operator before it
+            lost.update(op.results)  # the reason is that of an operator before it
             continue
         made.label, made.source = op.label, op.kind
         try:
@@ -65,14 +64,14 @@ def translate(model: Model, rules: Rules) -> Graph:
             if function is None:
                 raise Unsupported("unsupported operator", hint=CUSTOM_HINT)
             if op.kind not in control.KINDS:
-                for result in results:
+                for result in op.results:
                     _ = result.known
                 check_operands(op)
             function(op, made)
             _check_attributes(op)
         except Unsupported as reason:
             _refuse(op, made, reason)
-            lost.update(result for result in results if result.shape is None)
+            lost.update(result for result in op.results if result.shape is None)
     outputs = []
     for item in model.outputs:
         made.label = "of an output"
@@ -105,25 +104,23 @@ def _check_attributes(op: Op) -> None:
 def _bring(op: Op, use: Use, made: Translation) -> None:
     """Append a node that is an operator of the user: its tensors are those of the file, in their layout."""
     inputs = [None if item is None else made.tensor(item) for item in op.inputs]
-    results = [Tensor(output.name, output.dtype, output.shape or ()) for output in op.outputs if output is not None]
+    results = [Tensor(item.name, item.dtype, item.shape or ()) for item in op.results]
     made.append(KIND, inputs, results, {"use": use})
-    if any(output is not None and output.shape is None for output in op.outputs):
+    if any(item.shape is None for item in op.results):
         bind(made.nodes.pop())  # reports the missing shape
-    for item, tensor in zip((output for output in op.outputs if output is not None), results, strict=True):
+    for item, tensor in zip(op.results, results, strict=True):
         made.put(item, tensor)
 
 
 def _refuse(op: Op, made: Translation, reason: Unsupported) -> None:
     """Append a node that cannot be checked; operators after it are translated as far as its shape is known."""
     results = []
-    for item in op.outputs:
-        if item is None:
-            continue
+    for item in op.results:
         tensor = Tensor(item.name, item.dtype, item.shape or ())
         results.append(tensor)
         if item.shape is not None:
             made.put(item, tensor)
-    inputs = [made.held[item][0].tensor for item in op.inputs if item is not None and item in made.held]
+    inputs = [made.held[item][0].tensor for item in op.given if item in made.held]
     made.nodes.append(Node(op.kind, tuple(inputs), tuple(results), {}, op.label, reason, op.kind))
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
-from opwest.frontends.onnx.elements import arithmetic, moved, raised, scaled, settle_float
-from opwest.frontends.onnx.movement import numbers
+from opwest.frontends.onnx.elements import arithmetic, moved, raised, scaled
+from opwest.frontends.onnx.movement import numbers, same
 from opwest.frontends.onnx.translation import (
     Order,
     StoredTensor,
@@ -21,6 +21,7 @@ from opwest.frontends.onnx.translation import (
     permuted,
     translates,
     with_last,
+    without,
 )
 from opwest.frontends.onnx.values import Item, Op
 
@@ -31,7 +32,14 @@ _KINDS = {
     "ReduceMin": "REDUCE_MIN",
     "ReduceProd": "REDUCE_PROD",
 }
-_COMPOSED = ("ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
+_COMPOSED: dict[str, tuple[str | None, str | None, str | None]] = {
+    "ReduceL1": ("ABS", None, "ABS"),
+    "ReduceL2": ("SQUARE", "SQRT", "ABS"),
+    "ReduceSumSquare": ("SQUARE", None, "SQUARE"),
+    "ReduceLogSum": (None, "LOG", "LOG"),
+    "ReduceLogSumExp": ("EXP", "LOG", None),
+}
+"""The functions before a sum and after it, and the function that remains of a reduction over no dimensions."""
 
 
 def axes_of(op: Op, rank: int) -> list[int]:
@@ -44,15 +52,24 @@ def axes_of(op: Op, rank: int) -> list[int]:
     return sorted({n % rank for n in axes})
 
 
-def _reduced(op: Op, order: Order, axes: list[int]) -> tuple[list[int], Order, bool]:
-    """Return the stored dimensions, the order of the result, and whether dimensions remain."""
-    keep = op.get("keepdims", 1) == 1
-    stored = sorted(order.index(axis) for axis in axes)
-    if keep:
-        return stored, order, True
-    left = [axis for axis in order if axis not in axes]
-    ranks = {axis: number for number, axis in enumerate(sorted(left))}
-    return stored, tuple(ranks[axis] for axis in left), False
+def append_reduction(
+    op: Op, t: Translation, kind: str, source: Order, axes: Sequence[int], order: Order, *, is_exact: bool
+) -> None:
+    """Append a reduction of data in the order `source` over stored dimensions; `order` is that of the result.
+
+    With `is_exact`, means are computed in float32.
+    """
+    data, result = op.input(0), op.output
+    shape, index, end = permuted(result.known, order), numbers(t, axes, "axes"), t.end(op, False)
+    keep = result.rank == data.rank
+    if data in t.real and kind in ("REDUCE_MAX", "REDUCE_MIN"):
+        t.real[result] = StoredTensor(
+            same(t, kind, [t.ordered(t.real[data], source), index], shape, keep_dims=keep), order
+        )
+    elif data in t.real and end.quantization is not None and kind == "MEAN" and not is_exact:
+        t.finish(end, kind, [t.ordered(t.real[data], source), index], shape, order, keep_dims=keep)
+    else:
+        t.settle(end, t.emit(kind, [t.tensor(data, source), index], shape, result.dtype, keep_dims=keep), order)
 
 
 @translates(*_KINDS, *_COMPOSED)
@@ -61,61 +78,34 @@ def reduce(op: Op, t: Translation) -> None:
     data, result = op.input(0), op.output
     axes = axes_of(op, data.rank)
     where = t.anywhere(data)
-    stored, order, keep = _reduced(op, where.order, axes)
-    if not axes:
-        _unreduced(op, t, where)
+    keep = op.get("keepdims", 1) == 1
+    order = where.order if keep else without(where.order, axes)
+    stored = sorted(where.order.index(axis) for axis in axes)
+    before, after, alone = _COMPOSED.get(op.kind, (None, None, None))
+    if not axes:  # noop_with_empty_axes. Source: onnx's reference implementation.
+        if alone is None:
+            t.put_like(data, result, where.tensor, where.order)
+        else:
+            x = t.tensor(data, where.order)
+            t.settle(t.end(op, False), t.emit(alone, [x], x.shape, result.dtype), where.order)
         return
-    shape = permuted(result.known, order)
-    index = numbers(t, stored, "axes")
-    end = t.end(op, False)
-    kind = _KINDS.get(op.kind)
-    if data in t.real and kind in ("REDUCE_MAX", "REDUCE_MIN"):
-        source = where.tensor
-        t.real[result] = StoredTensor(
-            t.emit(kind, [source, index], shape, "int8", source.quantization, keep_dims=keep), order
-        )
+    if op.kind in _KINDS:
+        append_reduction(op, t, _KINDS[op.kind], where.order, stored, order, is_exact=t.rules.float_requantization)
         return
-    exact = t.rules.float_requantization
-    if data in t.real and end.target is not None and kind == "MEAN" and not exact:
-        t.finish(end, kind, [where.tensor, index], shape, order, keep_dims=keep)
-        return
-    x = t.tensor(data, where.order)
-    dtype = result.dtype
-
-    def total(tensor: Tensor, kind: str = "SUM", keep: bool = keep, shape: Any = shape) -> Tensor:
-        return t.emit(kind, [tensor, index], shape, dtype, keep_dims=keep)
-
-    if kind is not None:
-        reduced = total(x, kind)
-    elif op.kind == "ReduceL1":
-        reduced = total(t.emit("ABS", [x], x.shape))
-    elif op.kind == "ReduceSumSquare":
-        reduced = total(t.emit("SQUARE", [x], x.shape))
-    elif op.kind == "ReduceL2":
-        reduced = t.emit("SQRT", [total(t.emit("SQUARE", [x], x.shape))], shape)
-    elif op.kind == "ReduceLogSum":
-        reduced = t.emit("LOG", [total(x)], shape)
-    else:
+    shape, index = permuted(result.known, order), numbers(t, stored, "axes")
+    x, top = t.tensor(data, where.order), None
+    if op.kind == "ReduceLogSumExp":  # without overflow
         wide = tuple(1 if axis in stored else n for axis, n in enumerate(x.shape))
-        top = total(x, "REDUCE_MAX", True, wide)
-        powers = t.emit("EXP", [arithmetic(t, "SUB", x, top)], x.shape)
-        reduced = arithmetic(t, "ADD", t.emit("LOG", [total(powers)], shape), t.reshape(top, shape))
-    settle_float(t, end, reduced, order)
-
-
-_OF_ELEMENTS = {"ReduceL1": "ABS", "ReduceL2": "ABS", "ReduceSumSquare": "SQUARE", "ReduceLogSum": "LOG"}
-"""What remains of a reduction over no dimensions; of the others nothing."""
-
-
-def _unreduced(op: Op, t: Translation, where: StoredTensor) -> None:
-    """Translate a reduction over no dimensions: noop_with_empty_axes. Source: onnx's reference implementation."""
-    data, result = op.input(0), op.output
-    kind = _OF_ELEMENTS.get(op.kind)
-    if kind is None:
-        t.put_like(data, result, where.tensor, where.order)
-        return
-    x = t.tensor(data, where.order)
-    settle_float(t, t.end(op, False), t.emit(kind, [x], x.shape, result.dtype), where.order)
+        top = t.emit("REDUCE_MAX", [x, index], wide, result.dtype, keep_dims=True)
+        x = arithmetic(t, "SUB", x, top)
+    if before is not None:
+        x = t.emit(before, [x], x.shape)
+    reduced = t.emit("SUM", [x, index], shape, result.dtype, keep_dims=keep)
+    if after is not None:
+        reduced = t.emit(after, [reduced], shape)
+    if top is not None:
+        reduced = arithmetic(t, "ADD", reduced, t.reshape(top, shape))
+    t.settle(t.end(op, False), reduced, order)
 
 
 @translates("Softmax", "LogSoftmax")
@@ -134,7 +124,7 @@ def softmax(op: Op, t: Translation) -> None:
     order = identity(data.rank)
     if not old or axis == data.rank - 1:
         order = with_last(t.anywhere(data).order, axis)
-    fits = end.target is not None and end.target.quantization == Quantization((1 / 256,), (-128,))
+    fits = end.quantization == Quantization((1 / 256,), (-128,))
     whole = kind == "SOFTMAX" and data in t.real and fits and not t.rules.float_requantization
     source = t.ordered(t.real[data], order) if whole else t.tensor(data, order)
     shape = source.shape
@@ -142,12 +132,11 @@ def softmax(op: Op, t: Translation) -> None:
         rows = int(np.prod(shape[:axis], dtype=int))
         source = t.reshape(source, (rows, source.size // rows))
     if whole:
-        assert end.target is not None
-        result = t.emit(kind, [source], source.shape, "int8", end.target.quantization, end.item.name, **options)
+        result = t.emit(kind, [source], source.shape, "int8", end.quantization, end.item.name, **options)
         t.settle(end, t.reshape(result, shape), order)
         return
     result = t.emit(kind, [source], source.shape, name=end.item.name, **options)
-    settle_float(t, end, t.reshape(result, shape), order)
+    t.settle(end, t.reshape(result, shape), order)
 
 
 @translates("BatchNormalization")
@@ -156,7 +145,7 @@ def batch(op: Op, t: Translation) -> None:
     if op.is_training:
         raise Unsupported("BatchNormalization in training mode", hint="export the model for inference")
     data = op.input(0)
-    factor, offset = batch_numbers(op, [t.values_of(op.input(i)) for i in range(1, 5)])
+    factor, offset = batch_numbers(op, [t.constant_values(op.input(i), f"input {i}") for i in range(1, 5)])
     order = t.anywhere(data).order
     x = t.tensor(data, order)
     shape = [1] * data.rank
@@ -166,15 +155,11 @@ def batch(op: Op, t: Translation) -> None:
     for kind, values in (("MUL", factor), ("ADD", offset)):
         each = t.constant(np.transpose(values.reshape(shape), order), "channels")
         tensor = t.emit(kind, [tensor, each], x.shape)
-    settle_float(t, t.end(op, False), tensor, order)
+    t.settle(t.end(op, False), tensor, order)
 
 
 def batch_numbers(op: Op, constants: Sequence[Any]) -> tuple[Any, Any]:
-    """Return the float32 factors and offsets of BatchNormalization. Raises Unsupported."""
-    for number, values in enumerate(constants):
-        if values is None:
-            name = op.input(number + 1).name
-            raise Unsupported(f"input {number + 1} '{name}' is computed when the model runs", "a constant")
+    """Return the float32 factors and offsets of BatchNormalization."""
     scale, bias, mean, variance = (np.asarray(constant, np.float64) for constant in constants)
     factor = scale / np.sqrt(variance + float(op.get("epsilon", 1e-5)))
     return factor.astype(np.float32), (bias - mean * factor).astype(np.float32)
@@ -208,7 +193,7 @@ def layer_normalisation(op: Op, t: Translation) -> None:
     order = identity(data.rank)
     x = _normalised(t, t.tensor(data), list(range(axis, data.rank)), float(op.get("epsilon", 1e-5)))
     shape = list(data.known[axis:])
-    settle_float(t, t.end(op, False), _affine(t, x, order, [op.input(1), op.optional(2)], data.rank, shape), order)
+    t.settle(t.end(op, False), _affine(t, x, order, [op.input(1), op.optional(2)], data.rank, shape), order)
 
 
 @translates("InstanceNormalization")
@@ -218,7 +203,7 @@ def instance_normalisation(op: Op, t: Translation) -> None:
     order = channels_last(data.rank)
     x = _normalised(t, t.tensor(data, order), list(range(1, data.rank - 1)), float(op.get("epsilon", 1e-5)))
     shape = [1, data.known[1], *[1] * (data.rank - 2)]
-    settle_float(t, t.end(op, False), _affine(t, x, order, [op.input(1), op.input(2)], data.rank, shape), order)
+    t.settle(t.end(op, False), _affine(t, x, order, [op.input(1), op.input(2)], data.rank, shape), order)
 
 
 @translates("GroupNormalization")
@@ -239,7 +224,7 @@ def group_normalisation(op: Op, t: Translation) -> None:
         each = values if values.size == depth else np.repeat(values, depth // groups)
         factors.append(t.constant(each.reshape(1, depth, *[1] * (data.rank - 2)).astype(np.float32), item.name))
     x = arithmetic(t, "ADD", arithmetic(t, "MUL", x, factors[0]), factors[1])
-    settle_float(t, t.end(op, False), x, identity(data.rank))
+    t.settle(t.end(op, False), x, identity(data.rank))
 
 
 @translates("LpNormalization")
@@ -257,7 +242,7 @@ def lp_normalisation(op: Op, t: Translation) -> None:
     # onnxruntime leaves zeros as they are.
     is_zero = t.emit("EQUAL", [norm, t.constant(np.float32(0), "zero")], shape, "bool")
     norm = t.emit("SELECT_V2", [is_zero, t.constant(np.float32(1), "one"), norm], shape)
-    settle_float(t, t.end(op, False), arithmetic(t, "DIV", x, norm), order)
+    t.settle(t.end(op, False), arithmetic(t, "DIV", x, norm), order)
 
 
 @translates("LRN")
@@ -277,4 +262,4 @@ def local(op: Op, t: Translation) -> None:
     sums = t.emit("FULLY_CONNECTED", [square, weights, None], (rows, depth))
     base = moved(t, scaled(t, t.reshape(sums, x.shape), alpha / size), bias)
     power = t.emit("POW", [base, t.constant(np.float32(beta), "beta")], x.shape)
-    settle_float(t, t.end(op, False), arithmetic(t, "DIV", x, power), order)
+    t.settle(t.end(op, False), arithmetic(t, "DIV", x, power), order)

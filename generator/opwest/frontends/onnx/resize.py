@@ -14,17 +14,9 @@ import numpy as np
 
 from opwest.compiler.graph.types import Tensor, Unsupported
 from opwest.compiler.semantics.windows import linear_places, nearest_places
-from opwest.frontends.onnx.elements import arithmetic, settle_float
+from opwest.frontends.onnx.elements import arithmetic
 from opwest.frontends.onnx.movement import gathered, numbers, same
-from opwest.frontends.onnx.translation import (
-    Order,
-    StoredTensor,
-    Translation,
-    channels_last,
-    permuted,
-    same_scale,
-    translates,
-)
+from opwest.frontends.onnx.translation import StoredTensor, Translation, channels_last, permuted, translates
 from opwest.frontends.onnx.values import Op
 
 _TRANSFORMS = (
@@ -55,30 +47,30 @@ def resize(op: Op, t: Translation) -> None:
     wide = bool(op.get("antialias", 0)) and any(scales[axis] < 1 for axis in changed)
     if wide and mode == "nearest":
         raise Unsupported("mode nearest with antialias", "linear or cubic")
-    image = data.rank == 4 and set(changed) <= {2, 3} and not wide
+    is_image = data.rank == 4 and set(changed) <= {2, 3} and not wide
+    positions = [_positions(*sizes, transform) for sizes in zip(data.known, result.known, scales, strict=True)]
+    if mode == "linear" and is_image and result.dtype in ("int8", "uint8"):
+        _integers(op, t, positions[2:])
+        return
     if mode != "nearest" and result.dtype != "float32":
-        if mode != "linear" or not image or result.dtype not in ("int8", "uint8"):
-            raise Unsupported(
-                f"mode {mode}{' with antialias' if wide else ''} of {result.dtype} {list(data.known)}",
-                "float32, or linear images of 8 bits without antialias",
-            )
-        _integers(op, t, [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)])
+        raise Unsupported(
+            f"mode {mode}{' with antialias' if wide else ''} of {result.dtype} {list(data.known)}",
+            "float32, or linear images of 8 bits without antialias",
+        )
+    if mode == "linear" and is_image and data in t.real:
+        _real(op, t, positions[2:])
         return
-    if mode == "linear" and image and data in t.real:
-        _real(op, t, [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)])
-        return
-    if image and mode != "cubic":
-        order = channels_last(4)
-        places = [_positions(data.known[a], result.known[a], scales[a], transform) for a in (2, 3)]
-        kind = _fitting(op, mode, data.known[2:], result.known[2:], places)
-        if kind is not None:
-            _by_operator(op, t, order, mode, kind)
+    if is_image and mode != "cubic":
+        options = _fitting(op, mode, positions[2:])
+        if options is not None:
+            order = channels_last(4)
+            source = t.ordered(t.anywhere(data), order) if mode == "nearest" else t.tensor(data, order)
+            t.put_like(data, result, _by_operator(op, t, source, mode, options), order)
             return
-    held = t.anywhere(data) if mode == "nearest" else StoredTensor(t.stored(data).tensor, t.stored(data).order)
+    held = t.anywhere(data) if mode == "nearest" else t.stored(data)
     tensor = held.tensor
     for axis in changed:
-        at = _positions(data.known[axis], result.known[axis], scales[axis], transform)
-        tensor = _along(op, t, tensor, held.order.index(axis), mode, at, float(scales[axis]))
+        tensor = _along(op, t, tensor, held.order.index(axis), mode, positions[axis], float(scales[axis]))
     if mode == "nearest":
         t.put_like(data, result, tensor, held.order)
     else:
@@ -140,11 +132,11 @@ def _nearest(op: Op, at: Any, source: int) -> Any:
     return np.clip(functions[rounding](at), 0, source - 1).astype(np.int64)
 
 
-def _fitting(op: Op, mode: str, source: Sequence[int], target: Sequence[int], places: Sequence[Any]) -> Any:
+def _fitting(op: Op, mode: str, places: Sequence[Any]) -> dict[str, Any] | None:
     """Return the options of TFLite's operator with the same positions; None if there are none."""
     for corners, centres in _VARIANTS:
         fits = True
-        for a, b, at in zip(source, target, places, strict=True):
+        for a, b, at in zip(op.input(0).known[2:], op.output.known[2:], places, strict=True):
             if mode == "nearest":
                 fits &= bool((_nearest(op, at, a) == nearest_places(a, b, corners, centres)).all())
             else:
@@ -155,16 +147,11 @@ def _fitting(op: Op, mode: str, source: Sequence[int], target: Sequence[int], pl
     return None
 
 
-def _by_operator(op: Op, t: Translation, order: Order, mode: str, options: dict[str, Any]) -> None:
-    data, result = op.input(0), op.output
-    size = numbers(t, result.known[2:], "size")
-    shape = permuted(result.known, order)
-    if mode == "nearest":
-        held = t.anywhere(data)
-        tensor = same(t, "RESIZE_NEAREST_NEIGHBOR", [t.ordered(held, order), size], shape, **options)
-        t.put_like(data, result, tensor, order)
-        return
-    t.put(result, t.emit("RESIZE_BILINEAR", [t.tensor(data, order), size], shape, **options), order)
+def _by_operator(op: Op, t: Translation, image: Tensor, mode: str, options: dict[str, Any]) -> Tensor:
+    """Return the result of TFLite's operator on an image with channels last."""
+    size = numbers(t, op.output.known[2:], "size")
+    kind = "RESIZE_NEAREST_NEIGHBOR" if mode == "nearest" else "RESIZE_BILINEAR"
+    return same(t, kind, [image, size], permuted(op.output.known, channels_last(4)), **options)
 
 
 def _integers(op: Op, t: Translation, places: Sequence[Any]) -> None:
@@ -174,12 +161,10 @@ def _integers(op: Op, t: Translation, places: Sequence[Any]) -> None:
     """
     data, result = op.input(0), op.output
     order = channels_last(4)
-    kind = _fitting(op, "linear", data.known[2:], result.known[2:], places)
-    if kind is not None and data in t.eight and not t.rules.float_requantization:
-        size = numbers(t, result.known[2:], "size")
-        source = t.ordered(t.eight[data], order)
-        shape = permuted(result.known, order)
-        t.eight[result] = StoredTensor(same(t, "RESIZE_BILINEAR", [source, size], shape, **kind), order)
+    options = _fitting(op, "linear", places)
+    if options is not None and data in t.eight and not t.rules.float_requantization:
+        image = _by_operator(op, t, t.ordered(t.eight[data], order), "linear", options)
+        t.eight[result] = StoredTensor(image, order)
         return
     x = t.tensor(data, order)
     sums = _bilinear(t, t.emit("CAST", [x], x.shape), places)
@@ -188,17 +173,15 @@ def _integers(op: Op, t: Translation, places: Sequence[Any]) -> None:
 
 def _real(op: Op, t: Translation, places: Sequence[Any]) -> None:
     """Interpolate what DequantizeLinear reads: as integers if the result has their scale."""
-    data = op.input(0)
     order = channels_last(4)
-    held, end = t.real[data], t.end(op, False)
-    kind = _fitting(op, "linear", data.known[2:], op.output.known[2:], places)
-    is_same = end.target is not None and same_scale(held.tensor.quantization, end.target.quantization)
-    if kind is not None and is_same and not t.rules.float_requantization:
-        size = numbers(t, op.output.known[2:], "size")
-        shape = permuted(op.output.known, order)
-        t.settle(end, same(t, "RESIZE_BILINEAR", [t.ordered(held, order), size], shape, **kind), order)
-        return
-    settle_float(t, end, _bilinear(t, t.tensor(data, order), places), order)
+    held, end = t.real[op.input(0)], t.end(op, False)
+    options = _fitting(op, "linear", places)
+    is_same = held.tensor.quantization == end.quantization
+    if options is not None and is_same and not t.rules.float_requantization:
+        result = _by_operator(op, t, t.ordered(held, order), "linear", options)
+    else:
+        result = _bilinear(t, t.tensor(op.input(0), order), places)
+    t.settle(end, result, order)
 
 
 def _bilinear(t: Translation, x: Tensor, places: Sequence[Any]) -> Tensor:
@@ -221,8 +204,8 @@ def _neighbours(at: Any, source: int) -> list[tuple[Any, Any]]:
     at = np.clip(at, 0, source - 1).astype(np.float32)
     low = np.minimum(at.astype(np.int64), source - 1)
     high = np.minimum(low + 1, source - 1)
-    over, under = (np.abs(at - one.astype(np.float32)) for one in (low, high))
-    over, under = (np.where(low == high, np.float32(0.5), one) for one in (over, under))
+    over, under = (np.abs(at - index.astype(np.float32)) for index in (low, high))
+    over, under = (np.where(low == high, np.float32(0.5), weight) for weight in (over, under))
     return [(low, under), (high, over)]
 
 

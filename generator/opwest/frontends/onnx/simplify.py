@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,9 @@ class _Rewriting:
         self.makers: dict[Item, int] = {}
         self.readers: dict[Item, list[int]] = {}
         for number, op in enumerate(model.ops):
-            for item in op.outputs:
-                if item is not None:
-                    self.makers[item] = number
-            for item in op.inputs:
-                if item is not None:
-                    self.readers.setdefault(item, []).append(number)
+            self.makers.update(dict.fromkeys(op.results, number))
+            for item in op.given:
+                self.readers.setdefault(item, []).append(number)
 
     def used(self) -> tuple[Op, ...]:
         """Return the operators that the outputs depend on, in order."""
@@ -48,7 +46,7 @@ class _Rewriting:
                 if op.kind in _OPTIONAL_RESULTS and not wanted.intersection(op.outputs[1:]):
                     op.outputs = op.outputs[:1]
                 kept.append(op)
-                wanted.update(item for item in op.inputs if item is not None)
+                wanted.update(op.given)
         return tuple(reversed(kept))
 
     def maker(self, item: Item | None) -> Op | None:
@@ -58,38 +56,38 @@ class _Rewriting:
             return None
         return self.ops[number]
 
+    def _of(self, kind: str) -> Iterator[tuple[int, Op]]:
+        """Yield the operators of a kind with their numbers."""
+        for number, op in enumerate(self.ops):
+            if op is not None and op.kind == kind:
+                yield number, op
+
     def normalisations(self) -> None:
         """Put factors and offsets of BatchNormalization into the constants of the layer before it."""
-        for number, op in enumerate(self.ops):
-            if op is None or op.kind != "BatchNormalization" or op.is_training:
-                continue
+        for number, op in self._of("BatchNormalization"):
             layer = self.maker(op.input(0))
-            if layer is None or layer.kind not in ("Conv", "ConvTranspose", "Gemm"):
+            if op.is_training or layer is None or layer.kind not in ("Conv", "ConvTranspose", "Gemm"):
                 continue
             try:
                 check_operands(layer)
                 check_operands(op)
-                factor, offset = batch_numbers(op, [op.input(i).content for i in range(1, 5)])
-                inputs = _normalised(layer, factor, offset)
+                constants = [op.input(i).content for i in range(1, 5)]
+                is_known = all(content is not None for content in constants)
+                inputs = _normalised(layer, *batch_numbers(op, constants)) if is_known else None
             except Unsupported:
                 continue
-            if inputs is not None and len([output for output in op.outputs if output is not None]) == 1:
-                self._join(layer, number, inputs)
+            if inputs is not None and len(op.results) == 1:
+                self._join(layer, number, op, inputs)
 
-    def _join(self, layer: Op, number: int, inputs: tuple[Item | None, ...]) -> None:
+    def _join(self, layer: Op, number: int, after: Op, inputs: tuple[Item | None, ...]) -> None:
         """Replace a layer and the operator after it by one operator, at the place of the second."""
-        after = self.ops[number]
-        assert after is not None
-        first = self.makers[layer.output]
-        self.ops[first] = None
+        self.ops[self.makers[layer.output]] = None
         self.ops[number] = dataclasses.replace(layer, inputs=inputs, outputs=after.outputs)
         self.makers[after.output] = number
 
     def biases(self) -> None:
         """Let the addition of a constant vector after a product be its bias."""
-        for number, op in enumerate(self.ops):
-            if op is None or op.kind != "Add":
-                continue
+        for number, op in self._of("Add"):
             for place in (0, 1):
                 layer, bias = self.maker(op.input(place)), op.input(1 - place)
                 if layer is None or layer.kind != "MatMul" or len(layer.inputs) != 2:
@@ -99,7 +97,7 @@ class _Rewriting:
                 # A vector varies along the last dimension only.
                 is_vector = bias.rank >= 1 and bias.size == bias.known[-1] == weights.known[-1]
                 if fits and bias.content is not None and is_vector:
-                    self._join(layer, number, (*layer.inputs, bias))
+                    self._join(layer, number, op, (*layer.inputs, bias))
                     break
 
     def _is_constant(self, item: Item) -> bool:
@@ -111,36 +109,28 @@ class _Rewriting:
 
     def gelu(self) -> None:
         """x * 0.5 * (1 + erf(x / sqrt(2))) in the order of any exporter."""
-        for number, op in enumerate(self.ops):
-            if op is None or op.kind != "Erf":
-                continue
-            match = self._gelu(number)
+        for _, erf in self._of("Erf"):
+            match = self._gelu(erf)
             if match is not None:
-                last, source = match
-                end = self.ops[last]
-                assert end is not None
-                self.ops[last] = Op("Gelu", 20, (source,), end.outputs, {}, end.label)
+                number, last, source = match
+                self.ops[number] = Op("Gelu", 20, (source,), last.outputs, {}, last.label)
 
-    def _gelu(self, number: int) -> tuple[int, Item] | None:
-        """Return the number of the last operator and the item x."""
-        erf = self.ops[number]
-        assert erf is not None
+    def _gelu(self, erf: Op) -> tuple[int, Op, Item] | None:
+        """Return the last operator with its number, and the item x."""
         scale = self.maker(erf.input(0))
         source = None
         if scale is not None and scale.kind in ("Div", "Mul"):
             wanted = np.sqrt(2) if scale.kind == "Div" else np.sqrt(0.5)
             source = next((scale.input(i) for i in (0, 1) if _is_number(scale.input(1 - i), wanted)), None)
-        one = self._reader(erf.output)
-        if source is None or one is None or one[1].kind != "Add" or not _with_number(one[1], 1.0):
+        at, op = self._reader(erf.output)
+        if source is None or op is None or op.kind != "Add" or not _with_number(op, 1.0):
             return None
         # Then a product with x and one with 0.5, in any order; the 0.5 may multiply x first.
-        at, op = one
         halved = with_source = False
         for _ in range(2):
-            reader = self._reader(op.output)
-            if reader is None or reader[1].kind != "Mul":
+            at, follower = self._reader(op.output)
+            if follower is None or follower.kind != "Mul":
                 break
-            at, follower = reader
             other = follower.input(1) if follower.input(0) is op.output else follower.input(0)
             op = follower
             if _is_number(other, 0.5) and not halved:
@@ -154,15 +144,13 @@ class _Rewriting:
                     return None
                 halved = with_source = True
             if halved and with_source:
-                return at, source
+                return at, op, source
         return None
 
-    def _reader(self, item: Item) -> tuple[int, Op] | None:
-        readers = self.readers.get(item, [])
-        if len(readers) != 1 or item in self.model.outputs:
-            return None
-        op = self.ops[readers[0]]
-        return None if op is None else (readers[0], op)
+    def _reader(self, item: Item) -> tuple[int, Op | None]:
+        """Return the number of the only reader, and the reader if there is one."""
+        number, *others = self.readers.get(item, [-1])
+        return number, None if number < 0 or others or item in self.model.outputs else self.ops[number]
 
 
 def _is_number(item: Item, value: float) -> bool:
@@ -170,7 +158,7 @@ def _is_number(item: Item, value: float) -> bool:
 
 
 def _with_number(op: Op, value: float) -> bool:
-    return any(item is not None and _is_number(item, value) for item in op.inputs)
+    return any(_is_number(item, value) for item in op.given)
 
 
 def _normalised(layer: Op, factor: Any, offset: Any) -> tuple[Item | None, ...] | None:

@@ -9,23 +9,15 @@ interface.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Node, Quantization, Rules, Shape, Tensor, Unsupported
+from opwest.compiler.reference.onnx import quantised_even
 from opwest.frontends.onnx.values import Item, Model, Op
-
-
-def same_scale(quantization: Quantization | None, other: Quantization | None) -> bool:
-    """Return whether two tensors have the same scales and zero points."""
-    return (
-        quantization is not None
-        and other is not None
-        and (quantization.scales, quantization.zeros) == (other.scales, other.zeros)
-    )
 
 
 def parameters(op: Op) -> tuple[Any, Any] | None:
@@ -38,10 +30,10 @@ def parameters(op: Op) -> tuple[Any, Any] | None:
     scales, zeros = scales.reshape(-1), zeros.reshape(-1)
     if not len(scales) or len(scales) != len(zeros):
         raise Unsupported(f"{len(scales)} scales and {len(zeros)} zero points")
-    if not (np.isfinite(scales) & (scales > 0)).all():
-        wrong = scales[~(np.isfinite(scales) & (scales > 0))][0]
+    wrong = scales[~(np.isfinite(scales) & (scales > 0))]
+    if len(wrong):
         hint = "quantisers write it for infinite values: use a large number, such as -1e4 in the mask of an attention"
-        raise Unsupported(f"scale {wrong:g}", "a positive number", hint if np.isinf(wrong) else "")
+        raise Unsupported(f"scale {wrong[0]:g}", "a positive number", hint if np.isinf(wrong[0]) else "")
     return scales, zeros
 
 
@@ -52,6 +44,12 @@ def int8_of(op: Op) -> Quantization | None:
     if item.dtype not in ("int8", "uint8") or constants is None or len(constants[0]) != 1:
         return None
     return Quantization((float(constants[0][0]),), (int(constants[1][0]) - (128 if item.dtype == "uint8" else 0),))
+
+
+def as_signed(content: Any, zeros: Any) -> tuple[Any, Any]:
+    """Return int8 or uint8 integers, and their zero points, as int8."""
+    move = 128 if content.dtype == np.uint8 else 0
+    return (content.astype(np.int16) - move).astype(np.int8), zeros - move
 
 
 RELUS: dict[tuple[float | None, float | None], str] = {
@@ -87,11 +85,9 @@ def limits_of_clip(op: Op) -> tuple[float | None, float | None]:
 def table_of(source: Quantization, target: Quantization, function: Any) -> Any:
     """Return the int8 results of a float32 function for the int8 values -128 to 127, rounded as QuantizeLinear does."""
     values = np.arange(-128, 128).astype(np.float32) - np.float32(source.zero)
-    real = values * np.float32(source.scale)
     with np.errstate(all="ignore"):
-        quotients = np.asarray(function(real), np.float32) / np.float32(target.scale)
-    quotients = np.nan_to_num(quotients, nan=0.0, posinf=1e9, neginf=-1e9)
-    return np.clip(np.rint(quotients.astype(np.float64)) + target.zero, -128, 127).astype(np.int8)
+        results = np.asarray(function(values * np.float32(source.scale)), np.float32)
+        return quantised_even(results, target.scale, target.zero, -128, 127).astype(np.int8)
 
 
 Order = tuple[int, ...]
@@ -123,18 +119,8 @@ class Constant:
         shape = [1] * self.content.ndim
         if self.axis is not None:
             shape[self.axis] = -1
-        scales, zeros = (self.scales, self.zeros) if self.axis is not None else (self.scales[0], self.zeros[0])
-        if self.axis is not None:
-            scales, zeros = scales.reshape(shape), zeros.reshape(shape)
-        return ((self.content.astype(np.int64) - zeros).astype(np.float32) * scales).astype(np.float32)
-
-
-@dataclass(frozen=True)
-class Target:
-    """The quantisation of a result, as int8, and the operators QuantizeLinear that it replaces."""
-
-    quantization: Quantization
-    ops: tuple[Op, ...]
+        centred = self.content.astype(np.int64) - self.zeros.reshape(shape)
+        return centred.astype(np.float32) * self.scales.reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -145,7 +131,9 @@ class Epilogue:
     """The result after the activation."""
     activation: str
     absorbed: tuple[Op, ...]
-    target: Target | None
+    """The activation."""
+    quantization: Quantization | None
+    """That of the result as int8, if only operators QuantizeLinear read it."""
 
 
 def identity(rank: int) -> Order:
@@ -161,6 +149,12 @@ def channels_last(rank: int) -> Order:
 def with_last(order: Order, axis: int) -> Order:
     """Return an order with a dimension last."""
     return (*(other for other in order if other != axis), axis)
+
+
+def without(order: Order, axes: Container[int]) -> Order:
+    """Return the order of what remains without some dimensions of the ONNX tensor."""
+    left = [axis for axis in order if axis not in axes]
+    return tuple(sorted(left).index(axis) for axis in left)
 
 
 def permuted(shape: Sequence[int], order: Iterable[int]) -> Shape:
@@ -195,9 +189,8 @@ class Translation:
         self.readers: dict[Item, list[Op]] = {}
         self.label = self.source = ""
         for op in model.ops:
-            for item in op.inputs:
-                if item is not None:
-                    self.readers.setdefault(item, []).append(op)
+            for item in op.given:
+                self.readers.setdefault(item, []).append(op)
 
     # Nodes.
 
@@ -212,7 +205,7 @@ class Translation:
         **options: Any,
     ) -> Tensor:
         """Append a node with one result."""
-        first = next((one for one in inputs if one is not None), None)
+        first = next((tensor for tensor in inputs if tensor is not None), None)
         tensor = Tensor(name or (first.name if first else ""), dtype, tuple(int(n) for n in shape), quantization)
         self.append(kind, inputs, [tensor], options)
         return tensor
@@ -237,6 +230,10 @@ class Translation:
         wanted = self.constant(np.asarray(shape, np.int32), "shape")
         return self.emit("RESHAPE", [tensor, wanted], shape, tensor.dtype, tensor.quantization, new_shape=tuple(shape))
 
+    def with_rank(self, tensor: Tensor, rank: int) -> Tensor:
+        """Return the elements with ones before the other dimensions."""
+        return self.reshape(tensor, (1,) * (rank - len(tensor.shape)) + tensor.shape)
+
     def transpose(self, tensor: Tensor, order: Order) -> Tensor:
         """Return the tensor with dimension i from dimension order[i]."""
         if order == identity(len(order)):
@@ -244,9 +241,8 @@ class Translation:
         shape = permuted(tensor.shape, order)
         if tensor.is_constant:
             return self.constant(np.transpose(tensor.content, order), tensor.name, tensor.quantization)
-        if [axis for axis in order if tensor.shape[axis] != 1] == [
-            a for a in identity(len(order)) if tensor.shape[a] != 1
-        ]:
+        moved = [axis for axis in order if tensor.shape[axis] != 1]
+        if moved == sorted(moved):
             return self.reshape(tensor, shape)
         wanted = self.constant(np.asarray(order, np.int32), "order")
         return self.emit("TRANSPOSE", [tensor, wanted], shape, tensor.dtype, tensor.quantization)
@@ -260,22 +256,19 @@ class Translation:
     def stored(self, item: Item) -> StoredTensor:
         """Return where an item is stored in the dtype of the file."""
         if item not in self.held:
+            order = None
             if item.content is not None:
                 tensor = self.constant(item.content, item.name)
             elif item in self.fixed:
                 tensor = self.constant(self.fixed[item].real(), item.name)
             elif item in self.real:
-                held = self.real[item]
-                tensor = self.emit("DEQUANTIZE", [held.tensor], held.tensor.shape, name=item.name)
-                self.held[item] = [StoredTensor(tensor, held.order)]
-                return self.held[item][0]
+                source, order = self.real[item].tensor, self.real[item].order
+                tensor = self.emit("DEQUANTIZE", [source], source.shape, name=item.name)
             elif item in self.eight:
-                held = self.eight[item]
-                self.held[item] = [StoredTensor(self._unsigned(held.tensor, item), held.order)]
-                return self.held[item][0]
+                tensor, order = self._unsigned(self.eight[item].tensor, item), self.eight[item].order
             else:
                 raise Unsupported(f"input '{item.name}' is the result of an unsupported operator")
-            self.held[item] = [StoredTensor(tensor, identity(item.rank))]
+            self.held[item] = [StoredTensor(tensor, identity(item.rank) if order is None else order)]
         return self.held[item][0]
 
     def tensor(self, item: Item, order: Order | None = None) -> Tensor:
@@ -301,6 +294,13 @@ class Translation:
             return item.content
         return self.fixed[item].real() if item in self.fixed else None
 
+    def constant_values(self, item: Item, what: str) -> Any:
+        """Return the array of a constant; `what` is its purpose in messages. Raises Unsupported."""
+        values = self.values_of(item)
+        if values is None:
+            raise Unsupported(f"{what} '{item.name}' is computed when the model runs", "a constant")
+        return values
+
     # Integers with a scale.
 
     def lookup(self, tensor: Tensor, table: Any, quantization: Quantization | None, name: str = "") -> Tensor:
@@ -318,24 +318,20 @@ class Translation:
 
     def as_int8(self, item: Item, quantization: Quantization) -> StoredTensor:
         """Return 8-bit data with a scale, as int8; `quantization` is that of the int8 data."""
-        stored_tensor = self.eight.get(item)
-        if stored_tensor is not None and same_scale(stored_tensor.tensor.quantization, quantization):
-            return stored_tensor
-        held = self.stored(item)
-        tensor = held.tensor
-        if item.dtype == "uint8":
-            tensor.quantization = tensor.quantization or Quantization(quantization.scales, (quantization.zero + 128,))
+        known = self.eight.get(item)
+        if known is not None and known.tensor.quantization == quantization:
+            return known
+        tensor, order = self.stored(item).tensor, self.stored(item).order
+        move = 128 if item.dtype == "uint8" else 0
+        tensor.quantization = tensor.quantization or Quantization(quantization.scales, (quantization.zero + move,))
+        if item.dtype == "uint8" or tensor.quantization != quantization:
             tensor = self.lookup(tensor, np.arange(-128, 128).astype(np.int8), quantization, item.name)
-        elif tensor.quantization is None:
-            tensor.quantization = quantization
-        elif not same_scale(tensor.quantization, quantization):
-            tensor = self.lookup(tensor, np.arange(-128, 128).astype(np.int8), quantization, item.name)
-        self.eight.setdefault(item, StoredTensor(tensor, held.order))
-        return StoredTensor(tensor, held.order)
+        self.eight.setdefault(item, StoredTensor(tensor, order))
+        return StoredTensor(tensor, order)
 
     def requantised(self, tensor: Tensor, quantization: Quantization) -> Tensor:
         """Return int8 data with another scale, rounded as QuantizeLinear does."""
-        if same_scale(tensor.quantization, quantization):
+        if tensor.quantization == quantization:
             return tensor
         assert tensor.quantization is not None
         return self.lookup(tensor, table_of(tensor.quantization, quantization, lambda x: x), quantization)
@@ -352,6 +348,11 @@ class Translation:
         """Return an item as it is stored, for operators that move elements."""
         return self.real.get(item) or self.eight.get(item) or self.stored(item)
 
+    def as_stored(self, item: Item, order: Order) -> Tensor:
+        """Return an item in an order, as the integers that it is stored as, if it is."""
+        held = self.real.get(item) or self.eight.get(item)
+        return self.tensor(item, order) if held is None else self.ordered(held, order)
+
     # What follows an operator.
 
     def end(self, op: Op, with_activation: bool = True) -> Epilogue:
@@ -363,17 +364,17 @@ class Translation:
             fused = activation_of(readers[0])
             if fused is not None:
                 item, activation, absorbed = readers[0].output, fused, (readers[0],)
-        return Epilogue(item, activation, absorbed, self._target(item))
+        return Epilogue(item, activation, absorbed, self._quantization_after(item))
 
-    def _target(self, item: Item) -> Target | None:
+    def _quantization_after(self, item: Item) -> Quantization | None:
         readers = self.readers.get(item, [])
         if not readers or item in self.outputs or any(reader.kind != "QuantizeLinear" for reader in readers):
             return None
         quantizations = [int8_of(reader) for reader in readers]
         first = quantizations[0]
-        if first is None or any(not same_scale(quantization, first) for quantization in quantizations):
+        if first is None or any(quantization != first for quantization in quantizations):
             return None
-        return Target(first, tuple(readers))
+        return first
 
     def finish(
         self,
@@ -384,20 +385,20 @@ class Translation:
         order: Order | None = None,
         **options: Any,
     ) -> None:
-        """Append the node of an operator with what follows it; float32 unless the end has a target."""
-        quantization = end.target.quantization if end.target else None
-        dtype = "int8" if end.target else "float32"
-        tensor = self.emit(kind, inputs, shape, dtype, quantization, end.item.name, **options)
+        """Append the node of an operator on int8 data with what follows it."""
+        tensor = self.emit(kind, inputs, shape, "int8", end.quantization, end.item.name, **options)
         self.settle(end, tensor, order)
 
     def settle(self, end: Epilogue, tensor: Tensor, order: Order | None = None) -> None:
-        """Set the storage of the result of a fused operator."""
-        order = identity(end.item.rank) if order is None else order
+        """Set the storage of the result of a fused operator, quantised if it is not and QuantizeLinear follows."""
         self.done.update(end.absorbed)
-        if end.target is None:
+        if end.quantization is None:
             self.put(end.item, tensor, order)
             return
-        for op in end.target.ops:
+        if tensor.quantization is None:
+            tensor = self.emit("ONNX_QUANTIZE", [tensor], tensor.shape, "int8", end.quantization)
+        order = identity(end.item.rank) if order is None else order
+        for op in self.readers[end.item]:
             self.eight[op.output] = StoredTensor(tensor, order)
             self.done.add(op)
 

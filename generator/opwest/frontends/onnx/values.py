@@ -80,6 +80,16 @@ class Op:
         return self.inputs[number] if number < len(self.inputs) else None
 
     @property
+    def given(self) -> list[Item]:
+        """The inputs that are not absent."""
+        return [item for item in self.inputs if item is not None]
+
+    @property
+    def results(self) -> list[Item]:
+        """The outputs that the model uses."""
+        return [item for item in self.outputs if item is not None]
+
+    @property
     def output(self) -> Item:
         """The first result. Raises Unsupported if the model uses others."""
         first, *others = self.outputs
@@ -172,7 +182,7 @@ def check_operands(op: Op) -> None:
     for place, (item, text) in enumerate(zip(op.inputs, SHAPES.get(op.kind, ()), strict=False)):
         if item is None or not text:
             continue
-        alternatives = [one.split() for one in text.split("|")]
+        alternatives = [dimensions.split() for dimensions in text.split("|")]
         if not any(_matches(item.known, alternative, known) for alternative in alternatives):
             expected = " or ".join(_shown(alternative, known) for alternative in alternatives)
             raise Unsupported(f"input {place} '{item.name}' with the shape {list(item.known)}", expected)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.graph.types import Tensor, Unsupported
-from opwest.frontends.onnx.translation import Order, Translation
+from opwest.compiler.graph.types import Shape, Unsupported
+from opwest.frontends.onnx.translation import Order, channels_last, permuted
 from opwest.frontends.onnx.values import Op
 
 
-def image_padding(op: Op, image: Sequence[int], kernel: Sequence[int]) -> dict[str, Any]:
-    """Return TFLite's options of strides, dilations and padding, and the padding that ceil_mode adds as `ceil`.
+def image_padding(op: Op, image: Sequence[int], kernel: Sequence[int]) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """Return TFLite's options of strides, dilations and padding, and the rows and columns that ceil_mode adds.
 
     One spatial dimension becomes the columns of an image with one row.
     """
@@ -47,35 +47,34 @@ def image_padding(op: Op, image: Sequence[int], kernel: Sequence[int]) -> dict[s
             raise Unsupported(f"auto_pad {automatic}", "NOTSET, SAME_UPPER, SAME_LOWER or VALID")
         before.append(first)
         after.append(last)
-        padded, start = image[axis] + first + last, image[axis] + first
-        extra.append(_ceiling(padded, reach, strides[axis], start) if op.get("ceil_mode", 0) else 0)
+        more = 0
+        if op.get("ceil_mode", 0):
+            start = first + image[axis]
+            count = count_with_ceiling(start + last, reach, strides[axis], start)
+            more = max(0, (count - 1) * strides[axis] + reach - start - last)
+        extra.append(more)
     if rank == 1:
         strides, dilations = [1, *strides], [1, *dilations]
         before, after, extra = [0, *before], [0, *after], [0, *extra]
-    return {
+    options = {
         "stride_h": strides[0],
         "stride_w": strides[1],
         "dilation_h_factor": dilations[0],
         "dilation_w_factor": dilations[1],
         "padding": (*before, *after),
-        "ceil": tuple(extra),
     }
+    return options, tuple(extra)
 
 
-def _ceiling(padded: int, reach: int, stride: int, start: int) -> int:
-    """Return the elements after the padding that the last window of ceil_mode covers."""
+def count_with_ceiling(padded: int, reach: int, stride: int, start: int) -> int:
+    """Return the number of windows with ceil_mode; the data ends at `start`, the padding after it at `padded`."""
     count = -(-(padded - reach) // stride) + 1
-    if (count - 1) * stride >= start:  # a window must start in the data or in the padding before it
-        count -= 1
-    return max(0, (count - 1) * stride + reach - padded)
+    return count - ((count - 1) * stride >= start)  # a window must start in the data or in the padding before it
 
 
-def stretched(t: Translation, tensor: Tensor) -> Tensor:
-    """Return [n,w,c] as [n,1,w,c]."""
-    if len(tensor.shape) == 4:
-        return tensor
-    n, width, depth = tensor.shape
-    return t.reshape(tensor, (n, 1, width, depth))
+def as_image(shape: Shape) -> Shape:
+    """Return the shape [n,w,c] as [n,1,w,c]; the shape of an image as it is."""
+    return shape if len(shape) == 4 else (shape[0], 1, *shape[1:])
 
 
 def narrowed(op: Op, axes: Sequence[int], spatial: int) -> Op:
@@ -99,31 +98,43 @@ def _checked(values: Any, count: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Planar:
-    """A convolution over volumes [n,c,d,h,w] as one over images."""
+    """A convolution over one to three dimensions as one over images."""
 
-    op: Op
-    """With two spatial dimensions."""
+    options: dict[str, Any]
+    """TFLite's options of strides, dilations and padding."""
     order: Order
     """Of the data, which is then reshaped to `image`, and of the result, which `planes` gives."""
-    image: tuple[int, int, int, int]
+    image: Shape
     """[n,h,w,c]"""
-    content: Any
+    kernel: Any
     """Weights [o,i,h,w]."""
 
+    def planes(self, result: Shape) -> Shape:
+        """Return the images [n,h,w,c] of a result in the order."""
+        if len(result) < 5:
+            return as_image(result)
+        return result[:4] if self.order[-1] != 1 else (result[0] * result[1], *result[2:])
 
-def planar(op: Op, data: Sequence[int], content: Any) -> Planar:
-    """Return the form of a convolution with weights [o,i,d,h,w]. Raises Unsupported.
 
-    A dimension with a kernel of one element, without strides and padding, becomes part of the batch. One that the
-    kernel covers becomes part of the channels.
+def planar(op: Op, content: Any) -> Planar:
+    """Return the form of a convolution with weights [o,i,...]. Raises Unsupported.
+
+    Of three dimensions, one with a kernel of one element, without strides and padding, becomes part of the batch. One
+    that the kernel covers becomes part of the channels.
     """
-    if content.ndim != 5:
-        raise Unsupported(f"data {list(data)}, weights {list(content.shape)}", "5 dimensions each")
+    data = op.input(0).known
+    if not 3 <= len(data) <= 5 or content.ndim != len(data):
+        raise Unsupported(f"data {list(data)}, weights {list(content.shape)}", "3 to 5 dimensions each")
+    if len(data) < 5:
+        options, _ = image_padding(op, data[2:], content.shape[2:])
+        order = channels_last(len(data))
+        kernel = content if content.ndim == 4 else content[:, :, None, :]
+        return Planar(options, order, as_image(permuted(data, order)), kernel)
     strides, dilations = list(op.get("strides", [1] * 3)), list(op.get("dilations", [1] * 3))
     pads = _checked(op.get("pads", [0] * 6), 6)
     automatic = op.get("auto_pad", "NOTSET")
     for axis in range(3):
-        first, last = (one for one in range(3) if one != axis)
+        first, last = (other for other in range(3) if other != axis)
         size, length = content.shape[2 + axis], data[2 + axis]
         flat = narrowed(op, (first, last), 3)
         if pads[axis] or pads[3 + axis]:
@@ -132,18 +143,17 @@ def planar(op: Op, data: Sequence[int], content: Any) -> Planar:
         if size == 1 and _checked(strides, 3)[axis] == 1:
             order = (0, 2 + axis, 2 + first, 2 + last, 1)
             image = (data[0] * length, height, width, data[1])
-            return Planar(flat, order, image, content.squeeze(2 + axis))
-        if size == length and _checked(dilations, 3)[axis] == 1 and not automatic.startswith("SAME"):
+            kernel = content.squeeze(2 + axis)
+        elif size == length and _checked(dilations, 3)[axis] == 1 and not automatic.startswith("SAME"):
             order = (0, 2 + first, 2 + last, 1, 2 + axis)
+            image = (data[0], height, width, data[1] * length)
             moved = np.moveaxis(content, 2 + axis, 2)
-            joined = moved.reshape(moved.shape[0], moved.shape[1] * length, *moved.shape[3:])
-            return Planar(flat, order, (data[0], height, width, data[1] * length), joined)
+            kernel = moved.reshape(moved.shape[0], moved.shape[1] * length, *moved.shape[3:])
+        else:
+            continue
+        options, _ = image_padding(flat, (height, width), kernel.shape[2:])
+        return Planar(options, order, image, kernel)
     raise Unsupported(
         f"a convolution over the volume '{op.input(0).name}' {list(data)} with windows {list(content.shape[2:])}",
         "one dimension with windows of one element, or of all elements, without padding",
     )
-
-
-def planes(result: Sequence[int], order: Order) -> tuple[int, ...]:
-    """Return the images [n,h,w,c] of a result in the order of a Planar."""
-    return tuple(result[:4]) if order[-1] != 1 else (result[0] * result[1], *result[2:])

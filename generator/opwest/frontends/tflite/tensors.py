@@ -111,6 +111,13 @@ _MAX_DIMENSIONS = 8
 _MAX_BYTES = 1 << 31
 
 
+def checked_index(index: int, count: int, text: str) -> int:
+    """Return an index of `count` entries; `text` begins the message for others. Raises Damaged."""
+    if not 0 <= index < count:
+        raise Damaged(f"{text} {index} of {count}")
+    return index
+
+
 def read_tensor(file: Any, table: Any, number: int, dtypes: dict[int, str], content: bytes) -> Tensor:
     """Return a tensor; `dtypes` are the names by the numbers of TensorType, `content` is the file. Raises Damaged."""
     name = (table.Name() or b"").decode("utf-8", "replace") or f"tensor_{number}"
@@ -125,9 +132,8 @@ def read_tensor(file: Any, table: Any, number: int, dtypes: dict[int, str], cont
     tensor = Tensor(name, dtype, shape, _quantization(table.Quantization(), name, dtype, shape))
     tensor.number = number
     tensor.is_state = bool(table.IsVariable())
-    if not 0 <= table.Buffer() < file.BuffersLength():
-        raise Damaged(f"tensor '{name}' refers to buffer {table.Buffer()} of {file.BuffersLength()}")
-    data = _data(file.Buffers(table.Buffer()), name, content)
+    buffer = checked_index(table.Buffer(), file.BuffersLength(), f"tensor '{name}' refers to buffer")
+    data = _data(file.Buffers(buffer), name, content)
     quantization = table.Quantization()
     if quantization is not None and quantization.DetailsType() == _BLOCKWISE:
         tensor.dtype, tensor.content = f"{dtype} with blockwise scales", data
@@ -193,13 +199,12 @@ def _quantization(table: Any, name: str, dtype: str, shape: tuple[int, ...]) -> 
     zeros = tuple(int(z) for z in table.ZeroPointAsNumpy()) if table.ZeroPointLength() else (0,) * len(scales)
     if len(zeros) == 1:
         zeros *= len(scales)
-    valid = all(math.isfinite(s) and s > 0 for s in scales)
+    wrong = [scale for scale in scales if not (math.isfinite(scale) and scale > 0)]
     if dtype not in _QUANTISED:
         # int32 biases: only their values count.
-        return Quantization(scales, zeros) if valid and len(scales) == len(zeros) == 1 else None
-    if not valid:
-        wrong = next(s for s in scales if not (math.isfinite(s) and s > 0))
-        raise Damaged(f"tensor '{name}' has the scale {wrong:g}, which is not a positive number")
+        return Quantization(scales, zeros) if not wrong and len(scales) == len(zeros) == 1 else None
+    if wrong:
+        raise Damaged(f"tensor '{name}' has the scale {wrong[0]:g}, which is not a positive number")
     if len(zeros) != len(scales):
         raise Damaged(f"tensor '{name}' has {len(scales)} scales and {len(zeros)} zero points")
     limits = np.iinfo("int8" if dtype == "int4" else dtype)

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import struct
 import tempfile
 from collections.abc import Mapping
-from math import prod
+from math import isinf, isnan, prod
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from opwest.base.diagnostics import nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.child import Progress
 from opwest.compiler.faults import fault
-from opwest.frontends.tvm.read import last_line
+from opwest.frontends.tvm.read import reported
 from opwest.frontends.tvm.steps import Steps
-from opwest.model.types.dtypes import DTYPES, round_to_float32
+from opwest.model.types.dtypes import DTYPES
 from opwest.objects.targets import named_targets
+from opwest.render.literals import c_float
 
 _SPATIAL, _REDUCTION = 0, 2
 _NEIGHBOURS = (4, 3, 2)
@@ -47,15 +49,12 @@ def schedule_operator(function: Any) -> Any:
     return schedule.mod["main"]
 
 
-def _try(primitive: Any, *arguments: Any) -> bool:
+def _try(primitive: Any, *arguments: Any) -> None:
     """Apply a primitive if TVM's checks allow it."""
     from tvm import s_tir
 
-    try:
+    with contextlib.suppress(s_tir.schedule.ScheduleError, RuntimeError):
         primitive(*arguments)
-    except (s_tir.schedule.ScheduleError, RuntimeError):
-        return False
-    return True
 
 
 def _blocks(schedule: Any) -> list[Any]:
@@ -233,13 +232,11 @@ def lower_operators(functions: Mapping[str, Any], target: Any, progress: Progres
 
     lowered, scratch = {}, {}
     for number, (name, function) in enumerate(functions.items(), start=1):
-        try:
+        with reported(f"cannot lower operator '{name}'"):
             scheduled = schedule_operator(function).with_attr({"global_symbol": PREFIX + name, "target": target})
             with tvm.transform.PassContext(opt_level=3):
                 module = tvm.transform.Sequential(_passes())(tvm.IRModule({name: scheduled}))
             lowered[name], scratch[name] = _plain_pointers(module[name])
-        except Exception as error:
-            raise fault(f"cannot lower operator '{name}': {last_line(error)}") from None
         _refuse_runtime(name, lowered[name])
         progress(f"operator {number} of {len(functions)}{suffix}")
     from tvm import tirx
@@ -249,11 +246,9 @@ def lower_operators(functions: Mapping[str, Any], target: Any, progress: Progres
 
 def _passes() -> list[Any]:
     """Return TVM's passes that lower TIR, without those for packed arguments."""
-    from tvm import tirx
     from tvm.s_tir import transform as s
     from tvm.tirx import transform as t
 
-    assert tirx is not None
     return [
         s.CanonicalizeLoop(),
         s.LowerCrossThreadReduction(),
@@ -323,10 +318,8 @@ def c_source(operators: Operators, writes: Mapping[str, int], remark: str) -> st
     parts = []
     for variable, function in operators.module.functions_items():
         name = str(variable.name_hint)
-        try:
+        with reported(f"cannot generate C code for operator '{name}'"):
             text = _printed(variable, function)
-        except Exception as error:
-            raise fault(f"cannot generate C code for operator '{name}': {last_line(error)}") from None
         match = _FUNCTION.search(text)
         if match is None or match[1] != PREFIX + name:
             raise fault(f"cannot parse TVM's C code for operator '{name}'")
@@ -376,7 +369,7 @@ def _named_float(value: Any) -> Any:
     """Return a placeholder call for a number: TVM's C printer rounds to seven digits."""
     from tvm import tirx
 
-    dtype = str(value.ty.dtype) if hasattr(value, "ty") else str(value.dtype)
+    dtype = str(value.ty.dtype)
     bits = {"float32": ("<f", 32), "float64": ("<d", 64)}.get(dtype)
     if bits is None:
         return value
@@ -390,8 +383,8 @@ def _named_call(call: Any) -> Any:
     name = _NOT_LOWERED.get(str(getattr(call.op, "name", "")))
     if name is None:
         return call
-    dtype = str(call.ty.dtype) if hasattr(call, "ty") else str(call.dtype)
-    return tirx.call_pure_extern(dtype, name + ("f" if dtype == "float32" else ""), *call.args)
+    suffix = "f" if str(call.ty.dtype) == "float32" else ""
+    return tirx.call_pure_extern(str(call.ty.dtype), name + suffix, *call.args)
 
 
 _NOT_LOWERED = {"tirx.fabs": "fabs", "tirx.fmod": "fmod", "tirx.exp2": "exp2"}
@@ -399,27 +392,22 @@ _NOT_LOWERED = {"tirx.fabs": "fabs", "tirx.fmod": "fmod", "tirx.exp2": "exp2"}
 
 def _float_literal(match: re.Match[str]) -> str:
     """Return a C constant with the exact bits of a number."""
-    size = int(match[1])
-    value: float = struct.unpack(">f" if size == 32 else ">d", bytes.fromhex(match[2]))[0]
-    suffix = "f" if size == 32 else ""
-    if value != value:
+    value: float = struct.unpack(">f" if match[1] == "32" else ">d", bytes.fromhex(match[2]))[0]
+    if isnan(value):
         return "NAN"
-    if value in (float("inf"), float("-inf")):
+    if isinf(value):
         return "INFINITY" if value > 0 else "(-INFINITY)"
-    text = repr(round_to_float32(value) if size == 32 else value)
-    text = text if re.search(r"[.e]", text) else f"{text}.0"
-    return f"({text}{suffix})" if text.startswith("-") else f"{text}{suffix}"
+    text = c_float(value, DTYPES[f"float{match[1]}"])
+    return f"({text})" if text.startswith("-") else text
 
 
 def object_file(operators: Operators, target: Any) -> bytes:
     """Return the operators as an object for the target that they were lowered for."""
     import tvm
 
-    try:
+    with reported("cannot compile the operators with LLVM"):
         library = tvm.get_global_func("target.build.llvm")(operators.module, target)
         with tempfile.TemporaryDirectory(prefix="opwest-") as folder:
             path = Path(folder) / "operators.o"
             library.write_to_file(str(path), "o")
             return path.read_bytes()
-    except Exception as error:
-        raise fault(f"cannot compile the operators with LLVM: {last_line(error)}") from None

@@ -39,8 +39,6 @@ class Imported:
     operators: int
     steps: int
     constant_bytes: int
-    tvm_bytes: int
-    """The bytes of storage that TVM's own memory plan allocates."""
 
 
 def import_module(
@@ -61,7 +59,7 @@ def import_module(
     options = options or Options()
     refuse_occupied(folder)
     check_static(module)
-    parameters = [str(p.name_hint if hasattr(p, "name_hint") else p.name) for p in main_function(module).params]
+    parameters = [str(parameter.name) for parameter in main_function(module).params]
     return _convert(Source(channels_first(module), tuple(inputs or parameters), tuple(outputs or ())), folder, options)
 
 
@@ -124,5 +122,4 @@ def _convert(source: Source, folder: Path, options: Options) -> Imported:
         len(functions),
         len(steps.steps),
         sum(t.content.nbytes for t in steps.constants),
-        steps.shared_bytes,
     )

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from opwest.base import commands
@@ -23,10 +25,15 @@ class Source:
     """Empty: numbered names."""
 
 
-def last_line(error: BaseException) -> str:
-    """Return the last line of an exception: TVM's messages begin with a trace."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1][:300] if lines else type(error).__name__
+@contextlib.contextmanager
+def reported(text: str) -> Iterator[None]:
+    """Report an exception of TVM: its messages begin with a trace, the last line is the reason. Raises OpwestError."""
+    try:
+        yield
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = lines[-1][:300] if lines else type(error).__name__
+        raise fault(f"{text}: {reason}") from None
 
 
 def require_tvm() -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from opwest.base.diagnostics import Diagnostic, OpwestError
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
-from opwest.frontends.tvm.read import Source, last_line
+from opwest.frontends.tvm.read import Source, reported
 
 _FIRST, _LAST = [0, 3, 1, 2], [0, 2, 3, 1]
 _KERNEL = "IOHW"
@@ -91,17 +91,11 @@ def lower_graph(source: Source, target: Any) -> Any:
         transform.CallTIRRewrite(),
         transform.StaticPlanBlockMemory(),
     ]
-    try:
-        with target:
-            module = tvm.transform.Sequential(legalize)(module)
-    except Exception as error:
-        raise fault(f"cannot lower the model to operators: {last_line(error)}") from None
+    with reported("cannot lower the model to operators"), target:
+        module = tvm.transform.Sequential(legalize)(module)
     _check_lowered(module)
-    try:
-        with target:
-            return tvm.transform.Sequential(fuse)(module)
-    except Exception as error:
-        raise fault(f"cannot fuse the operators: {last_line(error)}") from None
+    with reported("cannot fuse the operators"), target:
+        return tvm.transform.Sequential(fuse)(module)
 
 
 def main_function(module: Any) -> Any:
@@ -115,9 +109,7 @@ def main_function(module: Any) -> Any:
 def check_static(module: Any) -> None:
     """Raise OpwestError for tensors of dynamic shape, and for values that are not tensors."""
     main = main_function(module)
-    texts = [
-        f"input {p.name_hint if hasattr(p, 'name_hint') else p.name!r}: {r}" for p in main.params for r in _fault(p.ty)
-    ]
+    texts = [f"input {p.name!r}: {reason}" for p in main.params for reason in _fault(p.ty)]
     if not texts:
         for binding in _bindings(main):
             decided = _decided_at_run_time(binding.value, module)
@@ -223,8 +215,6 @@ class Steps:
     steps: list[Step] = field(default_factory=list)
     copies: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Copy functions to create (dtype, elements): for outputs that are inputs, constants or other outputs."""
-    shared_bytes: int = 0
-    """The bytes of storage that TVM's own memory plan allocates."""
 
 
 def extract_steps(module: Any) -> Steps:
@@ -261,15 +251,11 @@ class _Walk:
         name = getattr(value.op, "name", None)
         if name is None:
             return self._call(value)
-        if name == "relax.memory.alloc_storage":
-            size = int(value.args[0].values[0])
-            self.steps.shared_bytes += -(-size // 16) * 16
-            return None
         if name in ("relax.memory.alloc_tensor", "relax.builtin.alloc_tensor"):
             return self._new("intermediate", binding.var)
         if name == "relax.reshape":
             return self._look(value.args[0])
-        if name.startswith("relax.memory.kill_"):
+        if name == "relax.memory.alloc_storage" or name.startswith("relax.memory.kill_"):
             return None
         raise fault(f"operator {name}, which writes {binding.var.name!r}, was not lowered by TVM")
 

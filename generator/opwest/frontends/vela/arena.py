@@ -58,7 +58,7 @@ def _bordered(program: Program, call: UserCall, of: Call) -> Iterator[Operation]
 
 def _own(program: Program, value: Value, tensor: Tensor) -> Value:
     """Return a value with the place of a tensor."""
-    for other in [one for one, of in program.tensors.items() if of is tensor]:
+    for other in [key for key, placed in program.tensors.items() if placed is tensor]:
         del program.tensors[other]
     own = Value(tensor.name, "intermediate", value.dtype, value.shape, value.quantization)
     program.tensors[own] = tensor
@@ -150,14 +150,8 @@ _NOTHING, _NPU = -1, -2
 """The owners of bytes that nothing has written, or the NPU for itself."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Clash:
-    """A step that finds other content than it needs."""
-
-    value: Value
-    """The tensor that it needs."""
-    other: Value | None
-    """The tensor whose content it finds; None: data of the NPU."""
+_Clash = tuple[Value, Value | None]
+"""The tensor that a step needs, and the tensor whose content it finds; None: data of the NPU."""
 
 
 def places_in_arena(
@@ -165,19 +159,22 @@ def places_in_arena(
 ) -> Mapping[Value, int]:
     """Return the offsets in the arena, bytes, that are right for all sequences of steps. Raises OpwestError."""
     places = dict(_planned(program, file))
-    fixed = {value for some in steps for step in some if step.function.user in file.calls for value in step.arguments}
+    fixed = {
+        value for sequence in steps for step in sequence if step.function.user in file.calls for value in step.arguments
+    }
     unplaced = [value.name for value in fixed if value not in places]
     if unplaced:
         raise fault(f"tensor '{unplaced[0]}' of the NPU has no place in the arena", place)
     while True:
-        clashes = (clash for some in steps for clash in _clashes(some, places, program, file, meaning))
+        clashes = (clash for sequence in steps for clash in _clashes(sequence, places, program, file, meaning))
         clash = next(clashes, None)
         if clash is None:
             return places
-        movable = [value for value in (clash.value, clash.other) if value in places and value not in fixed]
+        movable = [value for value in clash if value in places and value not in fixed]
         if not movable:
-            other = f"'{clash.other.name}'" if clash.other is not None else "data of the NPU"
-            text = f"the memory that Vela planned for tensor '{clash.value.name}' has {other} when it is read"
+            needed, other = clash
+            content = f"'{other.name}'" if other is not None else "data of the NPU"
+            text = f"the memory that Vela planned for tensor '{needed.name}' has {content} when it is read"
             expected = "tensors that keep their memory until they are read"
             raise fault(text, place, expected, "leave fewer operators on the processor")
         del places[movable[0]]
@@ -243,24 +240,21 @@ def _clashes(
     numbers = {value: number for number, value in enumerate(places)}
     values = list(places)
     used = {*program.inputs, *program.outputs, *(argument for step in steps for argument in step.arguments)}
-    extents = filter(None, (_extent(value, places) for value in used))
-    borders = [border for _, begin, end in extents for border in (begin, end)]
+    extents = {value: extent for value in used if (extent := _extent(value, places)) is not None}
+    borders = [border for _, begin, end in extents.values() for border in (begin, end)]
     borders += [border for writes in meaning.writes.values() for border in chain(*(writes or ()))]
     owners = _Owners(file.memory.arena, borders)
 
     def check(value: Value) -> Iterator[_Clash]:
-        extent = _extent(value, places)
-        if extent is None:
-            return
-        base, begin, end = extent
-        other = owners.other_than(numbers[base], begin, end)
-        if other is not None:
-            yield _Clash(base, values[other] if other >= 0 else None)
+        if value in extents:
+            base, begin, end = extents[value]
+            other = owners.other_than(numbers[base], begin, end)
+            if other is not None:
+                yield base, values[other] if other >= 0 else None
 
     def write(value: Value) -> None:
-        extent = _extent(value, places)
-        if extent is not None:
-            base, begin, end = extent
+        if value in extents:
+            base, begin, end = extents[value]
             owners.set(begin, end, numbers[base])
 
     for value in program.inputs:

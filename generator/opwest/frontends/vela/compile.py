@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from opwest.base import commands, timing
+from opwest.base import commands
+from opwest.base.processes import run_tool
 from opwest.compiler.child import Progress
 from opwest.compiler.faults import fault, require_packages
 from opwest.frontends.vela.request import Options
@@ -29,24 +30,14 @@ def compiled(path: Path, work: Path, options: Options, progress: Progress) -> Pa
         raise fault("--npu requires ethos-u-vela, which is not installed", hint=INSTALL) from None
     command = [sys.executable, "-P", "-m", "ethosu.vela", str(path), "--output-dir", str(work)]
     command += ["--accelerator-config", options.npu]
-    for name in ("config", "system_config", "memory_mode"):
-        value = options.npu_config if name == "config" else getattr(options, name)
-        if value is not None:
-            command += [f"--{name.replace('_', '-')}", value]
+    given = {"config": options.npu_config, "system-config": options.system_config, "memory-mode": options.memory_mode}
+    for name, value in given.items():
+        command += [f"--{name}", value] if value is not None else []
     progress(f"running Vela for {options.npu}")
-    with timing.command(command):
-        try:
-            done = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                timeout=_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise fault(f"Vela took more than {_SECONDS // 60} minutes", str(path)) from None
+    try:
+        done = run_tool(command, seconds=_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise fault(f"Vela took more than {_SECONDS // 60} minutes", str(path)) from None
     made = work / f"{path.stem}_vela.tflite"
     if done.returncode != 0 or not made.is_file():
         lines = [line for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]

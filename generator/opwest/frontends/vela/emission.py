@@ -55,15 +55,9 @@ def arguments_of(meaning: Meaning) -> list[int]:
     return list(dict.fromkeys(meaning.regions))
 
 
-def sizes_of(file: VelaFile) -> tuple[int, int, int]:
-    """Return the bytes of the weights, the arena, and the fast scratch memory."""
-    memory = file.memory
-    return memory.weights.nbytes, memory.arena, memory.arena if memory.fast is None else memory.fast
-
-
 def source_text(file: VelaFile, meaning: Meaning) -> str:
     """Return the file."""
-    sizes = sizes_of(file)
+    sizes = file.memory.sizes
     parameters = [
         f"{'const ' if region == WEIGHTS else ''}uint8_t *{REGION}{region}"
         for region in arguments_of(meaning)
@@ -112,7 +106,7 @@ class NpuStep:
 
 def npu_step(file: VelaFile, meaning: Meaning, place: str) -> NpuStep:
     """Return the operator, with its files."""
-    sizes = sizes_of(file)
+    sizes = file.memory.sizes
     regions = [region for region in arguments_of(meaning) if sizes[region]]
     where = Location(place)
     arguments = []

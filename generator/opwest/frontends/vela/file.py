@@ -44,6 +44,11 @@ class Memory:
     fast: int | None
     """The fast scratch memory; None: it is the arena."""
 
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The bytes of the weights, the arena, and the fast scratch memory."""
+        return self.weights.nbytes, self.arena, self.arena if self.fast is None else self.fast
+
 
 @dataclass(frozen=True, eq=False)
 class VelaFile:
@@ -97,11 +102,10 @@ def meaning_of(file: VelaFile, place: str, npu: Npu | None = None) -> Meaning:
     faults = Diagnostics()
     where = Location(place)
     memory = file.memory
-    fast = memory.arena if memory.fast is None else memory.fast
     examined: dict[Call, Examined] = {}
     for call in file.calls.values():
         label = f"operator {call.label}"
-        examined[call] = payload = examine(call.payload, npu, (memory.weights.nbytes, memory.arena, fast), {0})
+        examined[call] = payload = examine(call.payload, npu, memory.sizes, {0})
         separate = payload.regions - {WEIGHTS, ARENA, FAST}
         if separate:
             text = f"{label}: the payload uses region {min(separate)}: separate regions for inputs and outputs"

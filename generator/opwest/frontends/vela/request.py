@@ -7,19 +7,10 @@ from collections.abc import Sequence
 
 from opwest.base.frozen_dataclass import dataclass
 
-SHARED, SRAM_ONLY, DEDICATED = "Shared_Sram", "Sram_Only", "Dedicated_Sram"
-
-
-MEMORY_MODES = (SHARED, SRAM_ONLY, DEDICATED)
-"""Vela's memory modes in its own configuration files; others can be defined by files of the user."""
-
-
+SRAM_ONLY = "Sram_Only"
+"""Vela's memory mode without a second memory."""
 KERNELS = ("auto", "portable")
-
-
 ARENA, FAST, WEIGHTS = "arena", "fast", "weights"
-
-
 POOLS = (ARENA, FAST, WEIGHTS)
 """The pools of the NPU in the manifest: the shared arena, the fast scratch memory, the weights."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from typing import Any
 
 import numpy as np
 
@@ -44,15 +43,12 @@ def read_tflite(content: bytes, place: str) -> VelaFile:
     planned = _allocation(content, graph, place)
     memory, start = _memory(nodes, planned, place)
     calls = {node: _call(node, place) for node in nodes}
-    made: list[Node] = []
     operators: dict[UserOperator, Call] = {}
-    for node in graph.nodes:
+    made = list(graph.nodes)
+    for number, node in enumerate(made):
         if node in calls:
-            changed, operator = node_of(calls[node], len(operators), place)
+            made[number], operator = node_of(calls[node], len(operators), place)
             operators[operator] = calls[node]
-            made.append(changed)
-        else:
-            made.append(node)
     offsets = {tensor: offset - start for tensor, offset in planned.items()}
     return VelaFile(dataclasses.replace(graph, nodes=tuple(made)), operators, memory, offsets)
 
@@ -117,9 +113,11 @@ def _allocation(content: bytes, graph: Graph, place: str) -> dict[Tensor, int]:
     """Return the planned offsets of tensors. Raises OpwestError."""
     import tflite
 
+    from opwest.frontends.tflite.read import metadata_of
+
     file = tflite.Model.GetRootAsModel(content, 0)
     try:
-        data = _metadata(file, content)
+        data = next(metadata_of(file, content, _ALLOCATION), None)
     except (struct.error, IndexError, ValueError, TypeError):
         raise fault("the file is damaged: cannot read its metadata", place, hint=_AGAIN) from None
     if data is None:
@@ -134,12 +132,3 @@ def _allocation(content: bytes, graph: Graph, place: str) -> dict[Tensor, int]:
     used = {tensor for node in graph.nodes for tensor in (*node.inputs, *node.outputs) if tensor is not None}
     tensors = {tensor.number: tensor for tensor in {*graph.inputs, *graph.outputs, *used}}
     return {tensors[i]: offset for i, offset in enumerate(offsets) if offset >= 0 and i in tensors}
-
-
-def _metadata(file: Any, content: bytes) -> bytes | None:
-    for i in range(min(file.MetadataLength(), len(content))):
-        entry = file.Metadata(i)
-        if entry.Name() == _ALLOCATION and 0 <= entry.Buffer() < file.BuffersLength():
-            buffer = file.Buffers(entry.Buffer())
-            return bytes(buffer.DataAsNumpy()) if buffer.DataLength() else b""
-    return None
