@@ -22,10 +22,9 @@ from opwest.plan.tables import blocks_of, read_table, written_table
 from opwest.plan.verify import verify
 from opwest.report import data
 from opwest.report.changes import compare
-from opwest.report.files import is_report, read_report, to_json, write_report
+from opwest.report.files import MARKS, is_own, read_report, to_json, write_report
 from opwest.report.measured import add_measured
-from opwest.report.page import page, pretty_json
-from opwest.report.picture import picture
+from opwest.report.page import page, picture, pretty_json
 from opwest.report.sizes import add_images
 from report_support import HOSTILE, buffer, model, profile_json, report_of, results_json, step
 
@@ -134,7 +133,7 @@ def _start_report(folder: Path) -> Read:
 
     def read(content: bytes) -> str:
         path.write_bytes(content)
-        known = is_report(path)
+        known = is_own(path, MARKS)
         try:
             before = read_report(path)
         except OpwestError as fault:

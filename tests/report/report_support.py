@@ -2,7 +2,7 @@
 """Shared by the tests of the report: small models and projects."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from opwest import pipeline
 from opwest.base.diagnostics import Diagnostics
 from opwest.project.request import Examination, Request
 from opwest.report import collect, data
-from opwest.report.files import decode, encode
+from opwest.report.files import decode
 from opwest.report.measured import add_measured
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -79,7 +79,7 @@ def hostile(report: data.Report) -> data.Report:
             return [poison(item) for item in value]
         return value + HOSTILE if isinstance(value, str) else value
 
-    return decode(data.Report, poison(json.loads(json.dumps(encode(report)))))
+    return decode(data.Report, poison(json.loads(json.dumps(asdict(report)))))
 
 
 def profile_json(model: str = "two_npus", *, where: str = "mps2/an385", unit: str = "cycles") -> dict[str, Any]:

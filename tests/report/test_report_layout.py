@@ -230,7 +230,7 @@ def test_labels_fit(name, width, height) -> None:
             lines = [label.text] if label.second is None else [label.text, label.second]
             assert max(map(len, lines)) * figures.ADVANCE <= along
             assert len(lines) * figures.LINE <= across
-            assert label.text == name or (len(label.text) >= figures.LEAST and "…" in label.text)
+            assert label.text == name or (len(label.text) >= figures.MIN_LETTERS and "…" in label.text)
     assert len(seen) == len(set(seen))
     assert figures.shortened("constant_weights_17", 9) == "cons…s_17" and figures.shortened("short", 9) == "short"
 

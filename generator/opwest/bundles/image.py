@@ -54,11 +54,8 @@ def facts_of(elf: Elf) -> Facts:
 
 def named_symbols(elf: Elf) -> list[tuple[str, RawSymbol]]:
     """Return all symbols with their names."""
-    table = elf.symbol_table()
-    if table is None:
-        return []
-    names = elf.strings_of(table)
-    return [(names.name(raw.name), raw) for raw in elf.raw_symbols(table)]
+    names = elf.symbol_names()
+    return [(names.name(raw.name), raw) for raw in elf.symbols()]
 
 
 def loaded_relocations(elf: Elf) -> Iterator[Entry]:

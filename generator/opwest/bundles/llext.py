@@ -88,8 +88,7 @@ def compact(elf: Elf, exported: RawSymbol) -> bytes:
     """Return a relocatable file with the loaded sections of another one, for Arm, and the exported symbol."""
     loaded = [index for index, part in enumerate(elf.sections) if part.flags & SHF_ALLOC and part.size]
     places = {old: new for new, old in enumerate(loaded, start=1)}
-    table = elf.symbol_table()
-    raw = {symbol.number: symbol for symbol in elf.raw_symbols(table)} if table is not None else {}
+    raw = {symbol.number: symbol for symbol in elf.symbols()}
     symbols = _Symbols(len(loaded))
     contents = {old: bytearray(elf.data(elf.sections[old])) for old in loaded}
     relocations: dict[int, list[tuple[int, int, int]]] = {old: [] for old in loaded}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
 from opwest.base.diagnostics import Diagnostics
@@ -14,8 +15,7 @@ from opwest.report.changes import Change, compare
 from opwest.report.collect import read_inputs, report_of
 from opwest.report.files import read_report, write_report
 from opwest.report.limits import check_limits, parse_limits
-from opwest.report.page import page, pretty_json
-from opwest.report.picture import picture
+from opwest.report.page import page, picture, pretty_json
 from opwest.report.sbom.collect import make_sbom, render_sbom, write_sbom
 
 FORMATS = ("html", "svg", "json")
@@ -43,7 +43,7 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if str(options.output) != "-":
         write_report(options.output, content)
     # After the report is written: it shows the reasons.
-    shown["exceeded"] = [limit.as_json() for limit in check_limits(limits, before, current, options.compare, faults)]
+    shown["exceeded"] = [asdict(row) for row in check_limits(limits, before, current, options.compare, faults)]
     if str(options.output) == "-":
         return Result(content.removesuffix("\n"), {**shown, "report": content}, is_content=True)
     return Result(_text(current, changes, options.output), shown)
@@ -119,6 +119,6 @@ def _json(
         **({} if options.sbom is None else {"sbom": str(options.sbom)}),
         "format": kind,
         "models": [model.name for model in current.models],
-        "stale": [{"model": stale.model, "file": stale.file, "state": stale.state} for stale in current.stale],
+        "stale": [asdict(stale) for stale in current.stale],
         "differences": None if changes is None else len(changes),
     }

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.drafting.files import read_files
 from opwest.drafting.selection import Chosen, Entry, Selection, select
-from opwest.drafting.signatures import STRUCT_DEVICE, Parameter
+from opwest.drafting.signatures import C_ORIGIN, STRUCT_DEVICE, Parameter
 from opwest.drafting.sketch import End, Sketch, sketch
 from opwest.manifest import writer
 from opwest.manifest.placeholders import MARK, distinct_marks
@@ -27,24 +28,6 @@ _HEADER = f"""\
 version: 1
 """
 _MAX_LEFT_OUT = 100
-
-
-def draft_text(model: str, selection: Selection, run: Sketch) -> str:
-    """Return the text of a manifest; ends with a line end."""
-    return writer.document(
-        _HEADER.splitlines(),
-        [
-            f"# The prefix of the C symbols and the header: {model}_run(), <{model}.h>.",
-            f"model: {scalar(model)}",
-        ],
-        _targets(selection.own_targets),
-        _objects(selection),
-        _devices(run),
-        _operators(selection, shapes := _Shapes(run)),
-        _constants(run),
-        _externals(selection),
-        _run(run, shapes),
-    )
 
 
 class _Shapes:
@@ -64,7 +47,7 @@ class _Shapes:
     def tensor(self, name: str, shape: tuple[int, ...] | None = None) -> str:
         """Return the shape of a tensor."""
         seen = self._run.shapes.get(name, [])
-        known = shape or next((one for one in seen if one is not None), None)
+        known = shape or next((other for other in seen if other is not None), None)
         if known is not None:
             return writer.shape_of(known)
         if len(seen) < 2 and name not in self._run.inputs and name not in self._run.outputs:
@@ -78,14 +61,12 @@ class _Shapes:
 def _targets(own: Sequence[OwnTarget]) -> Iterator[str]:
     if not own:
         return
-    lines = ["# No named target (`opwest targets`) matches these objects.", "targets:"]
+    yield "# No named target (`opwest targets`) matches these objects."
+    yield "targets:"
     for target in own:
         keys = {key: scalar(str(value)) if key != "bits" else str(value) for key, value in target.keys}
-        lines.append(f"  {scalar(target.name)}:")
-        lines.append(
-            f"    {writer.flow_map({**keys, 'kconfig': MARK})}" + remark("its Kconfig symbols: {CONFIG_...: y}")
-        )
-    yield from lines
+        yield f"  {scalar(target.name)}:"
+        yield f"    {writer.flow_map({**keys, 'kconfig': MARK})}" + remark("its Kconfig symbols: {CONFIG_...: y}")
 
 
 def _objects(selection: Selection) -> Iterator[str]:
@@ -100,9 +81,8 @@ def _objects(selection: Selection) -> Iterator[str]:
 
 
 def _entry(entry: Entry) -> Iterator[str]:
-    also = f"guessed; also compatible: {', '.join(entry.also)}" if entry.also else ""
-    if also:
-        yield from comment(also, "  ", "  ")
+    if entry.also:
+        yield from comment(f"guessed; also compatible: {', '.join(entry.also)}", "  ", "  ")
     yield from writer.object_entry(entry.files, entry.target)
     if entry.is_ir and entry.targets == ("",):
         yield from writer.key("targets", flow_list([MARK]), "targets to compile the IR for, listed by `opwest targets`")
@@ -112,30 +92,29 @@ def _entry(entry: Entry) -> Iterator[str]:
         why = f"true if the state is intended: {_some(entry.state)}; else remove it"
         yield from writer.key("stateful", MARK, why)
     if entry.uses:
-        names = [name for found in entry.uses.values() for name in found]
-        why = f"[{', '.join(entry.uses)}] if these effects are intended: {_some(names)}; else remove them"
+        names = _some(chain.from_iterable(entry.uses.values()))
+        why = f"[{', '.join(entry.uses)}] if these effects are intended: {names}; else remove them"
         yield from writer.key("uses", MARK, why)
 
 
-def _some(names: Iterable[str]) -> str:
-    """Return up to five different names."""
+def _some(names: Iterable[str], most: int = 5) -> str:
+    """Return the first different names."""
     every = list(dict.fromkeys(names))
-    return ", ".join(every[:5]) + (", …" if len(every) > 5 else "")
+    return ", ".join(every[:most]) + (", …" if len(every) > most else "")
 
 
 def _devices(run: Sketch) -> Iterator[str]:
     if not run.devices:
         return
-    lines = ["# The last argument of operators; guessed: one device for all. Add `driver: none` if its driver does not"]
-    lines += ["# implement opwest/accelerator.h.", "devices:"]
+    yield "# The last argument of operators; guessed: one device for all. Add `driver: none` if its driver does not"
+    yield "# implement opwest/accelerator.h."
+    yield "devices:"
     for name, handle in run.devices.items():
         if handle == STRUCT_DEVICE:
             way = {"devicetree": writer.flow_map({"nodelabel": MARK})}
         else:
-            keys = {"type": scalar(handle), "header": MARK, "expression": MARK}
-            way = {"handle": writer.flow_map(keys)}
-        lines.append(f"  {name}: {writer.flow_map(way)}")
-    yield from lines
+            way = {"handle": writer.flow_map({"type": scalar(handle), "header": MARK, "expression": MARK})}
+        yield f"  {name}: {writer.flow_map(way)}"
 
 
 def _operators(selection: Selection, shapes: _Shapes) -> Iterator[str]:
@@ -156,7 +135,7 @@ def _operator(operator: Chosen, shapes: _Shapes) -> Iterator[str]:
     signature = operator.signature
     missing = f"not in the files for {', '.join(operator.missing_in)}" if operator.missing_in else ""
     origin = f"from the {signature.origin} of {operator.place}" if signature else f"in {operator.place}"
-    if signature is not None and signature.origin == "C":
+    if signature is not None and signature.origin == C_ORIGIN:
         origin = f"from {operator.place}"
     symbol = scalar(operator.symbol) if operator.name != operator.symbol else None
     keys = [*writer.key("symbol", symbol)]
@@ -165,17 +144,13 @@ def _operator(operator: Chosen, shapes: _Shapes) -> Iterator[str]:
         foreign = operator.origin
         keys += writer.key("convention", foreign.convention, f"{foreign.tool}: the object {foreign.evidence}")
         keys += writer.key("returns", "void" if foreign.convention == "memref" else None)
-        words = (
-            f"the arrays in the order of {foreign.tool}'s parameters: {{name: x, dtype: float32, shape: [1, 8]}}, ..."
-        )
-        keys += writer.key("args", flow_list([MARK]), words)
-        yield from writer.operator(operator.name, keys, None, end)
-        return
-    if signature is None:
+        form = "{name: x, dtype: float32, shape: [1, 8]}, ..."
+        keys += writer.key("args", flow_list([MARK]), f"the arrays in the order of {foreign.tool}'s parameters: {form}")
+    elif signature is None:
         keys += writer.key("returns", MARK, "status (int32_t, 0 on success) or void")
-        keys += writer.key(
-            "args", flow_list([MARK]), "{name: x, dtype: int8, shape: [1, 8]}, ...; drafted if compiled with -g"
-        )
+        form = "{name: x, dtype: int8, shape: [1, 8]}, ...; drafted if compiled with -g"
+        keys += writer.key("args", flow_list([MARK]), form)
+    if operator.origin is not None or signature is None:
         yield from writer.operator(operator.name, keys, None, end)
         return
     result = signature.result
@@ -225,16 +200,13 @@ def _constants(run: Sketch) -> Iterator[str]:
 def _externals(selection: Selection) -> Iterator[str]:
     if not selection.externals:
         return
-    lines = [
-        "# Undefined symbols of the objects that the C library does not define. `from` describes the provider;",
-        "# `kconfig: CONFIG_...` adds the option that enables it.",
-        "externals:",
-    ]
+    yield "# Undefined symbols of the objects that the C library does not define. `from` describes the provider;"
+    yield "# `kconfig: CONFIG_...` adds the option that enables it."
+    yield "externals:"
     for symbol, places in selection.externals.items():
-        shown = ", ".join(places[:3]) + (", …" if len(places) > 3 else "")
         hint = "compile with -fno-stack-protector instead" if symbol.startswith("__stack_chk") else ""
-        lines += remarked(f"  - {writer.flow_map({'symbol': scalar(symbol), 'from': MARK})}", f"for {shown}", hint)
-    yield from lines
+        line = f"  - {writer.flow_map({'symbol': scalar(symbol), 'from': MARK})}"
+        yield from remarked(line, f"for {_some(places, 3)}", hint)
 
 
 def _run(run: Sketch, shapes: _Shapes) -> Iterator[str]:
@@ -244,13 +216,11 @@ def _run(run: Sketch, shapes: _Shapes) -> Iterator[str]:
     yield from _interface("outputs", run.outputs, run.open_outputs, run.is_complete, shapes)
     if run.state:
         yield "  # The content between runs, guessed from structures that operators read and write; zeros at first."
-        yield from writer.interface(
-            "state",
-            {
-                name: {"dtype": "uint8", "shape": shapes.tensor(name, parameter.shape)}
-                for name, parameter in run.state.items()
-            },
-        )
+        states = {
+            name: {"dtype": "uint8", "shape": shapes.tensor(name, parameter.shape)}
+            for name, parameter in run.state.items()
+        }
+        yield from writer.interface("state", states)
     if len(run.steps) > 1:
         yield "  # Each operator once, ordered by matching tensor names, else by file. Reorder, repeat or remove steps."
     yield "  steps:"
@@ -283,7 +253,7 @@ class Draft:
 
     text: str
     marks: int
-    """The number of marks."""
+    """The number of marks that `opwest check` finds."""
     operators: tuple[str, ...]
     left_out: dict[str, str]
 
@@ -311,26 +281,31 @@ def draft_manifest(
     selection = select(files, targets, patterns, faults)
     faults.raise_if_errors()
     if not selection.operators:
-        _report_nothing(selection, faults)
+        reasons = [f"{symbol}: {reason}" for symbol, reason in list(selection.left_out.items())[:8]]
+        reasons += [f"{file}: {reason}" for file, reason in selection.unlisted.items()]
+        faults.error(
+            "no operator found in the files",
+            expected="global functions that take pointers to tensors and return void, a status or a value",
+            hint="; ".join(reasons) or "the files define no global function",
+        )
     faults.raise_if_errors()
-    text = draft_text(model or _model_name(manifest), selection, sketch(selection.operators))
-    return Draft(text, _count(text), tuple(o.name for o in selection.operators), selection.left_out)
-
-
-def _report_nothing(selection: Selection, faults: Diagnostics) -> None:
-    reasons = [f"{symbol}: {reason}" for symbol, reason in list(selection.left_out.items())[:8]]
-    reasons += [f"{file}: {reason}" for file, reason in selection.unlisted.items()]
-    faults.error(
-        "no operator found in the files",
-        expected="global functions that take pointers to tensors and return void, a status or a value",
-        hint="; ".join(reasons) or "the files define no global function",
+    name = model or _model_name(manifest)
+    run = sketch(selection.operators)
+    shapes = _Shapes(run)
+    text = writer.document(
+        _HEADER.splitlines(),
+        [f"# The prefix of the C symbols and the header: {name}_run(), <{name}.h>.", f"model: {scalar(name)}"],
+        _targets(selection.own_targets),
+        _objects(selection),
+        _devices(run),
+        _operators(selection, shapes),
+        _constants(run),
+        _externals(selection),
+        _run(run, shapes),
     )
-
-
-def _count(text: str) -> int:
-    """Return the number of marks in a draft, as found by `opwest check`."""
-    manifest = read_yaml(text.encode(), "draft", Diagnostics())
-    return len(distinct_marks(manifest)[0]) if manifest is not None else 0
+    parsed = read_yaml(text.encode(), "draft", Diagnostics())
+    marks = len(distinct_marks(parsed)[0]) if parsed is not None else 0
+    return Draft(text, marks, tuple(o.name for o in selection.operators), selection.left_out)
 
 
 def _model_name(manifest: Path) -> str:

@@ -19,7 +19,7 @@ from opwest.objects.dwarf_signatures import signatures
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object, read_member
 from opwest.objects.llvm.api import compile_many, is_available, missing, read_many
-from opwest.objects.llvm.facts import CompileJob, IrModule, LlvmError, LlvmTarget
+from opwest.objects.llvm.facts import CompileJob, IrModule, LlvmError
 from opwest.objects.targets import named_targets
 
 _PLAIN_TARGET = "x86-64"
@@ -42,6 +42,11 @@ class Unit:
     signatures: dict[str, Signature] = field(default_factory=dict)
     member: Member | None = None
 
+    @property
+    def definitions(self) -> frozenset[str]:
+        """The global symbols that it defines."""
+        return self.variables.union(self.defines)
+
 
 @dataclass(eq=False)
 class Given:
@@ -53,13 +58,9 @@ class Given:
     units: list[Unit]
 
     @property
-    def functions(self) -> dict[str, Unit]:
-        """Global functions, with the unit that defines each."""
-        functions: dict[str, Unit] = {}
-        for unit in self.units:
-            for name in unit.defines:
-                functions.setdefault(name, unit)
-        return functions
+    def functions(self) -> list[str]:
+        """The names of global functions."""
+        return list(dict.fromkeys(name for unit in self.units for name in unit.defines))
 
 
 def read_files(paths: Sequence[Path], folder: Path, faults: Diagnostics) -> list[Given]:
@@ -88,9 +89,10 @@ def read_files(paths: Sequence[Path], folder: Path, faults: Diagnostics) -> list
 def _relative(path: Path, folder: Path, faults: Diagnostics) -> str | None:
     """Return a file's path relative to `folder`, the manifest's directory."""
     where = Location(str(path))
-    for one, base in ((Path(os.path.abspath(path)), Path(os.path.abspath(folder))), (path.resolve(), folder.resolve())):  # noqa: PTH100
-        if one.is_relative_to(base):
-            name = spelled(one.relative_to(base))
+    plain = (Path(os.path.abspath(path)), Path(os.path.abspath(folder)))  # noqa: PTH100
+    for file, base in (plain, (path.resolve(), folder.resolve())):
+        if file.is_relative_to(base):
+            name = spelled(file.relative_to(base))
             break
     else:
         faults.error(
@@ -108,11 +110,13 @@ def _relative(path: Path, folder: Path, faults: Diagnostics) -> str | None:
 
 def _modules(paths: list[Path], faults: Diagnostics) -> dict[Path, IrModule]:
     modules: dict[Path, IrModule] = {}
-    if paths and not is_available():
+    if not paths:
+        return modules
+    if not is_available():
         fault = missing()
         faults.error(fault.message, Location(str(paths[0])), expected=fault.expected, hint=fault.hint)
         return modules
-    for path, answer in zip(paths, read_many(paths, uses=True) if paths else [], strict=True):
+    for path, answer in zip(paths, read_many(paths, uses=True), strict=True):
         if isinstance(answer, LlvmError):
             faults.error(answer.message, Location(str(path)), expected=answer.expected, hint=answer.hint)
         else:
@@ -141,15 +145,16 @@ def _described(member: Member) -> dict[str, Signature]:
 
 def _ir_unit(name: str, module: IrModule) -> Unit:
     functions = {f.name: f for f in module.functions if f.is_definition and f.name in module.defined}
-    found = {symbol: from_ir(function) for symbol, function in functions.items()}
+    known = {symbol: from_ir(function) for symbol, function in functions.items()}
     if module.has_debug_information:
-        found.update(_compiled(name, module))
-    return Unit(name, dict.fromkeys(functions), module.undefined, module.defined, signatures=found)
+        known.update(_compiled(name, module))
+    return Unit(name, dict.fromkeys(functions), module.undefined, module.defined, signatures=known)
 
 
 def _compiled(name: str, module: IrModule) -> dict[str, Signature]:
     """Return the signatures in the debug information of IR, from an object compiled from it."""
-    target = llvm_target(next(iter(matching_targets(module, name)), _PLAIN_TARGET))
+    named = next(iter(matching_targets(module, name)), _PLAIN_TARGET)
+    target = make_target(named, named_targets()[named]).llvm
     answer = compile_many([CompileJob(module.content, target, name=name)])[0] if target else None
     if not isinstance(answer, bytes):
         return {}
@@ -157,8 +162,3 @@ def _compiled(name: str, module: IrModule) -> dict[str, Signature]:
         return _described(read_member(name, answer))
     except ObjectError:
         return {}
-
-
-def llvm_target(name: str) -> LlvmTarget | None:
-    """Return the LLVM target of a named target."""
-    return make_target(name, named_targets()[name]).llvm

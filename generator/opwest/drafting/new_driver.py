@@ -15,7 +15,7 @@ from opwest.base.paths import fault_on_windows, spelled
 from opwest.model.types.c_names import fault_of_name
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
-_COMPATIBLE: Final = re.compile(r"(?P<vendor>[a-z0-9][a-z0-9-]*),[a-z0-9][a-z0-9._-]*")
+_COMPATIBLE: Final = re.compile(r"[a-z0-9][a-z0-9-]*,[a-z0-9][a-z0-9._-]*")
 _MAX_LETTERS: Final = 32
 _RESERVED: Final = "opwest"
 
@@ -28,11 +28,6 @@ class DriverNames:
     """The prefix of its C functions and of its files."""
     compatible: str
     """The compatible of its devicetree nodes (Devicetree Specification 2.3.1)."""
-
-    @property
-    def vendor(self) -> str:
-        """The vendor's prefix."""
-        return self.compatible.partition(",")[0]
 
 
 def driver_names(name: str, compatible: str | None, faults: Diagnostics) -> DriverNames:
@@ -54,7 +49,6 @@ _SUFFIX: Final = ".jinja"
 _COLUMN: Final = 99
 """The column of the backslash at the end of a line of a C macro, as in Zephyr."""
 _TAB: Final = 8
-_C: Final = (".c", ".h")
 
 
 def driver_files(names: DriverNames) -> dict[str, bytes]:
@@ -72,11 +66,11 @@ def driver_files(names: DriverNames) -> dict[str, bytes]:
         "compatible": names.compatible,
         "compatible_c": identifier,
         "compatible_upper": identifier.upper(),
-        "vendor": names.vendor,
+        "vendor": names.compatible.partition(",")[0],
     }
     paths = sorted(spelled(path.relative_to(_TEMPLATES)) for path in _TEMPLATES.rglob(f"*{_SUFFIX}"))
     texts = {_place(path, names): environment.get_template(path).render(values) for path in paths}
-    return {path: (_aligned(text) if path.endswith(_C) else text).encode() for path, text in texts.items()}
+    return {path: (_aligned(text) if path.endswith((".c", ".h")) else text).encode() for path, text in texts.items()}
 
 
 def _place(template: str, names: DriverNames) -> str:
@@ -92,5 +86,4 @@ def _aligned(text: str) -> str:
 
 
 def _with_backslash(line: re.Match[str]) -> str:
-    width = len(line[1].expandtabs(_TAB))
-    return f"{line[1]}{' ' * max(1, _COLUMN - width)}\\"
+    return f"{line[1]}{' ' * max(1, _COLUMN - len(line[1].expandtabs(_TAB)))}\\"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import field
 from fnmatch import fnmatchcase
@@ -11,10 +12,7 @@ from itertools import chain, count
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.drafting.files import Given, Unit
-from opwest.drafting.signatures import DWARF_ORIGIN as DWARF
-from opwest.drafting.signatures import IR_ORIGIN as IR
-from opwest.drafting.signatures import ORIGIN as SOURCE
-from opwest.drafting.signatures import Signature, enriched
+from opwest.drafting.signatures import C_ORIGIN, DWARF_ORIGIN, IR_ORIGIN, Signature, enriched
 from opwest.model.inputs.ir import matching_targets
 from opwest.model.inputs.targets import OwnTarget, faults_for, fitting, own_target
 from opwest.model.types.c_names import fault_of_name, is_symbol
@@ -37,7 +35,7 @@ from opwest.objects.linkability import DEFAULT_LIBC, RUNTIME_SYMBOLS, effects, s
 from opwest.objects.llvm.facts import IrModule
 from opwest.objects.targets import named_targets
 
-_BEST_FIRST = (DWARF, SOURCE, IR)
+_BEST_FIRST = (DWARF_ORIGIN, C_ORIGIN, IR_ORIGIN)
 
 
 @dataclass
@@ -57,11 +55,22 @@ class Entry:
     uses: dict[str, list[str]] = field(default_factory=dict)
     """Other effects, with the functions and instructions that have them."""
 
-    def add_effects(self, name: str, found: Iterable[str]) -> None:
+    def add(self, given: Given) -> None:
+        """Add a file."""
+        self.files.append(given.name)
+        self.units += given.units
+
+    def add_effects(self, name: str, effects: Iterable[str]) -> None:
         """Add the effects of a function or an instruction."""
-        for effect in found:
+        for effect in effects:
             names = self.state if effect == "state" else self.uses.setdefault(effect, [])
             names.append(name)
+
+    def add_state_of(self, item: Member | CSource) -> None:
+        """Add the writable variables and the effects of an object or a source."""
+        self.state += state_of(item).names
+        for reason in effects(item):
+            self.add_effects(reason.symbol, reason.effects)
 
 
 @dataclass
@@ -90,7 +99,7 @@ class Selection:
     """By symbol, the reason why it is not an operator."""
     unlisted: dict[str, str] = field(default_factory=dict)
     """By file, the reason why it is not in `objects`."""
-    externals: dict[str, list[str]] = field(default_factory=dict)
+    externals: dict[str, dict[str, None]] = field(default_factory=dict)
     """By undefined symbol, the units that refer to it."""
 
 
@@ -121,16 +130,15 @@ def _linked(files: Sequence[Given], selection: Selection) -> list[Given]:
     for kind in (ObjectFile, CSource, IrModule):
         for given in (file for file in files if isinstance(file.item, kind)):
             first = next((name for name in given.functions if name in owners), None)
-            if "main" in given.functions and not (isinstance(given.item, ObjectFile) and given.item.kind == "archive"):
-                selection.unlisted[given.name] = (
-                    "a program: it defines main(); C sources can be listed in 'application'"
-                )
+            is_archive = isinstance(given.item, ObjectFile) and given.item.kind == "archive"
+            if "main" in given.functions and not is_archive:
+                reason = "a program: it defines main(); C sources can be listed in 'application'"
             elif first is not None and kind is not ObjectFile:
-                selection.unlisted[given.name] = (
-                    f"duplicate '{first}', also in {owners[first]}; used for signatures only"
-                )
+                reason = f"duplicate '{first}', also in {owners[first]}; used for signatures only"
             else:
                 linked.append(given)
+                continue
+            selection.unlisted[given.name] = reason
         for given in linked:
             for name in given.functions:
                 owners.setdefault(name, given.name)
@@ -139,55 +147,46 @@ def _linked(files: Sequence[Given], selection: Selection) -> list[Given]:
 
 def _sort_by_target(linked: Sequence[Given], targets: Sequence[str], selection: Selection, faults: Diagnostics) -> None:
     """Create the entries of `objects`."""
-    entries: dict[tuple[str, ...], Entry] = {}
+    entries: dict[str, Entry] = {}
     sources = Entry(None)
-    modules: list[Given] = []
     for given in linked:
-        if isinstance(given.item, ObjectFile):
-            entry = _entry_of_objects(given, given.item.members, targets, entries, selection, faults)
-            if entry is None:
-                continue
-        elif isinstance(given.item, CSource):
-            entry = sources
-            entry.state += state_of(given.item).names
-            for reason in effects(given.item):
-                entry.add_effects(reason.symbol, reason.effects)
-        else:
-            modules.append(given)
-            continue
-        entry.files.append(given.name)
-        entry.units += given.units
+        if isinstance(given.item, CSource):
+            sources.add(given)
+            sources.add_state_of(given.item)
+        elif isinstance(given.item, ObjectFile):
+            _add_objects(given, given.item.members, targets, entries, selection, faults)
     selection.entries = [*entries.values(), *([sources] if sources.files else [])]
-    for given in modules:
-        _add_module(given, targets, bool(entries), selection)
+    for given in linked:
+        if isinstance(given.item, IrModule):
+            _add_module(given, given.item, targets, bool(entries), selection)
 
 
-def _entry_of_objects(
+def _add_objects(
     given: Given,
     members: Sequence[Member],
     targets: Sequence[str],
-    entries: dict[tuple[str, ...], Entry],
+    entries: dict[str, Entry],
     selection: Selection,
     faults: Diagnostics,
-) -> Entry | None:
-    """Return the entry for a file of objects."""
+) -> None:
+    """Put a file of objects into the entry for its target."""
     fits = fitting(members, given.name)
     choices = [name for name in targets if name in fits] if targets else fits
     if targets and not choices:
         reason = faults_for(members, targets[0])[0]
         faults.error(f"{given.name}: {reason.message}", expected=reason.expected, hint=reason.hint)
-        return None
-    free = [n for n in choices if not _clashes(given, entries.get((n,)))]
+        return
     if choices:
-        name = (free or choices)[0]
-        entry = entries.setdefault((name,), Entry(name))
-        if not targets:
-            entry.also = tuple(n for n in fits if n != name)
-        return entry
-    own = own_target(members[0].abi)
-    if own not in selection.own_targets:
-        selection.own_targets.append(own)
-    return entries.setdefault((own.name,), Entry(own.name))
+        name = next((n for n in choices if not _clashes(given, entries.get(n))), choices[0])
+    else:
+        own = own_target(members[0].abi)
+        name = own.name
+        if own not in selection.own_targets:
+            selection.own_targets.append(own)
+    entry = entries.setdefault(name, Entry(name))
+    if choices and not targets:
+        entry.also = tuple(n for n in fits if n != name)
+    entry.add(given)
 
 
 def _clashes(given: Given, entry: Entry | None) -> bool:
@@ -196,10 +195,9 @@ def _clashes(given: Given, entry: Entry | None) -> bool:
     return any(name in defined for name in given.functions if not name.startswith("__"))
 
 
-def _add_module(given: Given, targets: Sequence[str], compiled: bool, selection: Selection) -> None:
+def _add_module(given: Given, module: IrModule, targets: Sequence[str], compiled: bool, selection: Selection) -> None:
     """Put a module of IR into the entry for its targets."""
-    assert isinstance(given.item, IrModule)
-    fits = matching_targets(given.item, given.name)
+    fits = matching_targets(module, given.name)
     also: tuple[str, ...] = ()
     if targets:
         chosen = tuple(targets)
@@ -207,14 +205,13 @@ def _add_module(given: Given, targets: Sequence[str], compiled: bool, selection:
         chosen = ()  # the targets of the objects
     else:
         chosen, also = tuple(fits[:1]) or ("",), tuple(fits[1:])
-    entry = next((one for one in selection.entries if one.is_ir and one.targets == chosen), None)
+    entry = next((other for other in selection.entries if other.is_ir and other.targets == chosen), None)
     if entry is None:
         entry = Entry(None, targets=chosen, is_ir=True, also=also)
         selection.entries.append(entry)
-    entry.files.append(given.name)
-    entry.units += given.units
-    entry.state += given.item.state
-    for effect in hidden_effects(sorted(given.item.undefined), ("host", DEFAULT_LIBC)):
+    entry.add(given)
+    entry.state += module.state
+    for effect in hidden_effects(sorted(module.undefined), ("host", DEFAULT_LIBC)):
         entry.add_effects(effect.name, effect.effects)
 
 
@@ -223,22 +220,29 @@ def _choose_operators(
 ) -> None:
     """Select the functions that can be operators; record the reason for the others."""
     units = [unit for given in linked for unit in _candidates(given)]
-    every: dict[str, list[Unit]] = {}
-    for unit in (unit for given in files for unit in given.units):
-        for symbol in unit.defines:
-            every.setdefault(symbol, []).append(unit)
+    every: dict[str, list[Unit]] = defaultdict(list)
+    for given in files:
+        for unit in given.units:
+            for symbol in unit.defines:
+                every[symbol].append(unit)
     callers: dict[str, str] = {}
     for unit in units:
         for symbol in unit.needs:
             callers.setdefault(symbol, unit.label)
-    targets = _targets_by_symbol(selection.entries)
+    targets: dict[str, set[str | None]] = defaultdict(set)
+    for entry in selection.entries:
+        for unit in entry.units:
+            for symbol in unit.defines:
+                targets[symbol].add(entry.target)
+    every_target = [entry.target for entry in selection.entries if entry.target is not None]
     reserved = every.keys() - _wrapped(units)
     names: set[str] = set()
     chosen: set[str] = set()
     for unit in units:
-        origins = Origins(unit.variables | unit.defines.keys(), unit.needs)
+        origins = Origins(unit.definitions, unit.needs)
         for symbol in unit.defines:
-            if symbol in selection.left_out or symbol in chosen or not _is_requested(symbol, patterns):
+            is_requested = not patterns or any(_matches(symbol, pattern) for pattern in patterns)
+            if symbol in selection.left_out or symbol in chosen or not is_requested:
                 continue
             origin = origins.of(symbol)
             signature, place = _best(symbol, every[symbol]) if origin is None else (None, None)
@@ -250,7 +254,8 @@ def _choose_operators(
             name = _name(symbol, origin, reserved, names)
             names.add(name)
             chosen.add(symbol)
-            missing = _missing_in(targets.get(symbol, set()), selection.entries)
+            defined = targets[symbol]  # None: for every target
+            missing = () if None in defined else tuple(t for t in every_target if t not in defined)
             selection.operators.append(Chosen(name, symbol, signature, place or unit.label, missing, origin))
     if selection.operators:
         selection.left_out = {symbol: why for symbol, why in selection.left_out.items() if not is_rust_symbol(symbol)}
@@ -259,10 +264,6 @@ def _choose_operators(
 def _candidates(given: Given) -> list[Unit]:
     """Return the units of a file whose functions can be operators."""
     return [u for u in given.units if "main" not in u.defines and not (u.member and is_standard(u.member))]
-
-
-def _is_requested(symbol: str, patterns: Sequence[str]) -> bool:
-    return not patterns or any(_matches(symbol, pattern) for pattern in patterns)
 
 
 def _matches(symbol: str, pattern: str) -> bool:
@@ -299,8 +300,8 @@ def _best(symbol: str, units: Iterable[Unit]) -> tuple[Signature | None, str | N
     known = [(unit.signatures[symbol], unit.label) for unit in units if symbol in unit.signatures]
     if not known:
         return None, None
-    signature, place = min(known, key=lambda one: _BEST_FIRST.index(one[0].origin))
-    source = next((one for one, _ in known if one.origin == SOURCE), None)
+    signature, place = min(known, key=lambda pair: _BEST_FIRST.index(pair[0].origin))
+    source = next((other for other, _ in known if other.origin == C_ORIGIN), None)
     return enriched(signature, source), place
 
 
@@ -346,30 +347,14 @@ def _no_operator(symbol: str, signature: Signature | None, caller: str | None) -
     return f"a helper, called by {caller}" if caller else None
 
 
-def _targets_by_symbol(entries: Iterable[Entry]) -> dict[str, set[str | None]]:
-    """Return the targets whose files define each symbol; None stands for all."""
-    targets: dict[str, set[str | None]] = {}
-    for entry in entries:
-        for symbol in (symbol for unit in entry.units for symbol in unit.defines):
-            targets.setdefault(symbol, set()).add(entry.target)
-    return targets
-
-
-def _missing_in(defined: Set[str | None], entries: Iterable[Entry]) -> tuple[str, ...]:
-    """Return the targets that are not in `defined`."""
-    if None in defined:
-        return ()
-    return tuple(e.target for e in entries if e.target is not None and e.target not in defined)
-
-
 def _linked_members(selection: Selection, entry: Entry) -> list[Unit]:
     """Return the objects of an entry that the operators need, like a linker."""
     anywhere = [unit for other in selection.entries if other.target is None for unit in other.units]
     roots = [operator.symbol for operator in selection.operators]
     roots += sorted({name for unit in anywhere for name in unit.needs})
-    members = {id(unit.member): unit for unit in entry.units if unit.member is not None}
-    needed = needed_members([unit.member for unit in members.values() if unit.member], roots)
-    return [members[id(member)] for member in needed]
+    units = {id(unit.member): unit for unit in entry.units}
+    needed = needed_members([unit.member for unit in entry.units if unit.member is not None], roots)
+    return [units[id(member)] for member in needed]
 
 
 def _find_state(selection: Selection, faults: Diagnostics) -> None:
@@ -384,9 +369,7 @@ def _find_state(selection: Selection, faults: Diagnostics) -> None:
                     faults.warning(f"{unit.label}: {HOSTED}", hint=HOSTED_HINT)
                 hosted.add(file)
                 continue
-            entry.state += state_of(unit.member).names
-            for reason in effects(unit.member):
-                entry.add_effects(reason.symbol, reason.effects)
+            entry.add_state_of(unit.member)
             for fault in unit.member.faults:
                 faults.warning(f"{unit.label}: {fault}", hint="'opwest check' reports it as an error")
 
@@ -395,11 +378,11 @@ def _find_externals(selection: Selection) -> None:
     """Find undefined symbols like a linker: per target, for the members that the operators need."""
     anywhere = [unit for entry in selection.entries if entry.target is None for unit in entry.units]
     entries = [entry for entry in selection.entries if entry.target is not None]
-    shared = {name for unit in anywhere for name in _definitions(unit)}
+    shared = {name for unit in anywhere for name in unit.definitions}
     for entry in entries or [Entry(None)]:
         linked = _linked_members(selection, entry)
         linked += [unit for unit in anywhere if unit.certain_needs]
-        known = shared.union(*(_definitions(unit) for unit in linked))
+        known = shared.union(*(unit.definitions for unit in linked))
         named = named_targets().get(entry.target or "")
         machine = linked[0].member.abi.machine if linked and linked[0].member else ""
         libc = "host" if named and named.get("host") else DEFAULT_LIBC
@@ -408,10 +391,4 @@ def _find_externals(selection: Selection) -> None:
                 continue
             for symbol in sorted(unit.needs - known - RUNTIME_SYMBOLS):
                 if provider_of(symbol, machine, libc) is None and is_symbol(symbol):
-                    places = selection.externals.setdefault(symbol, [])
-                    if unit.label not in places:
-                        places.append(unit.label)
-
-
-def _definitions(unit: Unit) -> frozenset[str]:
-    return unit.variables | set(unit.defines)
+                    selection.externals.setdefault(symbol, {})[unit.label] = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import chain, count
 from typing import Literal
 
@@ -67,7 +68,7 @@ class Signature:
     """A function that can be an operator, or the reason why it cannot."""
 
     origin: str
-    """Origin: `debug information`, `C`, `LLVM IR`."""
+    """`debug information`, `C` or `LLVM IR`."""
     parameters: tuple[Parameter, ...] = ()
     returns_status: bool = True
     value: str | None = None
@@ -110,93 +111,78 @@ def enriched(signature: Signature, source: Signature | None) -> Signature:
     return replace(signature, parameters=parameters)
 
 
-def finished(signature: Signature) -> Signature:
-    """Return a signature with directions and valid names, and the reason if it is not an operator."""
-    if signature.unfit:
-        return signature
-    parameters = _named(_directed(signature.parameters, returns_value=signature.value is not None))
-    value = signature.value
-    if value is None and signature.returns_status and not _writes(parameters) and not _takes_device(parameters):
+def _finished(
+    origin: str, parameters: Sequence[Parameter | str], *, returns: bool, value: str | None, unfit: str | None
+) -> Signature:
+    """Return a signature with directions and valid names, and the reason if it is not an operator.
+
+    A text in place of a parameter is a description of an unsupported one.
+    """
+    for index, parameter in enumerate(parameters, start=1):
+        if isinstance(parameter, str):
+            unfit = unfit or f"parameter {index} is {parameter}"
+    supported = [parameter for parameter in parameters if isinstance(parameter, Parameter)]
+    if unfit:
+        return Signature(origin, tuple(supported), returns, value, unfit)
+    complete = _named(_directed(supported, returns_value=value is not None))
+    tensors = [parameter for parameter in complete if parameter.role == "tensor"]
+    takes_device = any(parameter.role == "device" for parameter in complete)
+    has_result = takes_device or any(tensor.direction not in ("in", "scratch") for tensor in tensors)
+    if value is None and returns and not has_result:
         value = "int32"  # a status without a result would have no use
-    return replace(
-        signature,
-        parameters=parameters,
-        returns_status=signature.returns_status and value is None,
-        value=value,
-        unfit=_unfit(parameters, returns_value=value is not None),
-    )
+    if any(parameter.role == "device" for parameter in complete[:-1]):
+        unfit = "a pointer to a structure is not the last parameter"
+    elif not tensors:
+        unfit = "no parameter is a tensor"
+    elif not has_result and value is None:
+        unfit = "no tensor is written, and nothing is returned"
+    return Signature(origin, complete, returns and value is None, value, unfit)
 
 
-def _writes(parameters: Sequence[Parameter]) -> bool:
-    return any(p.role == "tensor" and p.direction not in ("in", "scratch") for p in parameters)
-
-
-def _takes_device(parameters: Sequence[Parameter]) -> bool:
-    return any(p.role == "device" for p in parameters)
-
-
-def _unfit(parameters: Sequence[Parameter], *, returns_value: bool) -> str | None:
-    if any(p.role == "device" for p in parameters[:-1]):
-        return "a pointer to a structure is not the last parameter"
-    if not any(p.role == "tensor" for p in parameters):
-        return "no parameter is a tensor"
-    if not _writes(parameters) and not _takes_device(parameters) and not returns_value:
-        return "no tensor is written, and nothing is returned"
-    return None
-
-
-def _directed(parameters: Sequence[Parameter], *, returns_value: bool) -> list[Parameter]:
-    """Return the parameters with the directions of tensors, certain, guessed or None."""
+def _directed(parameters: Sequence[Parameter], *, returns_value: bool) -> Iterator[Parameter]:
+    """Yield the parameters with the directions of tensors, certain, guessed or None."""
     some_only_read = any(p.role == "tensor" and p.access == "reads" for p in parameters)
-    found = []
     for parameter in parameters:
         if parameter.role == "tensor":
-            parameter = replace(
-                parameter, direction="in" if parameter.access == "reads" else "inout" if parameter.struct else "out"
-            )
-            if parameter.struct:
-                found.append(parameter)
-                continue
-            if parameter.access != "reads" and _SCRATCH.search(parameter.name):
-                parameter = replace(
-                    parameter, direction="scratch", remarks=("guessed by name: scratch", *parameter.remarks)
-                )
-            elif parameter.access == "both" and is_constant_name(parameter.name, certain=some_only_read):
-                parameter = replace(parameter, direction="in", remarks=("guessed by name: in", *parameter.remarks))
-            elif parameter.access == "both" and returns_value:
-                parameter = replace(
-                    parameter, direction="in", remarks=("guessed: in; alternatives: inout, scratch", *parameter.remarks)
-                )
-            elif parameter.access == "both" and some_only_read:
-                parameter = replace(
-                    parameter, remarks=("guessed: out; alternatives: inout, scratch", *parameter.remarks)
-                )
-            elif parameter.access == "both" and (by_name := _direction_by_name(parameter.name)) is not None:
-                parameter = replace(
-                    parameter, direction=by_name, remarks=(f"guessed by name: {by_name}", *parameter.remarks)
-                )
-            elif parameter.access in ("both", "unknown"):
-                parameter = replace(
-                    parameter, direction=None, remarks=("direction: in, out, inout or scratch", *parameter.remarks)
-                )
-        found.append(parameter)
-    return found
+            direction, remark = _direction(parameter, some_only_read=some_only_read, returns_value=returns_value)
+            remarks = (remark, *parameter.remarks) if remark else parameter.remarks
+            parameter = replace(parameter, direction=direction, remarks=remarks)
+        yield parameter
 
 
-def _direction_by_name(name: str) -> Literal["in", "out"] | None:
-    return "in" if _INPUT.search(name) else "out" if _OUTPUT.search(name) else None
+def _direction(parameter: Parameter, *, some_only_read: bool, returns_value: bool) -> tuple[Direction | None, str]:
+    """Return the direction of a tensor, and a remark if it is guessed or unknown."""
+    name, access = parameter.name, parameter.access
+    if access == "reads":
+        return "in", ""
+    if parameter.struct:
+        return "inout", ""
+    if _SCRATCH.search(name):
+        return "scratch", "guessed by name: scratch"
+    if access == "writes":
+        return "out", ""
+    if access == "both":
+        if is_constant_name(name, certain=some_only_read):
+            return "in", "guessed by name: in"
+        if returns_value:
+            return "in", "guessed: in; alternatives: inout, scratch"
+        if some_only_read:
+            return "out", "guessed: out; alternatives: inout, scratch"
+        if _INPUT.search(name):
+            return "in", "guessed by name: in"
+        if _OUTPUT.search(name):
+            return "out", "guessed by name: out"
+    return None, "direction: in, out, inout or scratch"
 
 
-def _named(parameters: Sequence[Parameter]) -> tuple[Parameter, ...]:
+def _named(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
     """Return the parameters with unique names valid in C and C++."""
-    taken: set[str] = set()
-    found = []
+    named: dict[str, Parameter] = {}
     for index, parameter in enumerate(parameters):
-        choices = [parameter.name, f"arg{index}", *(f"arg{index}_{n}" for n in range(2, len(parameters) + 2))]
-        name = next(n for n in choices if n not in taken and fault_of_name(n) is None)
-        taken.add(name)
-        found.append(replace(parameter, name=name))
-    return tuple(found)
+        choices = chain((parameter.name, f"arg{index}"), (f"arg{index}_{n}" for n in count(2)))
+        name = next(n for n in choices if n not in named and fault_of_name(n) is None)
+        named[name] = replace(parameter, name=name)
+    return tuple(named.values())
 
 
 DWARF_ORIGIN = "debug information"
@@ -207,32 +193,21 @@ _VARYING = frozenset(("long", "long int", "unsigned long", "long unsigned int"))
 
 
 def from_dwarf(seen: DwarfSignature) -> Signature:
-    """Return the signature of a function that has debug information."""
-    value = _value(seen.returns)
-    unfit = None if value else _unfit_result(seen.returns)
+    """Return the signature of a function that has debug information, read with the names of parameters."""
+    returns = seen.returns
+    is_status = returns.kind == "integer" and returns.size in (0, _STATUS_BYTES)
+    value = None if is_status else dtype_of(returns)
+    unfit = None
     if seen.variadic:
         unfit = "variable arguments"
-    parameters = []
+    elif not is_status and value is None and returns.kind not in ("void", "unknown"):
+        unfit = f"return type {returns}, expected void or a number"
     last = len(seen.parameters) - 1
-    for index, type_ in enumerate(seen.parameters):
-        name = seen.names[index] if index < len(seen.names) else ""
-        one = _parameter(name, type_, is_last=index == last)
-        if isinstance(one, str):
-            unfit = unfit or f"parameter {index + 1} is {one}"
-        else:
-            parameters.append(one)
-    return finished(Signature(DWARF_ORIGIN, tuple(parameters), seen.returns.kind != "void", value, unfit))
-
-
-def _value(returns: DwarfType) -> str | None:
-    """Return the dtype of a result that cannot be a status."""
-    is_status = returns.kind == "integer" and returns.size in (0, _STATUS_BYTES)
-    return None if is_status else dtype_of(returns)
-
-
-def _unfit_result(returns: DwarfType) -> str | None:
-    fits = returns.kind in ("void", "unknown") or (returns.kind == "integer" and returns.size in (0, _STATUS_BYTES))
-    return None if fits else f"return type {returns}, expected void or a number"
+    parameters = [
+        _parameter(name, type_, is_last=index == last)
+        for index, (name, type_) in enumerate(zip(seen.names, seen.parameters, strict=True))
+    ]
+    return _finished(DWARF_ORIGIN, parameters, returns=returns.kind != "void", value=value, unfit=unfit)
 
 
 def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str:
@@ -301,24 +276,30 @@ _SIZES = {"i8": "int8 or uint8", "i16": "int16 or uint16", "i32": "int32 or uint
 
 def from_ir(function: IrFunction) -> Signature:
     """Return the signature of a function that a module of IR defines."""
+    returns = function.returns
+    value = DTYPES.get(f"float{returns.bits}") if returns is not None and returns.kind == "float" else None
     unfit = None
     if function.variadic:
         unfit = "variable arguments"
-    returns = function.returns
-    known = DTYPES.get(f"float{returns.bits}") if returns is not None and returns.kind == "float" else None
-    if returns not in (None, _STATUS) and known is None:
-        unfit = unfit or f"it returns {returns}, expected i32, float, double or void"
-    parameters = []
-    for index, kind in enumerate(function.parameters):
-        use = function.uses[index] if index < len(function.uses) else IrUse("", "unknown", ())
-        if kind.kind == "other" or (kind.kind == "integer" and kind.bits not in (1, 8, 16, 32, 64)):
-            unfit = unfit or f"parameter {index + 1} is {kind}"
-        else:
-            parameters.append(_ir_parameter(kind, use, is_last=index == len(function.parameters) - 1))
-    return finished(Signature(IR_ORIGIN, tuple(parameters), returns is not None, known.name if known else None, unfit))
+    elif returns not in (None, _STATUS) and value is None:
+        unfit = f"it returns {returns}, expected i32, float, double or void"
+    last = len(function.parameters) - 1
+    parameters = [
+        _ir_parameter(
+            kind,
+            function.uses[index] if index < len(function.uses) else IrUse("", "unknown", ()),
+            is_last=index == last,
+        )
+        for index, kind in enumerate(function.parameters)
+    ]
+    name = value.name if value else None
+    return _finished(IR_ORIGIN, parameters, returns=returns is not None, value=name, unfit=unfit)
 
 
-def _ir_parameter(kind: IrParameter, use: IrUse, *, is_last: bool) -> Parameter:
+def _ir_parameter(kind: IrParameter, use: IrUse, *, is_last: bool) -> Parameter | str:
+    """Return the parameter, or a description of an unsupported one."""
+    if kind.kind == "other" or (kind.kind == "integer" and kind.bits not in (1, 8, 16, 32, 64)):
+        return str(kind)
     if kind.kind == "float":
         known = DTYPES.get(f"float{kind.bits}")
         return Parameter(use.name, "scalar", known.name if known else None)
@@ -337,7 +318,7 @@ def _ir_parameter(kind: IrParameter, use: IrUse, *, is_last: bool) -> Parameter:
     return Parameter(use.name, "tensor", element.name if element else None, access=access, remarks=tuple(remarks))
 
 
-ORIGIN = "C"
+C_ORIGIN = "C"
 _DIMENSIONS = re.compile(r"\[(?:static)?(\d+)\]")
 _STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
 _TAG = re.compile(rb"\b(?:struct|union)\s+([A-Za-z_]\w*)\s*\{")
@@ -358,10 +339,10 @@ class _Text:
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._lines = [0, *(match.end() for match in re.finditer(rb"\n", content))]
-        self._starts = [found.start() for found in re.finditer(rb"/\*\*", content)]
-        self._comments: dict[int, tuple[int, int, dict[str, str]] | None] = {}
+        self._starts = [match.start() for match in re.finditer(rb"/\*\*", content)]
+        self._comment = cache(self._find_comment)
         self._structs = {
-            pattern: {found[1].decode() for found in re.finditer(pattern, content)} for pattern in (_TAG, _TYPEDEF)
+            pattern: {match[1].decode() for match in re.finditer(pattern, content)} for pattern in (_TAG, _TYPEDEF)
         }
 
     def struct(self, base: str) -> str | None:
@@ -375,14 +356,12 @@ class _Text:
         index = bisect_left(self._starts, place) - 1
         if index < 0:
             return {}
-        if index not in self._comments:
-            self._comments[index] = self._comment(index)
-        found = self._comments[index]
-        if found is None or not found[0] <= place <= found[1]:  # not closed, or the comment of another declaration
+        comment = self._comment(index)
+        if comment is None or not comment[0] <= place <= comment[1]:  # not closed, or of another declaration
             return {}
-        return found[2]
+        return comment[2]
 
-    def _comment(self, index: int) -> tuple[int, int, dict[str, str]] | None:
+    def _find_comment(self, index: int) -> tuple[int, int, dict[str, str]] | None:
         """Return the end of a comment, the end of the declaration after it, and its descriptions; None without an end.
 
         The search ends where the next comment of this form begins.
@@ -399,23 +378,20 @@ class _Text:
 
 def _signature(function: CFunction, text: _Text) -> Signature:
     """Return the signature of a function."""
+    is_status = function.returns in ("void", "unknown") or _is_status(function.returns)
+    value = None if is_status else _dtype(_unqualified(function.returns))
     unfit = None
     if function.parameters is None:
         unfit = "variable arguments"
-    is_status = function.returns in ("void", "unknown") or _is_status(function.returns)
-    value = None if is_status else _dtype(_unqualified(function.returns))
-    if not is_status and value is None:
-        unfit = unfit or f"return type {function.returns}, expected void or a number"
+    elif not is_status and value is None:
+        unfit = f"return type {function.returns}, expected void or a number"
     comments = text.comments(function.line)
-    parameters = []
     last = len(function.parameter_types) - 1
-    for index, seen in enumerate(function.parameter_types):
-        one = _source_parameter(seen, comments.get(seen.name), text, is_last=index == last)
-        if isinstance(one, str):
-            unfit = unfit or f"parameter {index + 1} is {one}"
-        else:
-            parameters.append(one)
-    return finished(Signature(ORIGIN, tuple(parameters), function.returns != "void", value, unfit))
+    parameters = [
+        _source_parameter(seen, comments.get(seen.name), text, is_last=index == last)
+        for index, seen in enumerate(function.parameter_types)
+    ]
+    return _finished(C_ORIGIN, parameters, returns=function.returns != "void", value=value, unfit=unfit)
 
 
 def _unqualified(written: str) -> str:

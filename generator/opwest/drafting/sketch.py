@@ -61,64 +61,63 @@ class Sketch:
 
 def sketch(operators: Sequence[Chosen]) -> Sketch:
     """Return a run that calls each operator once."""
-    found = Sketch()
+    run = Sketch(is_complete=all(operator.signature is not None for operator in operators))
     links = _links(operators)
     for operator in _ordered(operators, links):
-        found.steps.append(_step(operator, links, found))
-    found.is_complete = all(operator.signature is not None for operator in operators)
-    _set_interface(found, single=len(operators) == 1)
-    _find_tensors(found, operators)
-    return found
+        run.steps.append(_step(operator, links, run))
+    _set_interface(run, single=len(operators) == 1)
+    _find_tensors(run, operators)
+    return run
 
 
-def _find_tensors(found: Sketch, operators: Sequence[Chosen]) -> None:
+def _find_tensors(run: Sketch, operators: Sequence[Chosen]) -> None:
     """Record the tensor of every argument, and the shapes that one of its arguments has."""
     by_name = {operator.name: operator for operator in operators}
-    for step in found.steps:
+    for step in run.steps:
         signature = by_name[step.call].signature
         arguments = [a for a in signature.step_arguments if a.direction != "scratch"] if signature else []
         for argument, name in zip(arguments, step.args, strict=bool(signature)):
             if argument.role == "tensor" and not name.startswith(MARK):
-                found.tensors[step.call, argument.name] = name
-                found.shapes.setdefault(name, []).append(argument.shape)
+                run.tensors[step.call, argument.name] = name
+                run.shapes.setdefault(name, []).append(argument.shape)
 
 
-Link = dict[tuple[str, str], tuple[str, str]]
-"""By operator and argument that reads, the operator and argument that writes."""
+Links = dict[tuple[str, str], str]
+"""By operator and argument that reads, the operator that writes an argument of the same name."""
 
 
-def _arguments(operator: Chosen, *directions: str) -> list[Parameter]:
+def _tensors(operator: Chosen, direction: str) -> list[Parameter]:
     arguments = operator.signature.step_arguments if operator.signature else ()
-    return [a for a in arguments if a.role == "tensor" and a.direction in directions]
+    return [a for a in arguments if a.role == "tensor" and a.direction == direction]
 
 
-def _links(operators: Sequence[Chosen]) -> Link:
-    """Return the results and the arguments of the same name and type that read them, if the match is unique."""
+def _links(operators: Sequence[Chosen]) -> Links:
+    """Return the arguments that read a result of the same name and type, if the match is unique."""
     writers: dict[tuple[str, str | None], list[str]] = {}
     for operator in operators:
-        for argument in _arguments(operator, "out"):
+        for argument in _tensors(operator, "out"):
             writers.setdefault((argument.name, argument.dtype), []).append(operator.name)
-    links: Link = {}
+    links: Links = {}
     for operator in operators:
-        for argument in _arguments(operator, "in"):
+        for argument in _tensors(operator, "in"):
             matches = writers.get((argument.name, argument.dtype), [])
             constant = is_constant_name(argument.name, certain=True)
             if len(matches) == 1 and matches[0] != operator.name and not constant:
-                links[operator.name, argument.name] = (matches[0], argument.name)
+                links[operator.name, argument.name] = matches[0]
     return links
 
 
-def _ordered(operators: Sequence[Chosen], links: Link) -> list[Chosen]:
+def _ordered(operators: Sequence[Chosen], links: Links) -> list[Chosen]:
     """Return the operators with writers before readers, else in the given order; break cycles of links."""
     left = {operator.name: operator for operator in operators}
     ordered: list[Chosen] = []
     waits: dict[str, set[str]] = {name: set() for name in left}
-    for (reader, _), (writer, _) in links.items():
+    for (reader, _), writer in links.items():
         waits[reader].add(writer)
     while left:
         ready = next((name for name in left if not waits[name] & left.keys()), None)
         if ready is None:  # a cycle has no first operator
-            for key in [key for key, (writer, _) in links.items() if key[0] in left and writer in left]:
+            for key in [key for key, writer in links.items() if key[0] in left and writer in left]:
                 del links[key]
             waits = {name: set() for name in left}
             continue
@@ -126,11 +125,11 @@ def _ordered(operators: Sequence[Chosen], links: Link) -> list[Chosen]:
     return ordered
 
 
-def _step(operator: Chosen, links: Link, found: Sketch) -> Step:
+def _step(operator: Chosen, links: Links, run: Sketch) -> Step:
     if operator.signature is None:
         return Step(operator.name, [MARK])
     step = Step(operator.name, [])
-    read = set(links.values())
+    read = {(writer, name) for (_, name), writer in links.items()}
     for argument in operator.signature.step_arguments:
         if argument.direction == "scratch":
             continue
@@ -138,69 +137,59 @@ def _step(operator: Chosen, links: Link, found: Sketch) -> Step:
         end = End(operator.name, argument)
         own = f"{operator.name}_{argument.name}"
         if argument.struct and argument.direction == "inout":
-            found.state[own] = argument
+            run.state[own] = argument
             step.args.append(own)
         elif argument.role == "scalar" or argument.direction in (None, "inout"):
             step.args.append(f"{MARK}_{argument.name}")
             if argument.role == "tensor":
-                found.open_inputs.append(end)
-                found.open_outputs.append(end)
+                run.open_inputs.append(end)
+                run.open_outputs.append(end)
         elif argument.direction == "out":
             step.args.append(argument.name if key in read else own)
             if key not in read:
-                found.open_outputs.append(end)
+                run.open_outputs.append(end)
         elif key in links:
-            step.args.append(links[key][1])
+            step.args.append(argument.name)
             step.guessed.append(argument.name)
         elif argument.struct or is_constant_name(argument.name):
-            name = own if not argument.name.startswith(f"{operator.name}_") else argument.name
-            name = own if name in found.constants else name
-            found.constants[name] = end
+            is_qualified = argument.name.startswith(f"{operator.name}_") and argument.name not in run.constants
+            name = argument.name if is_qualified else own
+            run.constants[name] = end
             step.args.append(name)
         else:
-            found.open_inputs.append(end)
+            run.open_inputs.append(end)
             step.args.append(f"{MARK}_{argument.name}")
     device = operator.signature.device
     if device:
-        step.device = _device(device.handle, found)
+        step.device = _device(device.handle, run)
     return step
 
 
-def _device(handle: str, found: Sketch) -> str:
+def _device(handle: str, run: Sketch) -> str:
     """Return the name of the device that operators with this type of handle share."""
-    for name, known in found.devices.items():
+    for name, known in run.devices.items():
         if known == handle:
             return name
     tag = "accelerator" if handle == STRUCT_DEVICE else handle.split()[-2]
-    name = tag if tag not in found.devices else f"{tag}_{len(found.devices)}"
-    found.devices[name] = handle
+    name = tag if tag not in run.devices else f"{tag}_{len(run.devices)}"
+    run.devices[name] = handle
     return name
 
 
-def _set_interface(found: Sketch, *, single: bool) -> None:
+def _set_interface(run: Sketch, *, single: bool) -> None:
     """Set the inputs and outputs that are unambiguous."""
-    if not found.is_complete:
+    if not run.is_complete:
         return
-    certain = all(end.argument.direction == "in" for end in found.open_inputs)
-    if certain and (single or len(found.open_inputs) <= 1):
-        taken = {name for step in found.steps for name in step.args}
-        for end in found.open_inputs:
-            name = end.argument.name if end.argument.name not in taken else f"{end.operator}_{end.argument.name}"
-            found.inputs[name] = end.argument
-            _rename(found, end.operator, f"{MARK}_{end.argument.name}", name)
-        found.open_inputs = []
-    certain = all(end.argument.direction == "out" for end in found.open_outputs)
-    if certain and (single or len(found.open_outputs) == 1):
-        for end in found.open_outputs:
+    for direction, ends, named in (("in", run.open_inputs, run.inputs), ("out", run.open_outputs, run.outputs)):
+        if any(end.argument.direction != direction for end in ends) or not (single or len(ends) <= 1):
+            continue
+        for end in ends:
             own = f"{end.operator}_{end.argument.name}"
-            taken = {name for step in found.steps for name in step.args}
+            taken = {name for step in run.steps for name in step.args}
             name = end.argument.name if end.argument.name not in taken else own
-            found.outputs[name] = end.argument
-            _rename(found, end.operator, own, name)
-        found.open_outputs = []
-
-
-def _rename(found: Sketch, call: str, old: str, new: str) -> None:
-    for step in found.steps:
-        if step.call == call:
-            step.args = [new if name == old else name for name in step.args]
+            named[name] = end.argument
+            old = f"{MARK}_{end.argument.name}" if direction == "in" else own
+            for step in run.steps:
+                if step.call == end.operator:
+                    step.args = [name if argument == old else argument for argument in step.args]
+        ends.clear()

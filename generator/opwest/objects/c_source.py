@@ -232,7 +232,7 @@ class SourceReader:
     def _inside(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """Find static variables in functions; return the includes, the quoted ones, the calls and the certain ones."""
         captures = QueryCursor(self.inside).captures(self.root)
-        for storage in captures.get("storage", []):
+        for storage in _in_order(captures, "storage"):
             declaration = storage.parent
             if declaration is None or declaration.start_byte in self.at_file_scope:
                 continue
@@ -240,17 +240,17 @@ class SourceReader:
                 self.variables(declaration, file_scope=False)
         includes: dict[str, None] = {}
         local: dict[str, None] = {}
-        for node in sorted(captures.get("include", []), key=lambda n: n.start_byte):
+        for node in _in_order(captures, "include"):
             written = self.word(node)
             includes[written.strip('<>"')] = None
             if written.startswith('"'):
                 local[written.strip('"')] = None
         names: dict[str, bool] = {}
         standard: dict[str, None] = {}
-        for node in sorted(captures.get("call", []), key=lambda n: n.start_byte):
+        for node in _in_order(captures, "call"):
             name = self.word(node)
             names[name] = names.get(name, False) or not self._is_conditional(node)
-        for node in captures.get("qualified", []):
+        for node in _in_order(captures, "qualified"):
             name = self.word(node).removeprefix("std::")
             if name.isidentifier() and name != "remove" and not self._is_conditional(node):  # <algorithm> has another
                 standard[name] = None
@@ -430,6 +430,11 @@ def _declarators(node: Node | None) -> tuple[Node | None, list[Node]]:
         inner = node.child_by_field_name("declarator")
         node = inner or next((c for c in node.named_children if c.type in _DECLARATORS), None)
     return node, declarators
+
+
+def _in_order(captures: dict[str, list[Node]], name: str) -> list[Node]:
+    """Return the captured nodes of a name as in the source: tree-sitter has them in any order."""
+    return sorted(captures.get(name, []), key=lambda node: node.start_byte)
 
 
 def _is_prototype(node: Node) -> bool:

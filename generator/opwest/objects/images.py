@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from opwest.base.diagnostics import printable
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import table_lines
 from opwest.objects.attributes import abi_of
 from opwest.objects.elf import ET_DYN, ET_EXEC, UNDEFINED, Elf, damaged
 from opwest.objects.facts import ObjectError
@@ -156,13 +157,12 @@ def image_json(label: str, elf: Elf, image: Image) -> dict[str, Any]:
     abi = abi_of(elf)
     models = []
     for model in image.models:
-        located = {
-            key: [
+        located = dict(model)
+        for key in ("constants", "devices", "steps"):
+            located[key] = [
                 row | {"address": image.addresses.get(row["symbol"])} if "symbol" in row else row for row in model[key]
             ]
-            for key in ("constants", "devices", "steps")
-        }
-        models.append(model | located)
+        models.append(located)
     return {
         "file": label,
         "kind": "image",
@@ -238,12 +238,6 @@ def _listed(heading: str, texts: Iterable[str]) -> Iterator[str]:
 
 def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """Yield aligned lines; columns of numbers are aligned to the right."""
-    everything = [heads, *rows]
-    widths = [max(len(row[column]) for row in everything) for column in range(len(heads))]
-    numbers = [all(row[column].isdigit() for row in rows) for column in range(len(heads))]
-    for row in everything:
-        cells = [
-            text.rjust(width) if number else text.ljust(width)
-            for text, width, number in zip(row, widths, numbers, strict=True)
-        ]
-        yield ("    " + "  ".join(cells)).rstrip()
+    numbers = [column for column in range(len(heads)) if all(row[column].isdigit() for row in rows)]
+    for line in table_lines([heads, *rows], right=numbers):
+        yield f"    {line}"

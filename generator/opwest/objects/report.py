@@ -9,6 +9,7 @@ from typing import Any
 
 from opwest.base.diagnostics import printable
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import table_lines
 from opwest.objects.compat import TargetAbi
 from opwest.objects.compilers import abi_options
 from opwest.objects.dwarf_signatures import NO_DEBUG_INFORMATION, signatures
@@ -76,13 +77,12 @@ def as_json(path_label: str, item: ObjectFile | CSource, required: Requirement =
             "unread_lines": list(item.unread),
             **_judgement_json(item, reasons[0]),
         }
-    total = sum((m.sizes for m in item.members), Sizes())
     return {
         "file": path_label,
         "kind": "llvm-ir" if required.compiled_for else item.kind,
         **({"target": required.compiled_for} if required.compiled_for else {}),
         "exportable": not any(reasons),
-        "sizes": asdict(total),
+        "sizes": asdict(sum((m.sizes for m in item.members), Sizes())),
         "members": [_member_json(*both, required.compiled_for) for both in zip(item.members, reasons, strict=True)],
     }
 
@@ -117,13 +117,8 @@ def _stack(member: Member) -> dict[str, StackUse]:
 
 
 def _definition_json(symbol: Symbol, stack: dict[str, StackUse], known: dict[str, DwarfSignature]) -> dict[str, Any]:
-    definition: dict[str, Any] = {
-        "name": symbol.name,
-        "kind": symbol.kind,
-        "section": symbol.section,
-        "binding": symbol.binding,
-        "size": symbol.size,
-    }
+    keys = ("name", "kind", "section", "binding", "size")
+    definition: dict[str, Any] = {key: getattr(symbol, key) for key in keys}
     if symbol.kind == "function":
         use = stack.get(symbol.name, UNKNOWN)
         use_json = {"bytes": use.bytes, "exact": use.exact, "source": use.source}
@@ -196,9 +191,7 @@ def _row(label: str, *values: str) -> list[str]:
 
 def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
     """Return rows with their columns aligned."""
-    table = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    return table_lines([[printable(cell) for cell in row] for row in rows], right=())
 
 
 def abi_words(abi: Abi) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from opwest import __version__, pipeline
-from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.diagnostics import Diagnostics, Location, OpwestError, fail
 from opwest.model.checks.exportability import exportability
 from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Model, Step
@@ -24,7 +24,7 @@ from opwest.project.request import Examination, Request, of_variant
 from opwest.render.devices import device_origin
 from opwest.render.project_files import project_record as record_of
 from opwest.render.tensors import manifest_name, quantization_words
-from opwest.report import data
+from opwest.report import data, words
 from opwest.report.measured import add_measured
 from opwest.report.memory_map import live_bytes
 from opwest.report.sizes import add_images
@@ -132,14 +132,14 @@ def _memory(model: Model, plan: MemoryPlan) -> tuple[tuple[data.Pool, ...], tupl
                 offset=offset,
                 first=life.first,
                 last=life.last,
-                writers=_once(writers[buffer.name]),
-                readers=_once(readers[buffer.name]),
+                writers=tuple(dict.fromkeys(writers[buffer.name])),
+                readers=tuple(dict.fromkeys(readers[buffer.name])),
             )
         )
     buffers = take_over(buffers)
     pools = []
     for name, planned in plan.pools.items():
-        live = live_bytes([one for one in buffers if one.pool == name], max(len(model.steps), 1))
+        live = live_bytes([buffer for buffer in buffers if buffer.pool == name], max(len(model.steps), 1))
         most = data.Peak(live.index(max(live)), max(live))
         limit = declared[name].size
         pools.append(data.Pool(name, planned.size, planned.lower_bound, planned.align, limit, most))
@@ -151,7 +151,7 @@ def take_over(buffers: Sequence[data.Buffer]) -> list[data.Buffer]:
     ending: dict[tuple[str, int], list[data.Buffer]] = defaultdict(list)
     for buffer in buffers:
         ending[buffer.pool, buffer.last].append(buffer)
-    found = []
+    results = []
     for buffer in buffers:
         overwritten = [
             other.name
@@ -160,12 +160,8 @@ def take_over(buffers: Sequence[data.Buffer]) -> list[data.Buffer]:
             and other.offset < buffer.offset + buffer.reserved
             and buffer.offset < other.offset + other.reserved
         ]
-        found.append(replace(buffer, takes_over=overwritten[0]) if overwritten else buffer)
-    return found
-
-
-def _once(steps: Iterable[int]) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(steps))
+        results.append(replace(buffer, takes_over=overwritten[0]) if overwritten else buffer)
+    return results
 
 
 def _constants(model: Model) -> tuple[data.Constant, ...]:
@@ -209,21 +205,9 @@ def _operators(examination: Examination, rows: list[dict[str, Any]]) -> tuple[da
 
 
 def _object(row: dict[str, Any], float_calls: tuple[str, ...]) -> data.Object:
-    return data.Object(
-        name=row["object"],
-        kind=row["kind"],
-        target=row["target"],
-        exportable=row["exportable"],
-        reasons=tuple(row["reasons"]),
-        code=row["code"],
-        constant=row["constant"],
-        state=row["state"],
-        stack=row["stack_text"],
-        float_calls=float_calls,
-    )
-
-
-_FROM_MANIFEST = "generate the report from the manifest: opwest report MANIFEST"
+    fields = {key: row[key] for key in ("kind", "target", "exportable", "code", "constant", "state")}
+    reasons = tuple(row["reasons"])
+    return data.Object(name=row["object"], reasons=reasons, stack=row["stack_text"], float_calls=float_calls, **fields)
 
 
 class Inputs(NamedTuple):
@@ -231,7 +215,7 @@ class Inputs(NamedTuple):
 
     project: Path | None
     """The directory of the project; None for manifests."""
-    found: Sequence[Examination]
+    examinations: Sequence[Examination]
     stale: tuple[data.Stale, ...]
 
 
@@ -241,17 +225,30 @@ def read_inputs(paths: Sequence[Path], faults: Diagnostics) -> Inputs:
     Raises OpwestError with every fault.
     """
     folders = [path for path in paths if path.is_dir()]
-    if folders and len(paths) > 1:
-        raise OpwestError([_fault("several directories given", folders[0], expected="one project, or manifests")])
-    record = _record(folders[0]) if folders else None
-    manifests: Sequence[Path] = paths
-    zephyr = ZephyrOptions()
-    if folders:
-        manifests, zephyr = _origin(folders[0])
+    if not folders:
+        return Inputs(None, _examined(paths, ZephyrOptions(), faults), ())
+    project = folders[0]
+    if len(paths) > 1:
+        raise fail("several directories given", project, expected="one project, or manifests")
+    record = project_record(project)
+    if record is None:
+        hint = "generate one with 'opwest generate MANIFEST -o DIR', or run 'opwest report MANIFEST'"
+        raise fail("not a directory generated by opwest", project, hint=hint)
+    origin = read_origin(project)
+    if origin is None:
+        hint = "generate the report from the manifest: opwest report MANIFEST"
+        message = "the project does not record the path of its manifest"
+        raise fail(message, project, expected=str(ORIGIN), hint=hint)
+    if fault := missing_manifests(origin.manifests, project):
+        raise OpwestError([fault])
+    examinations = _examined(origin.manifests, ZephyrOptions(origin.boards), faults)
+    return Inputs(project, examinations, _stale(project, record, examinations, faults))
+
+
+def _examined(manifests: Sequence[Path], zephyr: ZephyrOptions, faults: Diagnostics) -> Sequence[Examination]:
     examinations = pipeline.run(Request(tuple(manifests), zephyr=zephyr), faults, "plan").found
     faults.raise_if_errors()
-    stale = () if record is None else _stale(folders[0], record, examinations, faults)
-    return Inputs(folders[0] if folders else None, examinations, stale)
+    return examinations
 
 
 def report_of(
@@ -266,30 +263,11 @@ def report_of(
     `variant` is the variant of the models to report; None for the base. Raises OpwestError with every fault.
     """
     models = add_measured(
-        [collect(examination) for examination in of_variant(inputs.found, variant, faults)], measured, faults
+        [collect(examination) for examination in of_variant(inputs.examinations, variant, faults)], measured, faults
     )
     models = add_images(models, images, faults)
     faults.raise_if_errors()
     return data.Report(__version__, tuple(models), inputs.stale)
-
-
-def _record(project: Path) -> dict[str, Any]:
-    record = project_record(project)
-    if record is None:
-        hint = "generate one with 'opwest generate MANIFEST -o DIR', or run 'opwest report MANIFEST'"
-        raise OpwestError([_fault("not a directory generated by opwest", project, hint=hint)])
-    return record
-
-
-def _origin(project: Path) -> tuple[Sequence[Path], ZephyrOptions]:
-    """Return the current paths of a project's manifests, and the boards it was generated for."""
-    origin = read_origin(project)
-    if origin is None:
-        message = "the project does not record the path of its manifest"
-        raise OpwestError([_fault(message, project, expected=str(ORIGIN), hint=_FROM_MANIFEST)])
-    if fault := missing_manifests(origin.manifests, project):
-        raise OpwestError([fault])
-    return origin.manifests, ZephyrOptions(origin.boards)
 
 
 def _stale(
@@ -315,20 +293,9 @@ def _stale(
         if old == new and before.get(name) != now.get(name):
             stale.append(data.Stale(name, "", "opwest"))
     if stale:
-        _warn(project, stale, faults)
+        files = [f"{item.file} ({item.state})" for item in stale if item.state != "opwest"]
+        outdated = f"the project is out of date: {words.listed(files, 5)}"
+        what = outdated if files else "the project was generated by another version of opwest"
+        hint = f"run 'opwest update {project}'"
+        faults.warning(f"{what}; the report describes the current inputs", Location(str(project)), hint=hint)
     return tuple(stale)
-
-
-def _warn(project: Path, stale: Sequence[data.Stale], faults: Diagnostics) -> None:
-    files = [f"{one.file} ({one.state})" for one in stale if one.state != "opwest"]
-    shown = ", ".join(files[:5]) + (f" and {len(files) - 5} more" if len(files) > 5 else "")
-    what = f"the project is out of date: {shown}" if files else "the project was generated by another version of opwest"
-    faults.warning(
-        f"{what}; the report describes the current inputs",
-        Location(str(project)),
-        hint=f"run 'opwest update {project}'",
-    )
-
-
-def _fault(message: str, place: Path, *, expected: str | None = None, hint: str | None = None) -> Diagnostic:
-    return Diagnostic("error", message, Location(str(place)), expected, hint)

@@ -9,8 +9,7 @@ a field is removed; new optional fields do not change it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
-from typing import Final
+from typing import Final, Literal
 
 from opwest.base.frozen_dataclass import dataclass
 
@@ -291,6 +290,15 @@ class Model:
     latency_cycles: int | None = None
     """The bound on the duration of a run; None if steps without cycles exist."""
 
+    def totals(self, part: Literal["code", "constant", "state"]) -> dict[str, int]:
+        """Return the bytes of a part of all objects by target, without targets for which they are unknown."""
+        totals: dict[str, int] = {}
+        for item in self.objects:
+            size: int | None = getattr(item, part)
+            if size is not None:
+                totals[item.target] = totals.get(item.target, 0) + size
+        return totals
+
 
 @dataclass(frozen=True, slots=True)
 class Stale:
@@ -309,4 +317,4 @@ class Report:
     opwest: str
     """The version of opwest that created the report."""
     models: tuple[Model, ...]
-    stale: tuple[Stale, ...] = field(default=())
+    stale: tuple[Stale, ...] = ()

@@ -64,7 +64,7 @@ ADVANCE: Final = 6.7
 """Pixels of one character at 11 pixels, rounded up."""
 LINE: Final = 14
 PAD: Final = 10
-MIN_FONT_SIZE: Final = 7
+MIN_LETTERS: Final = 7
 """The minimum number of characters of a shortened name."""
 
 TIERS: Final = {"t0": 210.0, "t1": 250.0, "t2": 430.0, "t3": 700.0, "t4": 1000.0}
@@ -84,14 +84,15 @@ class Label:
     """A second line."""
 
 
-def labels(name: str, second: str, width: float, height: float, tiers: dict[str, float] = TIERS) -> tuple[Label, ...]:
+def labels(
+    name: str, second: str, width: float, height: float, tiers: Mapping[str, float] = TIERS
+) -> tuple[Label, ...]:
     """Return labels for a rectangle: width as a fraction of the plot's, height in pixels."""
     name = visible(name)
     chosen: dict[tuple[str, bool, str | None], list[str]] = {}
     for tier, plot in tiers.items():
-        found = _fitting(name, second, width * plot, height)
-        if found:
-            chosen.setdefault(found, []).append(tier)
+        if fitting := _fitting(name, second, width * plot, height):
+            chosen.setdefault(fitting, []).append(tier)
     return tuple(Label(text, " ".join(names), vertical, more) for (text, vertical, more), names in chosen.items())
 
 
@@ -103,9 +104,9 @@ def _fitting(name: str, second: str, width: float, height: float) -> tuple[str, 
     vertical = int((height - PAD) / ADVANCE)
     if len(name) <= vertical and width >= LINE + 2:
         return name, True, None
-    if horizontal >= MIN_FONT_SIZE and height >= LINE:
+    if horizontal >= MIN_LETTERS and height >= LINE:
         return shortened(name, horizontal), False, None
-    if vertical >= MIN_FONT_SIZE and width >= LINE + 2:
+    if vertical >= MIN_LETTERS and width >= LINE + 2:
         return shortened(name, vertical), True, None
     return None
 
@@ -129,13 +130,23 @@ def pixels(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def path(rectangles: Sequence[tuple[float, float, float, float]], width: int, height: int) -> str:
-    """Return rectangles (x, y, width, height as fractions of 1) as one SVG path in an area of the given size."""
-    return "".join(
-        f"M{round(x * width)} {round(y * height)}h{max(round(w * width), 1)}v{max(round(h * height), 1)}"
-        f"h-{max(round(w * width), 1)}z"
-        for x, y, w, h in rectangles
-    )
+def path(rectangles: Sequence[Rectangle]) -> str:
+    """Return rectangles as one SVG path in a square of UNITS."""
+    parts = []
+    for place in rectangles:
+        width, height = max(round(place.width * UNITS), 1), max(round(place.height * UNITS), 1)
+        parts.append(f"M{round(place.x * UNITS)} {round(place.y * UNITS)}h{width}v{height}h-{width}z")
+    return "".join(parts)
+
+
+def _box(place: Rectangle, height: int, top: int = 0) -> dict[str, str]:
+    """Return a rectangle as SVG text, in a plot of the given height in pixels."""
+    return {
+        "x": part(place.x),
+        "y": pixels(top + place.y * height),
+        "width": part(place.width),
+        "height": pixels(place.height * height),
+    }
 
 
 MAP_HEIGHT: Final = 340
@@ -162,27 +173,26 @@ ROLES: Final = {
 
 def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIERS) -> dict[str, Any]:
     """Return the figure of one pool."""
-    found = memory_map.lay_out(model, pool)
+    layout = memory_map.lay_out(model, pool)
     covered = {buffer.takes_over for buffer in model.buffers}
-    roles = {one.role for one, _ in found.buffers} | {role for role, _ in found.others}
-    peak = found.peak
+    roles = {buffer.role for buffer, _ in layout.buffers} | {role for role, _ in layout.others}
+    peak = layout.peak
     return {
         "pool": pool,
         "height": MAP_HEIGHT,
         "total": HEAD + MAP_HEIGHT + FOOT,
         "head": HEAD,
-        "foot": FOOT,
         "bottom": HEAD + MAP_HEIGHT,
         "items": [
-            _buffer_row(model, one, place, _free(place, found.steps) if one.name in covered else place, tiers)
-            for one, place in found.buffers
+            _buffer_row(model, buffer, place, 1 / layout.steps if buffer.name in covered else 0, tiers)
+            for buffer, place in layout.buffers
         ],
         "others": [
-            {"kind": role, "path": path([(r.x, r.y, r.width, r.height) for r in places], UNITS, UNITS)}
+            {"kind": role, "path": path(places)}
             for role in ROLES
-            if (places := [place for other, place in found.others if other == role])
+            if (places := [place for other, place in layout.others if other == role])
         ],
-        "others_count": len(found.others),
+        "others_count": len(layout.others),
         "most": MAX_BUFFERS,
         "units": UNITS,
         "peak": {
@@ -193,71 +203,57 @@ def map_row(model: data.Model, pool: data.Pool, tiers: Mapping[str, float] = TIE
             "label": f"peak {words.size(pool.peak.bytes)}, step {pool.peak.step:,}",
             "bytes": words.number(pool.peak.bytes),
         },
-        "bound": pixels(HEAD + found.bound * MAP_HEIGHT) if pool.lower_bound < pool.planned else None,
-        "sizes": [{"y": pixels(HEAD + tick.at * MAP_HEIGHT), "label": tick.label} for tick in found.sizes],
+        "bound": pixels(HEAD + layout.bound * MAP_HEIGHT) if pool.lower_bound < pool.planned else None,
+        "sizes": [{"y": pixels(HEAD + tick.at * MAP_HEIGHT), "label": tick.label} for tick in layout.sizes],
         "times": [
             {"x": part(tick.at), "label": tick.label, "peak": tick.label == words.number(pool.peak.step)}
-            for tick in found.times
+            for tick in layout.times
         ],
         "top": words.short_size(pool.planned),
-        "live": [_live_row(r) for r in found.live],
-        "peak_live": _live_row(peak),
+        "live": [_box(place, LIVE_HEIGHT) for place in layout.live],
+        "peak_live": _box(peak, LIVE_HEIGHT),
         "live_height": LIVE_HEIGHT,
         "legend": [{"kind": kind, "label": label} for kind, label in ROLES.items() if kind in roles],
-        "steps": found.steps,
+        "steps": layout.steps,
     }
 
 
-def _free(place: Rectangle, steps: int) -> Rectangle:
-    """Return the visible part of a buffer whose memory another buffer overwrites in its last step."""
-    return replace(place, width=place.width - 1 / steps)
-
-
 def _buffer_row(
-    model: data.Model, buffer: data.Buffer, place: Rectangle, free: Rectangle, tiers: Mapping[str, float]
+    model: data.Model, buffer: data.Buffer, place: Rectangle, covered: float, tiers: Mapping[str, float]
 ) -> dict[str, Any]:
+    """Return a buffer; its label is in the part that no other buffer overwrites in its last step."""
+    free = replace(place, width=place.width - covered)
     height = place.height * MAP_HEIGHT
     return {
         "kind": buffer.role,
         "name": buffer.name,
         "text": words.buffer(model, buffer),
-        "x": part(place.x),
-        "y": pixels(HEAD + place.y * MAP_HEIGHT),
-        "width": part(place.width),
-        "height": pixels(height),
+        **_box(place, MAP_HEIGHT, HEAD),
         "thin": height < THIN,
         "labels": _label_rows(
-            labels(buffer.name, words.size(buffer.reserved), free.width, height, dict(tiers)),
+            labels(buffer.name, words.size(buffer.reserved), free.width, height, tiers),
             free,
             HEAD + (place.y + place.height / 2) * MAP_HEIGHT,
         ),
     }
 
 
-def _label_rows(found: tuple[Any, ...], place: Rectangle, middle: float) -> list[dict[str, Any]]:
+def _label_rows(shown: Sequence[Label], place: Rectangle, middle: float) -> list[dict[str, Any]]:
     """Return labels in the middle of a rectangle, one line or two."""
     rows = []
-    for one in found:
-        lines = [(one.text, middle)] if one.second is None else [(one.text, middle - 7), (one.second, middle + 7)]
+    for label in shown:
+        text, second = label.text, label.second
+        lines = [(text, middle)] if second is None else [(text, middle - 7), (second, middle + 7)]
         rows += [
             {
                 "text": text,
-                "classes": one.classes + (" v" if one.vertical else "") + (" second" if index else ""),
+                "classes": label.classes + (" v" if label.vertical else "") + (" second" if index else ""),
                 "x": part(place.x + place.width / 2),
                 "y": pixels(y),
             }
             for index, (text, y) in enumerate(lines)
         ]
     return rows
-
-
-def _live_row(place: Rectangle) -> dict[str, str]:
-    return {
-        "x": part(place.x),
-        "width": part(place.width),
-        "y": pixels(place.y * LIVE_HEIGHT),
-        "height": pixels(place.height * LIVE_HEIGHT),
-    }
 
 
 def timeline_rows(model: data.Model, profile: data.Profile | None = None) -> list[dict[str, Any]]:
@@ -283,10 +279,11 @@ def timeline_row(
     model: data.Model, profile: data.Profile | None = None, tiers: Mapping[str, float] = TIERS, lane: int = LANE
 ) -> dict[str, Any]:
     """Return the schedule of a model or of a measured run; lanes have the given height in pixels."""
-    found = timeline.lay_out(model) if profile is None else timeline.lay_out_measured(model, profile)
-    kinds = {bar.kind for bar in found.bars}
-    marks = {mark.kind for mark in found.marks}
-    height = len(found.lanes) * (lane + LANE_GAP)
+    layout = timeline.lay_out(model) if profile is None else timeline.lay_out_measured(model, profile)
+    legend = _BARS if profile is None else _MEASURED_BARS
+    kinds = {bar.kind for bar in layout.bars}
+    marks = {mark.kind for mark in layout.marks}
+    height = len(layout.lanes) * (lane + LANE_GAP)
     return {
         "lanes": [
             {
@@ -296,37 +293,33 @@ def timeline_row(
                 "y": _lane_top(index, lane),
                 "middle": _lane_top(index, lane) + lane // 2,
             }
-            for index, name in enumerate(found.lanes)
+            for index, name in enumerate(layout.lanes)
         ],
         "lane": lane,
         "height": height,
         "total": height + FOOT,
-        "bars": [_bar_row(bar, found.length, tiers, lane) for bar in found.bars],
+        "bars": [_bar_row(bar, layout.length, tiers, lane) for bar in layout.bars],
         "marks": [
             {
                 "kind": mark.kind,
                 "text": mark.text,
-                "x": part(mark.at / found.length),
+                "x": part(mark.at / layout.length),
                 "from": _lane_top(0, lane) + (lane if mark.kind == "wait" else lane // 2),
                 "to": _lane_top(mark.lane, lane) + (0 if mark.kind == "launch" else lane // 2),
             }
-            for mark in found.marks
+            for mark in layout.marks
         ],
-        "times": _times(model, profile, found),
-        "legend": [{"kind": kind, "label": label} for kind, label in _legend(profile is not None) if kind in kinds],
+        "times": _times(model, profile, layout),
+        "legend": [{"kind": kind, "label": label} for kind, label in legend.items() if kind in kinds],
         "marks_legend": [{"kind": kind, "label": label} for kind, label in _MARKS.items() if kind in marks],
-        "binned": found.binned,
+        "binned": layout.binned,
         "measured": profile is not None,
     }
 
 
-def _legend(measured: bool) -> list[tuple[str, str]]:
-    if measured:  # launches are too short to be visible; their marks are drawn
-        return [("run", "runs"), ("pending", "possibly busy"), ("blocked", "the processor waits")]
-    launched = [("launched", "launched"), ("pending", "may still run")]
-    return [("run", "runs"), *launched, ("blocked", "the processor waits")]
-
-
+_BARS = {"run": "runs", "launched": "launched", "pending": "may still run", "blocked": "the processor waits"}
+_MEASURED_BARS = {"run": "runs", "pending": "possibly busy", "blocked": "the processor waits"}
+"""Without launches, which are too short to be visible; their marks are drawn."""
 _MARKS = {"launch": "launch", "wait": "wait for a device"}
 
 
@@ -334,25 +327,25 @@ def _lane_top(index: int, lane: int) -> int:
     return index * (lane + LANE_GAP) + LANE_GAP // 2
 
 
-def _times(model: data.Model, profile: data.Profile | None, found: timeline.Timeline) -> list[dict[str, str]]:
+def _times(model: data.Model, profile: data.Profile | None, layout: timeline.Timeline) -> list[dict[str, str]]:
     if profile is None:
         return [{"x": part(tick.at), "label": tick.label} for tick in memory_map.step_ticks(max(len(model.steps), 1))]
-    quarters = (0.0, 0.25, 0.5, 0.75, 1.0)
+    anchors = {0.0: "start", 0.25: "middle spare", 0.5: "middle", 0.75: "middle spare", 1.0: "end"}
     scale = 1.0 if profile.unit == "ns" else 1e9 / profile.frequency_hz if profile.frequency_hz else None
     return [
         {
             "x": part(at),
-            "label": f"{at * found.length:,.0f}" if scale is None else words.seconds(at * found.length * scale),
-            "anchor": ("start", "middle spare", "middle", "middle spare", "end")[index],
+            "label": f"{at * layout.length:,.0f}" if scale is None else words.seconds(at * layout.length * scale),
+            "anchor": anchor,
         }
-        for index, at in enumerate(quarters)
+        for at, anchor in anchors.items()
     ]
 
 
 def _bar_row(bar: timeline.Bar, length: float, tiers: Mapping[str, float], lane: int) -> dict[str, Any]:
     place = Rectangle(bar.first / length, 0, (bar.end - bar.first) / length, 1)
     y = _lane_top(bar.lane, lane)
-    found = labels(bar.label, "", place.width, lane - 4, dict(tiers)) if bar.label else ()
+    shown = labels(bar.label, "", place.width, lane - 4, tiers) if bar.label else ()
     return {
         "kind": bar.kind,
         "name": bar.text.split(";")[0],
@@ -360,7 +353,7 @@ def _bar_row(bar: timeline.Bar, length: float, tiers: Mapping[str, float], lane:
         "x": part(place.x),
         "width": part(place.width),
         "y": y,
-        "labels": _label_rows(found, place, y + lane / 2),
+        "labels": _label_rows(shown, place, y + lane / 2),
     }
 
 
@@ -380,10 +373,7 @@ def treemap_row(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "items": [
                     {
                         **item,
-                        "x": part(place.x),
-                        "y": pixels(place.y * height),
-                        "width": part(place.width),
-                        "height": pixels(place.height * height),
+                        **_box(place, height),
                         "labels": _label_rows(
                             labels(item["name"], words.size(item["bytes"]), place.width, place.height * height, tiers),
                             place,

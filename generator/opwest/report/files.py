@@ -10,13 +10,13 @@ import os
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from opwest.base.diagnostics import Diagnostic, Location, OpwestError
+from opwest.base.diagnostics import fail
 from opwest.project import disk
 from opwest.project.disk import system_faults
 from opwest.report import data
@@ -24,33 +24,26 @@ from opwest.report import data
 T = TypeVar("T")
 
 
-def encode(value: Any) -> Any:
-    """Return a dataclass as dictionaries and lists."""
-    return asdict(value)
-
-
 def decode(kind: type[T], value: object, place: str = "") -> T:
-    """Return the dataclass for a value of `encode`; unknown keys are ignored.
+    """Return the dataclass for its JSON; unknown keys are ignored.
 
     Raises ValueError with the place of the first missing or invalid field.
     """
     if not isinstance(value, dict):
         raise ValueError(f"{place or 'the value'} is not an object")
     hints = _hints(kind)  # type: ignore[arg-type]  # every type is hashable
-    found = {}
+    values = {}
     for field in fields(kind):  # type: ignore[arg-type]
         where = f"{place}.{field.name}".lstrip(".")
         if field.name in value:
-            found[field.name] = _field(hints[field.name], value[field.name], where)
+            values[field.name] = _field(hints[field.name], value[field.name], where)
         elif field.default is MISSING and field.default_factory is MISSING:
             raise ValueError(f"missing {where!r}")
-    return kind(**found)
+    return kind(**values)
 
 
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    """Return the types of a dataclass's fields: evaluating them takes longer than reading a buffer."""
-    return typing.get_type_hints(kind)
+_hints = cache(typing.get_type_hints)
+"""The types of a dataclass's fields: evaluating them takes longer than reading a buffer."""
 
 
 def _field(hint: Any, value: object, where: str) -> Any:
@@ -70,7 +63,10 @@ def _field(hint: Any, value: object, where: str) -> Any:
     if is_dataclass(hint):
         return decode(hint, value, where)  # type: ignore[arg-type]
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        value = _real(value, where)
+        try:
+            value = float(value)
+        except OverflowError:
+            raise ValueError(f"{where} is {str(value)[:20]}…, expected a finite number") from None
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{where} is {value}, expected a finite number")
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
@@ -80,16 +76,9 @@ def _field(hint: Any, value: object, where: str) -> Any:
     return value
 
 
-def _real(value: int, where: str) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError(f"{where} is {str(value)[:20]}…, expected a finite number") from None
-
-
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
-
-
+MARKS: Final = (data.FORMAT.encode(),)
+"""What every report contains near its start."""
 DATA_ID: Final = "opwest-report-data"
 _MAX_BYTES: Final = 1 << 28
 _EMBEDDED = re.compile(
@@ -98,24 +87,32 @@ _EMBEDDED = re.compile(
 _EXPECTED = "a report written by 'opwest report': HTML, SVG or JSON"
 
 
-def to_json(report: data.Report, *, indent: int | None = None) -> str:
-    """Return a report as JSON, on one line without `indent`."""
-    value = {"format": data.FORMAT, "schema": data.SCHEMA, **encode(report)}
-    separators = (",", ":") if indent is None else None
-    return json.dumps(value, indent=indent, separators=separators, allow_nan=False)
+def to_value(report: data.Report) -> dict[str, Any]:
+    """Return a report as JSON values."""
+    return {"format": data.FORMAT, "schema": data.SCHEMA, **asdict(report)}
+
+
+def to_json(report: data.Report) -> str:
+    """Return a report as JSON in one line."""
+    return json.dumps(to_value(report), separators=(",", ":"), allow_nan=False)
+
+
+def read_limited(path: Path, limit: int) -> bytes:
+    """Return the content of a file. Raises ValueError if it is unreadable, or has more than `limit` bytes."""
+    try:
+        if path.stat().st_size > limit:
+            raise ValueError(f"more than {limit} bytes")
+        return path.read_bytes()
+    except OSError as error:
+        raise ValueError(error.strerror or str(error)) from None
 
 
 def read_report(path: Path) -> data.Report:
     """Return an earlier report of any format. Raises OpwestError."""
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise ValueError(f"more than {_MAX_BYTES} bytes")
-        content = path.read_bytes()
-        return _parse(content)
-    except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from None
+        return _parse(read_limited(path, _MAX_BYTES))
     except (ValueError, RecursionError) as error:
-        raise _unreadable(path, str(error)) from None
+        raise fail(f"cannot read the report for --compare: {error}", path, expected=_EXPECTED) from None
 
 
 def _parse(content: bytes) -> data.Report:
@@ -137,16 +134,15 @@ def _parse(content: bytes) -> data.Report:
 
 def write_report(path: Path, content: str) -> None:
     """Write a report; replace an earlier one. Raises OpwestError if the file is not a report."""
-    write_own(path, content, "report", "reports of 'opwest report'", is_report)
+    write_own(path, content, "report", "reports of 'opwest report'", MARKS)
 
 
-def write_own(path: Path, content: str, what: str, overwritten: str, is_own: Callable[[Path], bool]) -> None:
-    """Write a file; replace an earlier one of the same kind. Raises OpwestError if the file is another one."""
+def write_own(path: Path, content: str, what: str, overwritten: str, marks: Sequence[bytes]) -> None:
+    """Write a file; replace an earlier one with the same marks. Raises OpwestError if the file is another one."""
     with system_faults(path, f"cannot write the {what}"):
-        if os.path.lexists(path) and not is_own(path):
+        if os.path.lexists(path) and not is_own(path, marks):
             hint = f"choose another file: only {overwritten} are overwritten"
-            message = f"the file exists and is not a {what}"
-            raise OpwestError([Diagnostic("error", message, Location(str(path)), hint=hint)])
+            raise fail(f"the file exists and is not a {what}", path, hint=hint)
         path.parent.mkdir(parents=True, exist_ok=True)
         target = Path(os.path.realpath(path))
         draft = target.with_name(f".{target.name}.opwest-draft")
@@ -156,16 +152,10 @@ def write_own(path: Path, content: str, what: str, overwritten: str, is_own: Cal
         disk.replace(draft, target)
 
 
-def is_report(path: Path) -> bool:
-    """Whether a file is empty or a report of any version."""
+def is_own(path: Path, marks: Sequence[bytes]) -> bool:
+    """Whether a path is a file that is empty, or has all marks near its start."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
         start = file.read(4096)
-    return not start.strip() or data.FORMAT.encode() in start
-
-
-def _unreadable(path: Path, reason: str) -> OpwestError:
-    return OpwestError(
-        [Diagnostic("error", f"cannot read the report for --compare: {reason}", Location(str(path)), _EXPECTED)]
-    )
+    return not start.strip() or all(mark in start for mark in marks)

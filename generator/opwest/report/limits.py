@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Literal
 
 from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.frozen_dataclass import dataclass
@@ -51,18 +51,9 @@ class Exceeded:
     after: float
     limit: str
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON values."""
-        return {name: getattr(self, name) for name in ("model", "figure", "where", "before", "after", "limit")}
 
-
-def _by_target(model: data.Model, kind: str) -> Values:
-    found: dict[str, float] = {}
-    for one in model.objects:
-        size = getattr(one, kind)
-        if size is not None:
-            found[f"for {one.target}"] = found.get(f"for {one.target}", 0) + size
-    return found
+def _by_target(model: data.Model, part: Literal["code", "state"]) -> Values:
+    return {f"for {target}": size for target, size in model.totals(part).items()}
 
 
 def _image(model: data.Model, size: Callable[[data.Image], int | None]) -> Values:
@@ -84,10 +75,10 @@ def _latency(model: data.Model) -> Values:
 
 def _largest(measured: Iterable[tuple[str, float]]) -> Values:
     """Return the largest value of each place: several measurements of a board must all be within the limit."""
-    found: dict[str, float] = {}
+    largest: dict[str, float] = {}
     for where, value in measured:
-        found[where] = max(value, found.get(where, value))
-    return found
+        largest[where] = max(value, largest.get(where, value))
+    return largest
 
 
 @dataclass(frozen=True)
@@ -111,11 +102,7 @@ _FIGURES = {
     ),
     "flash": _Figure("bytes", lambda model: _image(model, lambda i: i.flash), _FIRMWARE),
     "ram": _Figure("bytes", lambda model: _image(model, lambda i: i.ram), _FIRMWARE),
-    "time": _Figure(
-        "",
-        _time,
-        "give the measurements of each report with --profile",
-    ),
+    "time": _Figure("", _time, "give the measurements of each report with --profile"),
     "latency": _Figure("ns", _latency, "give the results of each run on a board with --profile"),
 }
 
@@ -148,18 +135,18 @@ def check_limits(
     model that the earlier report lacks is not checked against relative limits: a note names it.
     """
     old = {model.name: model for model in before.models} if before is not None else {}
-    exceededs: list[Exceeded] = []
+    exceeded: list[Exceeded] = []
     for model in after.models:
         if model.name not in old and any(limit.relative for limit in limits):
             faults.note(f"model '{model.name}' is not in '{baseline}': its limits of --fail-on with + have no effect")
         for limit in limits:
             if limit.relative and model.name not in old:
                 continue
-            exceededs += _exceeded(limit, old.get(model.name), model, baseline, faults)
+            exceeded += _exceeded(limit, old.get(model.name), model, baseline, faults)
     for name in old:
         if limits and all(model.name != name for model in after.models):
             faults.warning(f"model '{name}' of '{baseline}' is not in the report: it is not compared")
-    return tuple(exceededs)
+    return tuple(exceeded)
 
 
 def _exceeded(

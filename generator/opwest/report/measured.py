@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from opwest.base import path_suggestions
-from opwest.base.diagnostics import Diagnostics, Location, nearest
+from opwest.base.diagnostics import Diagnostics, Location, fail, nearest
 from opwest.report import data
+from opwest.report.files import read_limited
 
 PROFILE: Final = "opwest-profile"
 PROFILE_FORMAT: Final = 1
@@ -27,10 +28,9 @@ def add_measured(models: Sequence[data.Model], files: Sequence[Path], faults: Di
         at = Location(str(path))
         try:
             name, profile, results = _read(path)
-        except _UnusableError as error:
-            faults.error(
-                f"cannot read the measurements: {error}", at, expected=_EXPECTED, hint=path_suggestions.hint_for(path)
-            )
+        except ValueError as error:
+            hint = path_suggestions.hint_for(path)
+            faults.error(f"cannot read the measurements: {error}", at, expected=_EXPECTED, hint=hint)
             continue
         model = known.get(name)
         if model is None:
@@ -47,56 +47,45 @@ def add_measured(models: Sequence[data.Model], files: Sequence[Path], faults: Di
 
 def read_profile(path: Path, faults: Diagnostics) -> tuple[str, data.Profile]:
     """Return the model's name and its profile. Raises OpwestError for other files."""
-    at = Location(str(path))
     try:
         name, profile, _ = _read(path)
-    except _UnusableError as error:
-        faults.error(f"cannot read the profile: {error}", at, expected=_EXPECTED, hint=path_suggestions.hint_for(path))
-    else:
-        if profile is not None:
-            return name, profile
-        faults.error(
-            f"the result of model {name!r} has no profile", at, hint="measure with 'opwest run --profile --json'"
-        )
-    faults.raise_if_errors()
-    raise AssertionError("an error was not raised")
-
-
-class _UnusableError(Exception):
-    pass
+    except ValueError as error:
+        hint = path_suggestions.hint_for(path)
+        raise fail(f"cannot read the profile: {error}", path, expected=_EXPECTED, hint=hint) from None
+    if profile is None:
+        hint = "measure with 'opwest run --profile --json'"
+        raise fail(f"the result of model {name!r} has no profile", path, hint=hint)
+    return name, profile
 
 
 def _read(path: Path) -> tuple[str, data.Profile | None, data.Results | None]:
-    """Return the model's name and its measurements."""
+    """Return the model's name and its measurements. Raises ValueError for another file."""
+    content = read_limited(path, _MAX_BYTES)
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise _UnusableError(f"more than {_MAX_BYTES} bytes")
-        value = json.loads(path.read_bytes())
-    except OSError as error:
-        raise _UnusableError(error.strerror or str(error)) from None
+        value = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise _UnusableError(f"not JSON ({error})") from None
+        raise ValueError(f"not JSON ({error})") from None
     if not isinstance(value, dict):
-        raise _UnusableError("not a JSON object")
+        raise ValueError("not a JSON object")
     if value.get("kind") == PROFILE:
         return _text(value, "model"), _profile(value, path.name), None
     result = value.get("result")
     if not isinstance(result, dict) or "outputs" not in result:
-        raise _UnusableError(f"neither a profile (kind: {PROFILE}) nor the result of a successful run")
+        raise ValueError(f"neither a profile (kind: {PROFILE}) nor the result of a successful run")
     profile = result.get("profile")
-    found = _profile(profile, path.name) if isinstance(profile, dict) else None
-    return _text(result, "model"), found, _results(result, path.name)
+    measured = _profile(profile, path.name) if isinstance(profile, dict) else None
+    return _text(result, "model"), measured, _results(result, path.name)
 
 
 def _profile(value: Mapping[str, Any], source: str) -> data.Profile:
     if value.get("format") != PROFILE_FORMAT:
-        raise _UnusableError(f"profile format {value.get('format')!r}, expected {PROFILE_FORMAT}")
+        raise ValueError(f"profile format {value.get('format')!r}, expected {PROFILE_FORMAT}")
     rows = value.get("points")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise _UnusableError("'points' is not a list of measurements")
+        raise ValueError("'points' is not a list of measurements")
     points = [_point(row) for row in rows]
     if points[0].kind != "run":
-        raise _UnusableError("the first of 'points' is not the whole run")
+        raise ValueError("the first of 'points' is not the whole run")
     stack = value.get("stack")
     used, size = (_count(stack, "used"), _count(stack, "size")) if isinstance(stack, dict) else (None, None)
     return data.Profile(
@@ -115,10 +104,10 @@ def _profile(value: Mapping[str, Any], source: str) -> data.Profile:
 def _point(row: Mapping[str, Any]) -> data.Point:
     steps = row.get("steps", [])
     if not isinstance(steps, list) or not all(_is_count(step) for step in steps):
-        raise _UnusableError("'steps' of a point is not a list of steps")
+        raise ValueError("'steps' of a point is not a list of steps")
     step, operator, device = row.get("step"), row.get("operator"), row.get("device")
     if row.get("kind") in ("launch", "wait") and not (isinstance(device, str) and device):
-        raise _UnusableError(f"'device' of a {row['kind']} is empty or not text")
+        raise ValueError(f"'device' of a {row['kind']} is empty or not text")
     return data.Point(
         kind=_text(row, "kind"),
         step=step if _is_count(step) else None,
@@ -135,9 +124,9 @@ def _point(row: Mapping[str, Any]) -> data.Point:
 def _results(result: Mapping[str, Any], source: str) -> data.Results:
     errors, latency = result.get("errors", {}), result.get("latency_ns", [])
     if not isinstance(errors, dict) or not all(isinstance(error, dict) for error in errors.values()):
-        raise _UnusableError("'errors' is not an object of the errors of outputs")
-    if not isinstance(latency, list) or not all(_is_count(one) for one in latency):
-        raise _UnusableError("'latency_ns' is not a list of times")
+        raise ValueError("'errors' is not an object of the errors of outputs")
+    if not isinstance(latency, list) or not all(map(_is_count, latency)):
+        raise ValueError("'latency_ns' is not a list of times")
     board, clock = result.get("board"), result.get("clock")
     return data.Results(
         source=source,
@@ -162,23 +151,19 @@ def _check_steps(model: data.Model, profile: data.Profile, at: Location, faults:
     names = [step.operator for step in model.steps]
     for point in profile.points:
         if point.step is not None and (point.step >= len(names) or names[point.step] != (point.operator or "")):
-            seen = f"step {point.step} ({point.operator})"
-            there = (
-                f"step {point.step} is {names[point.step]}" if point.step < len(names) else "the model has no such step"
-            )
-            faults.warning(
-                f"the profile is from another version of model {model.name!r}: it has {seen}, but {there}",
-                at,
-                hint="measure again with 'opwest run --profile'",
-            )
+            known = point.step < len(names)
+            there = f"step {point.step} is {names[point.step]}" if known else "the model has no such step"
+            message = f"the profile is from another version of model {model.name!r}: "
+            message += f"it has step {point.step} ({point.operator}), but {there}"
+            faults.warning(message, at, hint="measure again with 'opwest run --profile'")
             return
 
 
 def _text(value: Mapping[str, Any], key: str) -> str:
-    found = value.get(key)
-    if not isinstance(found, str):
-        raise _UnusableError(f"{key!r} is {'missing' if key not in value else 'not text'}")
-    return found
+    text = value.get(key)
+    if not isinstance(text, str):
+        raise ValueError(f"{key!r} is {'missing' if key not in value else 'not text'}")
+    return text
 
 
 def _is_count(value: object) -> bool:
@@ -186,17 +171,17 @@ def _is_count(value: object) -> bool:
 
 
 def _count(value: Mapping[str, Any], key: str) -> int:
-    found = value.get(key)
-    if not isinstance(found, int) or not _is_count(found):
-        raise _UnusableError(f"{key!r} is not a count: {found!r:.40}")
-    return found
+    number = value.get(key)
+    if not isinstance(number, int) or not _is_count(number):
+        raise ValueError(f"{key!r} is not a count: {number!r:.40}")
+    return number
 
 
 def _time(value: Mapping[str, Any], key: str) -> float:
-    found = _finite(value.get(key))
-    if found is None or not 0 <= found < 1e18:
-        raise _UnusableError(f"{key!r} is not a time: {value.get(key)!r:.40}")
-    return found
+    time = _finite(value.get(key))
+    if time is None or not 0 <= time < 1e18:
+        raise ValueError(f"{key!r} is not a time: {value.get(key)!r:.40}")
+    return time
 
 
 def _finite(value: object) -> float | None:

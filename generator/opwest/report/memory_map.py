@@ -12,57 +12,20 @@ from opwest.report import data, words
 
 def live_bytes(buffers: Sequence[data.Buffer], steps: int) -> list[int]:
     """Return the bytes of a pool that are in use in every step."""
-    edges = sorted({edge for buffer in buffers for edge in (buffer.offset, buffer.offset + buffer.reserved)})
-    place = {edge: index for index, edge in enumerate(edges)}
     starts: list[list[data.Buffer]] = [[] for _ in range(steps + 1)]
-    ends: list[list[data.Buffer]] = [[] for _ in range(steps + 1)]
-    for one in buffers:
-        starts[min(one.first, steps)].append(one)
-        ends[min(one.last + 1, steps)].append(one)
-    covered = _Covered(edges)
-    live = []
+    for buffer in buffers:
+        starts[min(buffer.first, steps)].append(buffer)
+    live: list[data.Buffer] = []
+    sizes = []
     for step in range(steps):
-        for one in ends[step]:
-            covered.add(place[one.offset], place[one.offset + one.reserved], -1)
-        for one in starts[step]:
-            covered.add(place[one.offset], place[one.offset + one.reserved], 1)
-        live.append(covered.bytes)
-    return live
-
-
-class _Covered:
-    """A segment tree over the edges of buffers: the number of buffers over each interval, and the bytes covered."""
-
-    def __init__(self, edges: Sequence[int]) -> None:
-        self._edges = edges
-        self._count = [0] * (4 * len(edges) + 1)
-        self._bytes = [0] * (4 * len(edges) + 1)
-
-    @property
-    def bytes(self) -> int:
-        """The bytes covered by any buffer."""
-        return self._bytes[1] if len(self._bytes) > 1 else 0
-
-    def add(self, first: int, end: int, change: int) -> None:
-        """Add or remove a buffer over the interval between two edges."""
-        if first < end:
-            self._add(1, 0, len(self._edges) - 1, first, end, change)
-
-    def _add(self, node: int, low: int, high: int, first: int, end: int, change: int) -> None:
-        if end <= low or high <= first:
-            return
-        if first <= low and high <= end:
-            self._count[node] += change
-        else:
-            middle = (low + high) // 2
-            self._add(2 * node, low, middle, first, end, change)
-            self._add(2 * node + 1, middle, high, first, end, change)
-        if self._count[node]:
-            self._bytes[node] = self._edges[high] - self._edges[low]
-        elif high - low == 1:
-            self._bytes[node] = 0
-        else:
-            self._bytes[node] = self._bytes[2 * node] + self._bytes[2 * node + 1]
+        live = [buffer for buffer in live if buffer.last >= step] + starts[step]
+        size = end = 0
+        for buffer in sorted(live, key=lambda buffer: buffer.offset):  # in-place results overlap their arguments
+            end = max(end, buffer.offset)
+            size += max(buffer.offset + buffer.reserved - end, 0)
+            end = max(end, buffer.offset + buffer.reserved)
+        sizes.append(size)
+    return sizes
 
 
 MAX_BUFFERS: Final = 400
@@ -119,8 +82,8 @@ def lay_out(model: data.Model, pool: data.Pool) -> MemoryMap:
     return MemoryMap(
         pool=pool,
         steps=steps,
-        buffers=tuple((one, _rectangle(one, steps, size)) for one in shown),
-        others=tuple((one.role, _rectangle(one, steps, size)) for one in by_area[MAX_BUFFERS:]),
+        buffers=tuple((buffer, _rectangle(buffer, steps, size)) for buffer in shown),
+        others=tuple((buffer.role, _rectangle(buffer, steps, size)) for buffer in by_area[MAX_BUFFERS:]),
         peak=Rectangle(pool.peak.step / steps, 1 - pool.peak.bytes / size, 1 / steps, pool.peak.bytes / size),
         bound=1 - pool.lower_bound / size,
         live=tuple(

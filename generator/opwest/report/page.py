@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page: a report as one self-contained HTML file, rendered without side effects."""
+"""A report as one self-contained HTML file, as a standalone SVG of its memory maps and schedules, or as JSON."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -17,39 +18,25 @@ from markupsafe import Markup
 
 from opwest.report import data, sizes, words
 from opwest.report.changes import Change
-from opwest.report.figures import map_row, timeline_rows, treemap_row
-from opwest.report.files import DATA_ID, to_json
+from opwest.report.figures import LANE, LANE_GAP, map_row, timeline_row, timeline_rows, treemap_row
+from opwest.report.files import DATA_ID, to_json, to_value
 from opwest.report.timeline import MAX_STEPS, graph_row, measured_name, measured_time
 
-LIGHT: Final = {
-    "ground": "#f4f5f8",
-    "card": "#ffffff",
-    "ink": "#191d26",
-    "soft": "#545d6d",
-    "line": "#dde1e8",
-    "grid": "#e9ecf1",
-    "accent": "#1f56c4",
-    "better": "#0f6b3d",
-    "worse": "#b3261e",
-    "warn": "#fff3d6",
-    "warn-ink": "#5c3d00",
-    "band": "#eef1f6",
+COLOURS: Final = {
+    # name: light, dark
+    "ground": ("#f4f5f8", "#0e1116"),
+    "card": ("#ffffff", "#161a21"),
+    "ink": ("#191d26", "#e8ebf1"),
+    "soft": ("#545d6d", "#a3adbd"),
+    "line": ("#dde1e8", "#2b323d"),
+    "grid": ("#e9ecf1", "#232932"),
+    "accent": ("#1f56c4", "#86aeff"),
+    "better": ("#0f6b3d", "#62cf98"),
+    "worse": ("#b3261e", "#ff8f86"),
+    "warn": ("#fff3d6", "#3b2d08"),
+    "warn-ink": ("#5c3d00", "#ffe3a3"),
+    "band": ("#eef1f6", "#1d222b"),
 }
-DARK: Final = {
-    "ground": "#0e1116",
-    "card": "#161a21",
-    "ink": "#e8ebf1",
-    "soft": "#a3adbd",
-    "line": "#2b323d",
-    "grid": "#232932",
-    "accent": "#86aeff",
-    "better": "#62cf98",
-    "worse": "#ff8f86",
-    "warn": "#3b2d08",
-    "warn-ink": "#ffe3a3",
-    "band": "#1d222b",
-}
-
 KINDS: Final = {
     # kind: fill, edge and text; light, then dark
     "intermediate": (("#cfe0fb", "#3a70cc", "#12305e"), ("#1c3964", "#6b9dec", "#dce8ff")),
@@ -69,9 +56,9 @@ KINDS: Final = {
 }
 
 
-def variables(dark: bool) -> str:
+def _variables(dark: bool) -> str:
     """Return the declarations of one scheme."""
-    plain = DARK if dark else LIGHT
+    plain = {name: colours[dark] for name, colours in COLOURS.items()}
     kinds = {
         f"{kind}-{part}": colour
         for kind, schemes in KINDS.items()
@@ -80,7 +67,7 @@ def variables(dark: bool) -> str:
     return "".join(f"--{name}:{colour};" for name, colour in {**plain, **kinds}.items())
 
 
-def classes() -> str:
+def _classes() -> str:
     """Return the rules with the colours of each kind of shape."""
     return "".join(
         f".k-{kind}{{--fill:var(--{kind}-fill);--edge:var(--{kind}-edge);--on:var(--{kind}-ink)}}" for kind in KINDS
@@ -95,9 +82,9 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 @cache
-def environment() -> jinja2.Environment:
+def _environment() -> jinja2.Environment:
     """Return the environment of the report's templates: text is escaped, undefined names are errors."""
-    found = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         undefined=jinja2.StrictUndefined,
         autoescape=True,
@@ -105,48 +92,47 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(number=words.number, size=words.size)
-    found.globals.update(counted=words.counted, kind_names=_kind_names)
-    return found
+    environment.filters.update(number=words.number, size=words.size, finite=_finite, tensor=_tensor)
+    environment.globals.update(counted=words.counted)
+    return environment
 
 
 def _visible(value: object) -> object:
     return words.visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _kind_names(kinds: Sequence[str]) -> list[dict[str, str]]:
-    """Return the labels of the kinds in a treemap."""
-    names = {"constant": "constant", "program": "program", "code": "code of an operator", "other": "other"}
-    return [{"kind": kind, "label": names.get(kind, kind)} for kind in kinds]
+def _finite(value: float | None) -> str:
+    return "not finite" if value is None else f"{value:.6g}"
+
+
+def _tensor(tensor: data.Buffer | data.Tensor) -> str:
+    return words.tensor(tensor.dtype, tensor.shape)
 
 
 def page(report: data.Report, changes: Sequence[Change] | None = None, against: str | None = None) -> str:
     """Return the page; `changes` are the differences from the report `against`, None without a comparison."""
-    script = asset("script.js")
+    script = _asset("script.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
-    return (
-        environment()
-        .get_template("page.html.jinja")
-        .render(
-            format=data.FORMAT,
-            schema=data.SCHEMA,
-            opwest=report.opwest,
-            title=", ".join(model.name for model in report.models),
-            style=Markup(_style()),
-            script=Markup(script),
-            script_digest=digest,
-            stale=_stale(report),
-            changes=None if changes is None else _changes(changes, against or ""),
-            several=len(report.models) > 1,
-            models=[_model(model) for model in report.models],
-            most_steps=MAX_STEPS,
-            data_id=DATA_ID,
-            data=Markup(in_script(to_json(report))),
-        )
+    template = _environment().get_template("page.html.jinja")
+    return template.render(
+        format=data.FORMAT,
+        schema=data.SCHEMA,
+        opwest=report.opwest,
+        title=", ".join(model.name for model in report.models),
+        style=Markup(_style()),
+        script=Markup(script),
+        script_digest=digest,
+        stale=_stale(report),
+        changes=None if changes is None else _changes(changes, against or ""),
+        several=len(report.models) > 1,
+        models=[_model(model) for model in report.models],
+        most_steps=MAX_STEPS,
+        data_id=DATA_ID,
+        data=Markup(_in_script(to_json(report))),
     )
 
 
-def in_script(text: str) -> str:
+def _in_script(text: str) -> str:
     """Return JSON for a script element, escaped so that it cannot end the element."""
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -154,70 +140,53 @@ def in_script(text: str) -> str:
 
 
 @cache
-def asset(name: str) -> str:
+def _asset(name: str) -> str:
     """Return the text of a file that is embedded in pages."""
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def _style() -> str:
-    light, dark = variables(dark=False), variables(dark=True)
+    light, dark = _variables(dark=False), _variables(dark=True)
     return (
         f":root{{color-scheme:light;{light}}}\n"
         f"@media screen and (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
         f"@media screen{{:root[data-theme=dark]{{color-scheme:dark;{dark}}}}}\n"
-        f"{classes()}\n{asset('figures.css')}{asset('style.css')}"
+        f"{_classes()}\n{_asset('figures.css')}{_asset('style.css')}"
     )
 
 
 def _model(model: data.Model) -> dict[str, Any]:
     ram = sizes.ram_rows(model)
     flash = sizes.flash_rows(model)
-    return {
-        "name": model.name,
-        "description": model.description,
-        "manifest": model.manifest,
-        "boards": model.boards,
-        "reorder": model.reorder,
+    return _row(model) | {
         "cards": _cards(model),
         "maps": [map_row(model, pool) for pool in model.pools],
-        "buffers": _limited(
-            [
-                {
-                    "name": buffer.name,
-                    "role": buffer.role,
-                    "type": words.tensor(buffer.dtype, buffer.shape),
-                    "pool": buffer.pool,
-                    "offset": words.number(buffer.offset),
-                    "bytes": words.number(buffer.reserved),
-                    "first": buffer.first,
-                    "last": buffer.last,
-                }
-                for buffer in sorted(model.buffers, key=lambda b: (-b.reserved, b.first, b.name))
-            ]
-        ),
-        "tensors": _limited([_tensor(tensor) for tensor in model.tensors]),
+        "buffers": _limited(sorted(model.buffers, key=lambda b: (-b.reserved, b.first, b.name))),
+        "tensors": _limited(model.tensors),
         "graph": graph_row(model),
         "float_code": _float_code(model),
-        "several_pools": len(model.pools) > 1,
         "timelines": timeline_rows(model),
         "steps": _limited(_step_rows(model)),
         "devices": [
-            {"name": device.name, "origin": device.origin, "programs": ", ".join(words.programs_of(model, device))}
-            for device in model.devices
+            _row(device) | {"programs": ", ".join(words.programs_of(model, device))} for device in model.devices
         ],
         "flash": [{**row, "maps": treemap_row(row["items"])} for row in flash],
-        "linked": bool(model.images),
-        "code_known": bool(sizes.targets(model) or model.images),
+        "code_known": bool(model.totals("code") or model.images),
         "ram": ram,
         "ram_bars": any(row["bar"] for row in ram),
         "profiles": [_profile(model, profile) for profile in model.profiles],
         "results": [_results(results) for results in model.results],
-        "objects": _limited([_object(one) for one in model.objects]),
-        "inputs": _limited([{"name": one.name, "sha256": one.sha256} for one in model.inputs]),
+        "objects": _limited(model.objects),
+        "inputs": _limited(model.inputs),
     }
 
 
-def _limited(rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _row(item: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass as a row, to which columns can be added."""
+    return {field.name: getattr(item, field.name) for field in fields(item)}
+
+
+def _limited(rows: Sequence[Any]) -> dict[str, Any]:
     return {"rows": rows[:MAX_ROWS], "left": max(len(rows) - MAX_ROWS, 0)}
 
 
@@ -229,36 +198,34 @@ def _cards(model: data.Model) -> list[dict[str, str]]:
         note = "optimal" if not spare else f"{words.size(spare)} above the lower bound"
         of = f"of {words.size(pool.limit)}" if pool.limit is not None else ""
         meter = f"{min(pool.planned / pool.limit, 1) * 100:.2f}%" if pool.limit else ""
-        cards.append(_card(f"pool {pool.name}", words.size(pool.planned), of, note, meter))
+        cards.append(_card(f"pool {pool.name}", words.size(pool.planned), note, of, meter))
     if not model.pools:
-        cards.append(_card("workspace", "0 bytes", "", "no buffers"))
+        cards.append(_card("workspace", "0 bytes", "no buffers"))
     constants = sum(constant.bytes for constant in model.constants)
-    cards.append(
-        _card("constants", words.size(constants), "", f"{words.counted(len(model.constants), 'array')} in flash")
-    )
+    cards.append(_card("constants", words.size(constants), f"{words.counted(len(model.constants), 'array')} in flash"))
     for image in model.images[:2]:
         total = sum(item.bytes for item in image.items if item.kind == "code")
-        cards.append(_card("operators", words.size(total), "", f"code in {image.source}"))
-    for target in () if model.images else sizes.targets(model)[:2]:
-        code = sum(one.code or 0 for one in model.objects if one.target == target)
-        cards.append(_card("operators", words.size(code), "", f"code for {target}"))
+        cards.append(_card("operators", words.size(total), f"code in {image.source}"))
+    if not model.images:
+        for target, code in list(model.totals("code").items())[:2]:
+            cards.append(_card("operators", words.size(code), f"code for {target}"))
     launches = sum(step.launched for step in model.steps)
     devices = f", {words.counted(len(model.devices), 'device')}" if model.devices else ""
-    waits = f"; {words.counted(launches, 'launch')}, {words.counted(len(model.waits), 'wait')}" if launches else ""
-    waits = waits.replace("launchs", "launches")
+    count = "1 launch" if launches == 1 else f"{launches:,} launches"
+    waits = f"; {count}, {words.counted(len(model.waits), 'wait')}" if launches else ""
     operators = words.counted(len(model.operators), "operator")
-    cards.append(_card("schedule", words.counted(len(model.steps), "step"), "", f"{operators}{devices}{waits}"))
+    cards.append(_card("schedule", words.counted(len(model.steps), "step"), f"{operators}{devices}{waits}"))
     for profile in model.profiles[:2]:
-        cards.append(_card(f"run, {profile.where}", _short_time(profile), "", _clock(profile.clock)))
+        cards.append(_card(f"run, {profile.where}", _short_time(profile), _clock(profile.clock)))
     for results in model.results[:1]:
         worst = max((error.differing for error in results.errors), default=None)
         if worst is not None:
             value = "equal" if not worst else f"{words.counted(worst, 'element')} differ"
-            cards.append(_card("outputs", value, "", "compared with the reference"))
+            cards.append(_card("outputs", value, "compared with the reference"))
     return cards
 
 
-def _card(title: str, value: str, of: str, note: str, meter: str = "") -> dict[str, str]:
+def _card(title: str, value: str, note: str, of: str = "", meter: str = "") -> dict[str, str]:
     return {"title": title, "value": value, "of": of, "note": note, "meter": meter}
 
 
@@ -301,38 +268,17 @@ def _step_rows(model: data.Model) -> list[dict[str, Any]]:
         for step in model.steps
     ]
     if at_end := waits.get(len(model.steps)):
-        rows.append(
-            {
-                "index": "",
-                "operator": "end of the run",
-                "device": "",
-                "how": "",
-                "reads": "",
-                "writes": "",
-                "waits": ", ".join(at_end),
-                "line": "",
-            }
-        )
+        empty = dict.fromkeys(("index", "device", "how", "reads", "writes", "line"), "")
+        rows.append({**empty, "operator": "end of the run", "waits": ", ".join(at_end)})
     return rows
-
-
-def _tensor(tensor: data.Tensor) -> dict[str, str]:
-    return {
-        "name": tensor.name,
-        "role": tensor.role,
-        "type": words.tensor(tensor.dtype, tensor.shape),
-        "bytes": words.number(tensor.bytes),
-        "memory": "in the workspace" if tensor.placed else "of the caller",
-        "quantization": tensor.quantization or "–",
-    }
 
 
 def _float_code(model: data.Model) -> dict[str, Any]:
     """Return the functions of libm and of soft float: those that objects call, and those in images with their sizes."""
     called = [
-        {"where": f"called by {one.name}", "target": one.target, "names": ", ".join(one.float_calls), "bytes": ""}
-        for one in model.objects
-        if one.float_calls
+        {"where": f"called by {item.name}", "target": item.target, "names": ", ".join(item.float_calls), "bytes": ""}
+        for item in model.objects
+        if item.float_calls
     ]
     linked = [
         {
@@ -362,18 +308,14 @@ def _profile(model: data.Model, profile: data.Profile) -> dict[str, Any]:
         for point in profile.points
     ]
     outside = max(profile.run.mean - inside, 0.0)
-    return {
-        "where": profile.where,
-        "source": profile.source,
+    stack = f"{words.number(profile.stack_used)} of {words.counted(profile.stack_size or 0, 'byte')}"
+    return _row(profile) | {
         "clock": _clock(profile.clock),
-        "unit": profile.unit,
         "run": measured_time(profile, profile.run.mean),
         "range": f"{profile.run.min:,.0f} to {profile.run.max:,.0f} {profile.unit}" if profile.run.runs > 1 else "",
         "runs": words.counted(profile.run.runs, "run"),
         "outside": measured_time(profile, outside),
-        "stack": None
-        if profile.stack_used is None
-        else f"{words.number(profile.stack_used)} of {words.counted(profile.stack_size or 0, 'byte')}",
+        "stack": None if profile.stack_used is None else stack,
         "rows": _limited(rows),
         "timelines": timeline_rows(model, profile) if inside else [],
     }
@@ -381,42 +323,12 @@ def _profile(model: data.Model, profile: data.Profile) -> dict[str, Any]:
 
 def _results(results: data.Results) -> dict[str, Any]:
     latency = results.latency_ns
-    return {
+    return _row(results) | {
         "where": results.board or "this machine",
-        "source": results.source,
         "clock": _clock(results.clock),
         "latency": words.seconds(median(latency)) if any(latency) else None,
         "range": f"{words.seconds(min(latency))} to {words.seconds(max(latency))}" if len(latency) > 1 else "",
         "runs": words.counted(len(latency), "run"),
-        "errors": [
-            {
-                "name": error.name,
-                "elements": words.number(error.elements),
-                "differing": words.number(error.differing),
-                "largest": "not finite" if error.largest is None else f"{error.largest:.6g}",
-                "mean": "not finite" if error.mean is None else f"{error.mean:.6g}",
-                "equal": not error.differing,
-            }
-            for error in results.errors
-        ],
-    }
-
-
-def _object(one: data.Object) -> dict[str, Any]:
-    def shown(count: int | None) -> str:
-        return "–" if count is None else words.number(count)
-
-    return {
-        "name": one.name,
-        "kind": one.kind,
-        "target": one.target,
-        "exportable": one.exportable,
-        "state_of": "no" if one.reasons else "later" if one.code is None else "yes",
-        "reasons": one.reasons,
-        "code": shown(one.code),
-        "constant": shown(one.constant),
-        "state": shown(one.state),
-        "stack": one.stack,
     }
 
 
@@ -424,22 +336,13 @@ def _stale(report: data.Report) -> dict[str, Any] | None:
     if not report.stale:
         return None
     files = [stale for stale in report.stale if stale.state != "opwest"]
-    return {"files": _limited([{"name": file.file, "model": file.model, "state": file.state} for file in files])}
+    return {"files": _limited(files)}
 
 
 def _changes(changes: Sequence[Change], against: str) -> dict[str, Any]:
     signs = {"better": "▼", "worse": "▲", "different": ""}
     rows = [
-        {
-            "model": change.model,
-            "group": change.group,
-            "name": change.name,
-            "before": change.before or "–",
-            "after": change.after or "–",
-            "difference": change.difference,
-            "verdict": change.verdict,
-            "sign": signs[change.verdict],
-        }
+        _row(change) | {"before": change.before or "–", "after": change.after or "–", "sign": signs[change.verdict]}
         for change in changes
     ]
     first = [row for row in rows if row["verdict"] != "different"]
@@ -454,14 +357,68 @@ def _changes(changes: Sequence[Change], against: str) -> dict[str, Any]:
     }
 
 
+_WIDTH: Final = 1200
+_MARGIN: Final = 32
+_GUTTER: Final = 92
+_TITLE, _HEADING, _GAP, _LEGEND = 56, 30, 22, 30
+
+
+def picture(report: data.Report) -> str:
+    """Return the picture of a report, including its data."""
+    plot = {"all": float(_WIDTH - 2 * _MARGIN - _GUTTER)}
+    y = _MARGIN
+    models = []
+    for model in report.models:
+        parts = []
+        top, y = y, y + _TITLE
+        for pool in model.pools:
+            row = map_row(model, pool, plot)
+            what = f"Pool {pool.name}: {words.counted(pool.planned, 'byte')}"
+            live_y = y + _HEADING + row["total"] + 8
+            end = live_y + row["live_height"]
+            part = {"kind": "map", "title": what, "y": y, "row": row, "live_y": live_y}
+            parts.append(part | _legend(row["legend"], end))
+            y = end + _LEGEND + _GAP
+        row = timeline_row(model, None, plot)
+        end = y + _HEADING + row["total"]
+        part = {"kind": "schedule", "title": "Schedule", "y": y, "row": row}
+        parts.append(part | _legend([*row["legend"], *row["marks_legend"]], end))
+        y = end + _LEGEND + _GAP
+        models.append({"name": model.name, "description": model.description, "y": top, "parts": parts})
+    light, dark = _variables(dark=False), _variables(dark=True)
+    schemes = f":root{{{light}}}@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
+    style = f"{schemes}{_classes()}{_asset('figures.css')}"
+    template = _environment().get_template("picture.svg.jinja")
+    return template.render(
+        title=", ".join(model.name for model in report.models),
+        format=data.FORMAT,
+        style=Markup(style),
+        width=_WIDTH,
+        height=y - _GAP + _MARGIN // 2,
+        margin=_MARGIN,
+        gutter=_GUTTER,
+        plot=_WIDTH - 2 * _MARGIN - _GUTTER,
+        heading=_HEADING,
+        lane=LANE + LANE_GAP,
+        models=models,
+        data_id=DATA_ID,
+        data=to_json(report),
+    )
+
+
+def _legend(rows: list[dict[str, str]], y: int) -> dict[str, Any]:
+    """Return the entries of a legend below `y` with their positions, in order."""
+    x, placed = 0, []
+    for row in rows:
+        placed.append({**row, "x": x})
+        x += 34 + 7 * len(row["label"])
+    return {"legend_y": y + 18, "legend": placed}
+
+
 def pretty_json(report: data.Report, changes: Sequence[Change] | None) -> str:
     """Return the report as JSON, with the changes if there is a comparison."""
-    text = to_json(report, indent=2)
-    if changes is None:
-        return text + "\n"
-    value = json.loads(text)
-    value["changes"] = [
-        {"model": c.model, "group": c.group, "name": c.name, "before": c.before, "after": c.after, "verdict": c.verdict}
-        for c in changes
-    ]
-    return json.dumps(value, indent=2) + "\n"
+    value = to_value(report)
+    if changes is not None:
+        rows = [_row(change) for change in changes]
+        value["changes"] = [{key: item for key, item in row.items() if key != "difference"} for row in rows]
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"

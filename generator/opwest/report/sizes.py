@@ -16,84 +16,69 @@ from elftools.elf.elffile import ELFFile
 from opwest.base import path_suggestions
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.model.types.c_names import CNames
-from opwest.objects.elf import SHF_ALLOC, SHT_NOBITS, Elf, parse_elf
+from opwest.objects.elf import SHF_ALLOC, SHT_NOBITS, STT_FUNC, STT_OBJECT, Elf, parse_elf
 from opwest.objects.facts import ObjectError
 from opwest.objects.library_symbols import is_float_code
 from opwest.report import data, words
+from opwest.report.files import read_limited
 
 MAX_ITEMS: Final = 48
 """The maximum number of items drawn; the smallest others are combined."""
 
 
-def targets(model: data.Model) -> list[str]:
-    """Return the targets for which the size of code is known."""
-    return list(dict.fromkeys(one.target for one in model.objects if one.code is not None))
-
-
-def image_items(image: data.Image) -> list[dict[str, Any]]:
-    """Return the flash items of a linked image."""
-    words_of = {
-        "code": "code of an operator",
-        "constant": "constant",
-        "program": "program of a device",
-        "other": "other code and data of the model",
-    }
-    return _largest(
-        [_item(item.name, item.kind, item.bytes, words_of.get(item.kind, item.kind)) for item in image.items]
-    )
+_IN_IMAGES: Final = {
+    "code": "code of an operator",
+    "constant": "constant",
+    "program": "program of a device",
+    "other": "other code and data of the model",
+}
 
 
 def flash_items(model: data.Model, target: str | None) -> list[dict[str, Any]]:
-    """Return the known flash items, the largest first: name, kind, bytes and description."""
-    items = [
-        _item(
-            constant.name,
-            "constant",
-            constant.bytes,
-            f"constant {words.tensor(constant.dtype, constant.shape)}{_users(constant.operators)}",
-        )
-        for constant in model.constants
-    ]
+    """Return the known flash items: name, kind, bytes and description."""
+    items = []
+    for constant in model.constants:
+        readers = f", read by {words.listed(constant.operators, 4)}" if constant.operators else ""
+        what = f"constant {words.tensor(constant.dtype, constant.shape)}{readers}"
+        items.append(_item(constant.name, "constant", constant.bytes, what))
     items += [_item(program.name, "program", program.bytes, "program of a device") for program in model.programs]
     if target is not None:
         own = {operator.symbol: operator for operator in model.operators if target in operator.code}
-        items += [_item(one.name, "code", one.code[target], f"code for {target}") for one in own.values()]
-        held = [one for one in model.objects if one.target == target]
-        called = sum(one.code or 0 for one in held) - sum(one.code[target] for one in own.values())
+        items += [_item(o.name, "code", o.code[target], f"code for {target}") for o in own.values()]
+        called = model.totals("code")[target] - sum(operator.code[target] for operator in own.values())
         items.append(_item("other code", "other", max(called, 0), "functions of the objects that operators call"))
-        read_only = sum(one.constant or 0 for one in held)
-        items.append(_item("tables", "other", read_only, "constants inside the objects"))
-    return _largest(items)
+        tables = model.totals("constant").get(target, 0)
+        items.append(_item("tables", "other", tables, "constants inside the objects"))
+    return items
 
 
 def _largest(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    found = sorted((item for item in items if item["bytes"]), key=lambda item: (-item["bytes"], item["name"]))
-    if len(found) <= MAX_ITEMS:
-        return found
-    rest = found[MAX_ITEMS - 1 :]
+    ordered = sorted((item for item in items if item["bytes"]), key=lambda item: (-item["bytes"], item["name"]))
+    if len(ordered) <= MAX_ITEMS:
+        return ordered
+    rest = ordered[MAX_ITEMS - 1 :]
     others = _item(f"{len(rest)} others", "other", sum(i["bytes"] for i in rest), "each smaller than the ones shown")
-    return sorted([*found[: MAX_ITEMS - 1], others], key=lambda item: (-item["bytes"], item["name"]))
+    return sorted([*ordered[: MAX_ITEMS - 1], others], key=lambda item: (-item["bytes"], item["name"]))
 
 
 def _item(name: str, kind: str, count: int, text: str) -> dict[str, Any]:
-    return {"name": name, "kind": kind, "bytes": count, "text": f"{words.counted(count, 'byte')}; {text}"}
-
-
-def _users(operators: tuple[str, ...]) -> str:
-    shown = ", ".join(operators[:4]) + (f" and {len(operators) - 4} more" if len(operators) > 4 else "")
-    return f", read by {shown}" if operators else ""
+    return {"name": name, "kind": kind, "bytes": count, "what": text, "text": f"{words.counted(count, 'byte')}; {text}"}
 
 
 def flash_rows(model: data.Model) -> list[dict[str, Any]]:
     """Return the flash of a model: in images, for targets, or the part known before compilation."""
-    rows = [_flash_row(f"{image.source} ({image.machine})", image_items(image), image.flash) for image in model.images]
-    known = targets(model)
+    rows = []
+    for image in model.images:
+        items = [_item(item.name, item.kind, item.bytes, _IN_IMAGES.get(item.kind, item.kind)) for item in image.items]
+        rows.append(_flash_row(f"{image.source} ({image.machine})", items, image.flash))
+    known = tuple(model.totals("code"))
     if known or not rows:
         rows += [_flash_row(target, flash_items(model, target)) for target in known or (None,)]
     return rows
 
 
 def _flash_row(target: str | None, items: list[dict[str, Any]], whole: int | None = None) -> dict[str, Any]:
+    items = _largest(items)
     total = sum(item["bytes"] for item in items)
     largest = max((item["bytes"] for item in items), default=1)
     return {
@@ -104,14 +89,15 @@ def _flash_row(target: str | None, items: list[dict[str, Any]], whole: int | Non
         "rows": [
             {
                 **item,
-                "shown": words.number(item["bytes"]),
                 "share": words.percent(item["bytes"], total),
                 "bar": f"{item['bytes'] / largest * 100:.2f}%",
-                "what": item["text"].partition("; ")[2],
             }
             for item in items
         ],
-        "kinds": list(dict.fromkeys(item["kind"] for item in items)),
+        "legend": [
+            {"kind": kind, "label": "code of an operator" if kind == "code" else kind}
+            for kind in dict.fromkeys(item["kind"] for item in items)
+        ],
     }
 
 
@@ -123,28 +109,26 @@ def ram_rows(model: data.Model) -> list[dict[str, Any]]:
         kept = sum(buffer.bytes for buffer in model.buffers if buffer.pool == pool.name and buffer.role == "state")
         note += f"; {words.size(kept)} of them state, kept between runs" if kept else ""
         rows.append(_ram_row(f"pool {pool.name}", pool.planned, note, pool.limit))
-    for target in targets(model):
-        state = sum(one.state or 0 for one in model.objects if one.target == target)
-        if state:
+    states = model.totals("state")
+    for target in model.totals("code"):
+        if state := states.get(target):
             rows.append(_ram_row("state of the objects", state, f"for {target}"))
         frames = {operator.name: operator.stack[target] for operator in model.operators if target in operator.stack}
         if frames:
             largest = max(frames, key=lambda name: (frames[name], name))
-            known = (
-                "" if len(frames) == len(model.operators) else f"; {len(frames)} of {len(model.operators)} are known"
-            )
-            rows.append(_ram_row("largest stack frame", frames[largest], f"of {largest}, for {target}{known}"))
-    rows += [
-        _ram_row("whole image", image.ram, f"of {image.source}, including Zephyr")
-        for image in model.images
-        if image.ram
-    ]
+            note = f"of {largest}, for {target}"
+            if len(frames) < len(model.operators):
+                note += f"; {len(frames)} of {len(model.operators)} are known"
+            rows.append(_ram_row("largest stack frame", frames[largest], note))
+    for image in model.images:
+        if image.ram:
+            rows.append(_ram_row("whole image", image.ram, f"of {image.source}, including Zephyr"))
     return rows
 
 
 def _ram_row(name: str, count: int, note: str, limit: int | None = None) -> dict[str, Any]:
     bar = f"{min(count / limit, 1) * 100:.2f}%" if limit else None
-    return {"name": name, "shown": words.number(count), "note": note, "bar": bar}
+    return {"name": name, "bytes": count, "note": note, "bar": bar}
 
 
 OWN: Final = "run, metadata, registry, runtime"
@@ -152,7 +136,6 @@ HELPERS: Final = "helpers of operators"
 _EXPECTED: Final = "an image of this project, such as build/zephyr/zephyr.elf"
 _MAX_BYTES: Final = 1 << 30
 _MAX_RAM: Final = 1 << 40
-_OBJECT, _FUNCTION = 1, 2
 
 
 def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diagnostics) -> list[data.Model]:
@@ -161,16 +144,15 @@ def add_images(models: Sequence[data.Model], files: Sequence[Path], faults: Diag
     for path in files:
         at = Location(str(path))
         try:
-            elf = _elf(path)
+            content = read_limited(path, _MAX_BYTES)
+            if not content.startswith(b"\x7fELF"):
+                raise ObjectError("not an ELF file")
+            elf = parse_elf(content)
             symbols, whole = _symbols(elf), (*_whole(elf), _float_code(elf))
             name = _unused(_name(path), [image.source for model in images for image in model.images], path)
-        except OSError as error:
-            faults.error(
-                f"cannot read the image: {error.strerror or error}",
-                at,
-                expected=_EXPECTED,
-                hint=path_suggestions.hint_for(path),
-            )
+        except ValueError as error:
+            hint = path_suggestions.hint_for(path)
+            faults.error(f"cannot read the image: {error}", at, expected=_EXPECTED, hint=hint)
             continue
         except ObjectError as error:
             faults.error(f"cannot read the image: {error.message}", at, expected=_EXPECTED, hint=error.hint)
@@ -213,24 +195,21 @@ def _unused(name: str, known: Sequence[str], path: Path) -> str:
     if name in known and path.absolute().parent.name == "zephyr":
         name = f"{name}, {_folder(path)}"
     numbered = (f"{name} ({number})" for number in itertools.count(2))
-    return name if name not in known else next(one for one in numbered if one not in known)
+    return name if name not in known else next(other for other in numbered if other not in known)
 
 
 def _float_code(elf: Elf) -> tuple[data.ImageItem, ...]:
     """Return the functions of libm and of soft float in an image; aliases are one function."""
-    table = elf.symbol_table()
-    if table is None:
-        return ()
-    names = elf.strings_of(table)
-    found: dict[tuple[int, int], tuple[str, int]] = {}
-    for symbol in elf.raw_symbols(table):
-        if symbol.section > 0 and symbol.info & 0xF == _FUNCTION and 0 < symbol.size <= len(elf.content):
+    names = elf.symbol_names()
+    functions: dict[tuple[int, int], tuple[str, int]] = {}
+    for symbol in elf.symbols():
+        if symbol.section > 0 and symbol.info & 0xF == STT_FUNC and 0 < symbol.size <= len(elf.content):
             name = names.name(symbol.name)
             if is_float_code(name):
                 place = symbol.section, symbol.value
-                known, size = found.get(place, (name, 0))
-                found[place] = (min(known, name), max(size, symbol.size))
-    items = sorted(found.values(), key=lambda item: (-item[1], item[0]))
+                known, size = functions.get(place, (name, 0))
+                functions[place] = (min(known, name), max(size, symbol.size))
+    items = sorted(functions.values(), key=lambda item: (-item[1], item[0]))
     return tuple(data.ImageItem(name, "code", size) for name, size in items)
 
 
@@ -243,37 +222,27 @@ def _whole(elf: Elf) -> tuple[int | None, int | None]:
     if not headers:  # not linked
         return None, None
     moved = [header for header in headers if header.p_vaddr != header.p_paddr or header.p_memsz != header.p_filesz]
-    flash, ram = sum(header.p_filesz for header in headers), sum(one.p_memsz for one in moved)
+    flash, ram = sum(header.p_filesz for header in headers), sum(header.p_memsz for header in moved)
     if flash > len(elf.content) or ram > _MAX_RAM:
         raise ObjectError(f"segments of {flash} bytes in a file of {len(elf.content)} bytes, and {ram} bytes in memory")
     return flash, ram
 
 
-def _elf(path: Path) -> Elf:
-    if path.stat().st_size > _MAX_BYTES:
-        raise ObjectError(f"more than {_MAX_BYTES} bytes")
-    content = path.read_bytes()
-    if not content.startswith(b"\x7fELF"):
-        raise ObjectError("not an ELF file")
-    return parse_elf(content)
-
-
 def _symbols(elf: Elf) -> dict[str, int]:
     """Return the bytes of every function and object in flash by name."""
-    table = elf.symbol_table()
-    if table is None:
+    if elf.symbol_table() is None:
         raise ObjectError("no symbol table")
-    names = elf.strings_of(table)
+    names = elf.symbol_names()
     sizes: dict[str, int] = {}
     seen: set[tuple[str, int]] = set()
-    for symbol in elf.raw_symbols(table):
+    for symbol in elf.symbols():
         section = elf.sections[symbol.section] if symbol.section > 0 else None
         if section is None or not section.flags & SHF_ALLOC or section.kind == SHT_NOBITS or not symbol.size:
             continue
         name = names.name(symbol.name)
         if symbol.size > len(elf.content):
             raise ObjectError(f"symbol {name[:80]!r} of {symbol.size} bytes in a file of {len(elf.content)} bytes")
-        if symbol.info & 0xF in (_OBJECT, _FUNCTION) and (name, symbol.value) not in seen:
+        if symbol.info & 0xF in (STT_OBJECT, STT_FUNC) and (name, symbol.value) not in seen:
             seen.add((name, symbol.value))
             sizes[name] = sizes.get(name, 0) + symbol.size
     return sizes

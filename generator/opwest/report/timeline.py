@@ -27,7 +27,7 @@ _CHARACTER: Final = 7.3
 _MAX_LENGTH: Final = 90
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Edge:
     """A tensor between rows: from its writers to each reader, in a lane."""
 
@@ -45,9 +45,8 @@ def edges_of(model: data.Model) -> list[Edge]:
     differ.
     """
     last = len(model.steps) + 1
-    roles = {buffer.name: buffer.role for buffer in model.buffers} | {
-        tensor.name: tensor.role for tensor in model.tensors
-    }
+    roles = {buffer.name: buffer.role for buffer in model.buffers}
+    roles |= {tensor.name: tensor.role for tensor in model.tensors}
     writers: dict[str, list[int]] = {name: [0] for name, role in roles.items() if role in ("input", "state")}
     readers: dict[str, list[int]] = {name: [last] for name, role in roles.items() if role in ("output", "state")}
     for step in model.steps:
@@ -75,16 +74,16 @@ def graph_row(model: data.Model) -> dict[str, Any] | None:
     edges = edges_of(model)
     lanes = max((edge.lane for edge in edges), default=-1) + 1
     text = _NODE + (lanes + 1) * _LANE + 6
-    by_role = {role: [tensor.name for tensor in model.tensors if tensor.role == role] for role in ("input", "output")}
+    inputs, outputs = ([t.name for t in model.tensors if t.role == role] for role in ("input", "output"))
     states = [buffer.name for buffer in model.buffers if buffer.role == "state"]
     kept = " and state" if states else ""
     rows = [
-        _row(0, f"inputs{kept}", ", ".join([*by_role["input"], *states]), None),
+        _row(0, f"inputs{kept}", ", ".join([*inputs, *states]), None),
         *(
             _row(s.index + 1, f"{s.index} {s.operator}", f"{', '.join(s.reads)} → {', '.join(s.writes)}", s.device)
             for s in model.steps
         ),
-        _row(len(model.steps) + 1, f"outputs{kept}", ", ".join([*by_role["output"], *states]), None),
+        _row(len(model.steps) + 1, f"outputs{kept}", ", ".join([*outputs, *states]), None),
     ]
     return {
         "width": round(text + max(len(row["label"]) + len(row["detail"]) + 3 for row in rows) * _CHARACTER),
@@ -92,7 +91,15 @@ def graph_row(model: data.Model) -> dict[str, Any] | None:
         "node": _NODE,
         "text": text,
         "rows": rows,
-        "edges": [{"kind": edge.role, "name": edge.name, "path": _path(edge), "heads": _heads(edge)} for edge in edges],
+        "edges": [
+            {
+                "kind": edge.role,
+                "name": edge.name,
+                "path": _path(edge),
+                "heads": [f"M{_NODE + 5} {_middle(row) - _GAP}l6 -3v6z" for row in edge.readers],
+            }
+            for edge in edges
+        ],
     }
 
 
@@ -117,11 +124,6 @@ def _path(edge: Edge) -> str:
         y = _middle(row) - _GAP
         path += f"M{x} {y - turn}q0 {turn} -{turn} {turn}H{_NODE + 9}"
     return path
-
-
-def _heads(edge: Edge) -> list[str]:
-    """Return the arrowheads of a line at the nodes of its readers."""
-    return [f"M{_NODE + 5} {_middle(row) - _GAP}l6 -3v6z" for row in edge.readers]
 
 
 PROCESSOR: Final = "cpu"
@@ -180,9 +182,8 @@ def lay_out(model: data.Model) -> Timeline:
 
 def lay_out_measured(model: data.Model, profile: data.Profile) -> Timeline:
     """Return a measured run: the work of the processor in order, and the longest possible work of each device."""
-    names = dict.fromkeys(
-        [PROCESSOR, *(d.name for d in model.devices), *(p.device for p in profile.points if p.device)]
-    )
+    devices = [device.name for device in model.devices]
+    names = dict.fromkeys([PROCESSOR, *devices, *(point.device for point in profile.points if point.device)])
     place = {name: index for index, name in enumerate(names)}
     bars: list[Bar] = []
     marks: list[Mark] = []
@@ -259,13 +260,13 @@ def _ends(model: data.Model) -> dict[int, tuple[int, int]]:
     for step in model.steps:
         if step.launched and step.device is not None:
             launches[step.device].append(step.index)
-    following = {one: after for listed in launches.values() for one, after in pairwise(listed)}
-    found = {}
+    following = {index: after for indexes in launches.values() for index, after in pairwise(indexes)}
+    last = len(model.steps)
+    ends: dict[int, tuple[int, int]] = defaultdict(lambda: (last, last))
     for wait in model.waits:
         for index in wait.steps:
-            found[index] = (min(following.get(index, wait.before), wait.before), wait.before)
-    last = len(model.steps)
-    return defaultdict(lambda: (last, last), found)
+            ends[index] = (min(following.get(index, wait.before), wait.before), wait.before)
+    return ends
 
 
 def _marks(model: data.Model, place: dict[str, int]) -> list[Mark]:
@@ -283,13 +284,12 @@ def _marks(model: data.Model, place: dict[str, int]) -> list[Mark]:
 
 def _binned(bars: list[Bar], width: int, steps: int) -> list[Bar]:
     """Return one bar per lane and bin that is not idle; adjacent bars of one kind are joined."""
-    order: dict[Kind, int] = {"pending": 0, "blocked": 1, "launched": 2, "run": 3}
+    order = list(_WORDS).index
     busy: dict[tuple[int, int], Kind] = {}
     for bar in bars:
         for bin_ in range(int(bar.first) // width, (int(bar.end) - 1) // width + 1):
-            known = busy.get((bar.lane, bin_))
-            if known is None or order[bar.kind] > order[known]:
-                busy[bar.lane, bin_] = bar.kind
+            place = bar.lane, bin_
+            busy[place] = max(busy.get(place, bar.kind), bar.kind, key=order)
     joined: list[Bar] = []
     for (lane, bin_), kind in sorted(busy.items()):
         first, end = bin_ * width, min((bin_ + 1) * width, steps)
@@ -301,8 +301,9 @@ def _binned(bars: list[Bar], width: int, steps: int) -> list[Bar]:
 
 
 _WORDS: dict[Kind, str] = {
-    "run": "running steps",
-    "launched": "launched steps",
     "pending": "launched steps may still run",
     "blocked": "the processor waits for a device",
+    "launched": "launched steps",
+    "run": "running steps",
 }
+"""A bin shows the last of these kinds that is in it."""

@@ -14,9 +14,9 @@ def visible(text: str) -> str:
     return printable(text, keep="\n")
 
 
-def number(value: int) -> str:
-    """Return an integer with thousands separators: `12,288`."""
-    return f"{value:,}"
+def number(value: int | None) -> str:
+    """Return an integer with thousands separators: `12,288`; a dash for None."""
+    return "–" if value is None else f"{value:,}"
 
 
 def counted(count: int, what: str) -> str:
@@ -69,27 +69,31 @@ def tensor(dtype: str, shape: Sequence[int]) -> str:
     return f"{dtype} {list(shape)}"
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first names, and the number of the others: `a, b and 3 more`."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def steps_of(model: data.Model, indexes: Sequence[int], most: int = 4) -> str:
     """Return steps with their operators: `3 conv, 4 dense`."""
-    names = [f"{i} {model.steps[i].operator}" if i < len(model.steps) else str(i) for i in indexes[:most]]
-    return ", ".join(names) + (f" and {len(indexes) - most} more" if len(indexes) > most else "")
+    return listed([f"{i} {model.steps[i].operator}" if i < len(model.steps) else str(i) for i in indexes], most)
 
 
-def buffer(model: data.Model, one: data.Buffer) -> str:
+def buffer(model: data.Model, item: data.Buffer) -> str:
     """Return the description of a buffer."""
-    padding = f" ({number(one.reserved - one.bytes)} of them padding)" if one.reserved > one.bytes else ""
+    padding = f" ({number(item.reserved - item.bytes)} of them padding)" if item.reserved > item.bytes else ""
     parts = [
-        f"{counted(one.reserved, 'byte')} at offset {number(one.offset)}{padding}",
-        span(one.first, one.last),
-        f"{one.role}, {tensor(one.dtype, one.shape)}",
+        f"{counted(item.reserved, 'byte')} at offset {number(item.offset)}{padding}",
+        span(item.first, item.last),
+        f"{item.role}, {tensor(item.dtype, item.shape)}",
     ]
-    if one.takes_over is not None:
-        parts.append(f"in place of {one.takes_over}")
-    if one.role == "scratch":
-        parts.append(f"used by {steps_of(model, one.writers)}")
+    if item.takes_over is not None:
+        parts.append(f"in place of {item.takes_over}")
+    if item.role == "scratch":
+        parts.append(f"used by {steps_of(model, item.writers)}")
     else:
-        parts += [f"written by {steps_of(model, one.writers)}"] if one.writers else []
-        parts += [f"read by {steps_of(model, one.readers)}"] if one.readers else []
+        parts += [f"written by {steps_of(model, item.writers)}"] if item.writers else []
+        parts += [f"read by {steps_of(model, item.readers)}"] if item.readers else []
     return "; ".join(parts)
 
 

@@ -7,19 +7,19 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from opwest import __version__
-from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.diagnostics import Diagnostics, Location, fail
 from opwest.model.types.model import Model
 from opwest.project.lock import read_lock
 from opwest.project.request import of_variant
 from opwest.report.collect import Inputs, collect
-from opwest.report.files import write_own
+from opwest.report.files import read_limited, write_own
 from opwest.report.sbom.document import (
     DOCUMENT,
     NOASSERTION,
@@ -30,25 +30,12 @@ from opwest.report.sbom.document import (
     Package,
     Relationship,
     one_line,
+    spdx_json,
+    tag_value,
 )
-from opwest.report.sbom.writers import spdx_json, tag_value
 from opwest.report.sizes import add_images
 from opwest.zephyr.version import full_libc, of_externals
 
-RECORD = "import.json"
-
-
-def imported_model(folder: Path) -> tuple[str, str] | None:
-    """Return the file name and the SHA-256 of the model file; None without a valid record."""
-    try:
-        data = json.loads((folder / RECORD).read_bytes())
-        name, digest = PurePosixPath(data["model"]).name, data["sha256"]
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return None
-    return (name, digest) if isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) else None
-
-
-REFERENCE: Final = "DocumentRef-zephyr-build"
 _EXPECTED: Final = "build.spdx, as 'west spdx' writes it to build/spdx/"
 _MAX_BYTES: Final = 1 << 28
 _IMAGE: Final = (
@@ -68,70 +55,48 @@ class ZephyrBuild(NamedTuple):
 def read_build(path: Path) -> ZephyrBuild:
     """Return the document. Raises OpwestError if it is not one of `west spdx` with an image."""
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise _fault(path, f"more than {_MAX_BYTES} bytes")
-        content = path.read_bytes()
-    except OSError as error:
-        raise _fault(path, error.strerror or str(error)) from None
-    text = content.decode("utf-8", errors="replace")
-    namespace = re.search(r"^DocumentNamespace: (\S+)$", text, re.MULTILINE)
-    if not text.startswith("SPDXVersion: SPDX-2.") or namespace is None:
-        raise _fault(path, "not a tag-value document of SPDX 2")
-    image = re.search(_IMAGE, text, re.MULTILINE)
-    if image is None:
-        raise _fault(path, "it does not contain zephyr/zephyr.elf")
-    return ZephyrBuild(ExternalDocument(REFERENCE, namespace[1], hashlib.sha1(content).hexdigest()), image[1], image[2])
+        content = read_limited(path, _MAX_BYTES)
+        text = content.decode("utf-8", errors="replace")
+        namespace = re.search(r"^DocumentNamespace: (\S+)$", text, re.MULTILINE)
+        if not text.startswith("SPDXVersion: SPDX-2.") or namespace is None:
+            raise ValueError("not a tag-value document of SPDX 2")
+        image = re.search(_IMAGE, text, re.MULTILINE)
+        if image is None:
+            raise ValueError("it does not contain zephyr/zephyr.elf")
+    except ValueError as error:
+        raise fail(f"cannot read the document of the image: {error}", path, expected=_EXPECTED) from None
+    digest = hashlib.sha1(content).hexdigest()
+    return ZephyrBuild(ExternalDocument("DocumentRef-zephyr-build", namespace[1], digest), image[1], image[2])
 
 
 def check_images(build: ZephyrBuild, document: Path, images: Sequence[Path], faults: Diagnostics) -> None:
     """Warn of images of another build than the document. native_sim's zephyr.exe is not in any document."""
     for image in images:
         if build.sha1 is not None and image.name == "zephyr.elf":
-            found = hashlib.sha1(image.read_bytes()).hexdigest()
-            if found != build.sha1:
+            digest = hashlib.sha1(image.read_bytes()).hexdigest()
+            if digest != build.sha1:
                 faults.warning(
-                    f"the image is not that of '{document}': its SHA-1 is {found}",
+                    f"the image is not that of '{document}': its SHA-1 is {digest}",
                     Location(str(image)),
                     expected=build.sha1,
                     hint="build the application, then run 'west spdx' again",
                 )
 
 
-def _fault(path: Path, reason: str) -> OpwestError:
-    return OpwestError(
-        [Diagnostic("error", f"cannot read the document of the image: {reason}", Location(str(path)), _EXPECTED)]
-    )
-
-
 CREATOR: Final = f"Tool: opwest-{__version__}"
 RUNTIME: Final = "modules/opwest/"
+_MARKS: Final = (b"SPDX-2.", CREATOR.partition("-")[0].encode())
+"""What every bill of materials of opwest contains near its start."""
 _UNLINKED: Final = (".opwest/", "tests/")
 """Directories of a project without files of its image."""
 
 
-def bill_of_materials(
-    project: Path,
-    files: Sequence[str],
-    models: Sequence[Model],
-    created: str,
-    images: Sequence[tuple[Path, tuple[str, ...]]] = (),
-    build: ZephyrBuild | None = None,
-) -> Document:
-    """Return the document of a project.
-
-    `files` are its files relative to `project`, `models` the models of its manifests and their variants, `images`
-    linked images with the names of their models, `created` the time (ISO 8601, UTC). Raises OpwestError for
-    unreadable files.
-    """
-    bill = _Bill(project, files, models)
-    bill.add_images(images)
-    if build is not None:
-        bill.add_build(build)
-    return bill.document(created, () if build is None else (build,))
-
-
 class _Bill:
-    """The elements while they are collected."""
+    """The elements of a bill of materials while they are collected.
+
+    `files` are the files of a project relative to `project`, `models` the models of its manifests and their variants.
+    Raises OpwestError for unreadable files.
+    """
 
     def __init__(self, project: Path, files: Sequence[str], models: Sequence[Model]) -> None:
         self.project, self.models = project, models
@@ -154,27 +119,28 @@ class _Bill:
             if application is not None:
                 self._relate(application, "STATIC_LINK", package)
         described = [application] if application is not None else list(self.of_models.values())
-        self.relationships[:0] = [Relationship(DOCUMENT, "DESCRIBES", one) for one in described]
+        self.relationships[:0] = [Relationship(DOCUMENT, "DESCRIBES", package) for package in described]
         self._libraries(bases)
 
-    def add_images(self, images: Sequence[tuple[Path, tuple[str, ...]]]) -> None:
-        """Add linked images, and the models in them."""
-        for path, names in images:
-            image = self.elements.file(path, path.name, comment="a linked image")
-            self.images.append(image)
-            for name in names:
-                self._relate(image.id, "STATIC_LINK", self.of_models[name])
+    def add_image(self, path: Path, models: Iterable[str]) -> None:
+        """Add a linked image with the names of the models in it."""
+        image = self.elements.file(path, path.name, comment="a linked image")
+        self.images.append(image)
+        for name in models:
+            self._relate(image.id, "STATIC_LINK", self.of_models[name])
 
     def add_build(self, build: ZephyrBuild) -> None:
         """Add the relationship of an image in Zephyr's document to all models."""
         for package in self.of_models.values():
             self._relate(f"{build.document.id}:{build.image}", "STATIC_LINK", package)
 
-    def document(self, created: str, builds: Sequence[ZephyrBuild]) -> Document:
-        """Return the document. Its namespace contains a hash of its content, so equal inputs give equal documents."""
+    def document(self, created: str, externals: tuple[ExternalDocument, ...]) -> Document:
+        """Return the document, created at a time (ISO 8601, UTC).
+
+        Its namespace contains a hash of its content, so that equal inputs give equal documents.
+        """
         name = self.project.resolve().name or "application"
         own = tuple(sorted(self.elements.own_licences))
-        externals = tuple(build.document for build in builds)
         parts = (tuple(self.packages), tuple(self.images), tuple(self.relationships), externals, own)
         draft = Document(name, "", created, CREATOR, *parts)
         digest = hashlib.sha256(spdx_json(draft).encode()).hexdigest()[:32]
@@ -186,21 +152,13 @@ class _Bill:
         files = tuple(self.elements.file(self.project / name, name) for name in names)
         comment = "the files of the application that opwest generated; the user may have edited them or added others"
         name = self.project.resolve().name or "application"
-        return self._add(Package(self.elements.id("Package", name), name, "APPLICATION", files=files, comment=comment))
+        return self._add(Package(name, "APPLICATION", files=files, comment=comment))
 
     def _runtime(self, names: Sequence[str]) -> str:
         files = tuple(self.elements.file(self.project / name, name) for name in names)
         comment = "the runtime in the application" if files else "the runtime of the Zephyr module opwest"
-        package = Package(
-            self.elements.id("Package", "opwest-runtime"),
-            "opwest-runtime",
-            "LIBRARY",
-            __version__,
-            "Apache-2.0",
-            files,
-            purl=f"pkg:pypi/opwest@{__version__}",
-            comment=comment,
-        )
+        purl = f"pkg:pypi/opwest@{__version__}"
+        package = Package("opwest-runtime", "LIBRARY", __version__, "Apache-2.0", files, purl=purl, comment=comment)
         return self._add(package)
 
     def _model(self, model: Model, names: Sequence[str]) -> str:
@@ -209,65 +167,50 @@ class _Bill:
         self.elements.note(licence)
         origins = dict(self._origins(model))
         folder = Path(model.manifest).parent
-        inputs = [
-            self.elements.file(folder / name, f"inputs/{model.name}/{name}", model.licence)
+        inputs = {
+            name: self.elements.file(folder / name, f"inputs/{model.name}/{name}", model.licence)
             for name in sorted({name for variant in self._with_variants(model) for name, _ in variant.inputs_read})
-        ]
-        files = []
+        }
+        files = {}
         for name in names:
             origin = origins.get(name.removeprefix(f"models/{model.name}/"))
             comment = None if origin is None else f"for the target {origin[0]}, from {origin[1]}"
-            files.append(self.elements.file(self.project / name, name, model.licence, comment))
-        source = Package(
-            self.elements.id("Package", f"{model.name}-inputs"),
-            f"{model.name}-inputs",
-            "SOURCE",
-            licence=licence,
-            files=tuple(inputs),
-            comment="the manifest and the files that it names",
+            files[self.elements.file(self.project / name, name, model.licence, comment)] = origin
+        description = one_line(model.description or "") or None
+        package = self._add(Package(model.name, "LIBRARY", licence=licence, files=tuple(files), comment=description))
+        comment = "the manifest and the files that it names"
+        source = self._add(
+            Package(f"{model.name}-inputs", "SOURCE", licence=licence, files=tuple(inputs.values()), comment=comment)
         )
-        ident = self.elements.id("Package", model.name)
-        package = Package(
-            ident, model.name, "LIBRARY", None, licence, tuple(files), comment=one_line(model.description or "") or None
-        )
-        self._add(package)
-        self._add(source)
-        self._relate(ident, "GENERATED_FROM", source.id)
-        for file in files:
-            self._origin_of(file, inputs, origins, model.name)
-            if (origin := origins.get(file.name.removeprefix(f"./models/{model.name}/"))) is not None:
-                self._relate(ident, "STATIC_LINK", file.id, f"for the target {origin[0]}")
-        self._imported(folder, model, source.id)
-        return ident
+        self._relate(package, "GENERATED_FROM", source)
+        for file, origin in files.items():
+            self._relate_input(file, origin, inputs)
+            if origin is not None:
+                self._relate(package, "STATIC_LINK", file.id, f"for the target {origin[0]}")
+        self._imported(folder, model, source)
+        return package
 
-    def _origin_of(
-        self, file: File, inputs: Sequence[File], origins: Mapping[str, tuple[str, str]], model: str
-    ) -> None:
+    def _relate_input(self, file: File, origin: tuple[str, str] | None, inputs: Mapping[str, File]) -> None:
         """Relate a file to the input with the same content, or to the input that it is a part of."""
-        by_name = {one.name.removeprefix(f"./inputs/{model}/"): one for one in inputs}
-        same = next((one for one in inputs if one.sha256 == file.sha256), None)
+        same = next((given for given in inputs.values() if given.sha256 == file.sha256), None)
         if same is not None:
             self._relate(file.id, "COPY_OF", same.id)
-        elif (origin := origins.get(file.name.removeprefix(f"./models/{model}/"))) is not None:
-            given = by_name.get(origin[1]) or by_name.get(origin[1].rpartition("(")[0])
+        elif origin is not None:
+            given = inputs.get(origin[1]) or inputs.get(origin[1].rpartition("(")[0])
             if given is not None:
                 self._relate(file.id, "GENERATED_FROM", given.id)
 
     def _imported(self, folder: Path, model: Model, source: str) -> None:
-        """Add the model file that the inputs were imported from."""
-        found = imported_model(folder)
-        if found is None:
+        """Add the model file that the inputs were imported from, if there is a valid record of it."""
+        try:
+            record = json.loads((folder / "import.json").read_bytes())
+            name, digest = PurePosixPath(record["model"]).name, record["sha256"]
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return
-        name, digest = found
-        package = Package(
-            self.elements.id("Package", name),
-            name,
-            "FILE",
-            licence=model.licence or NOASSERTION,
-            file_name=name,
-            sha256=digest,
-            comment="the model file that opwest imported",
-        )
+        if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
+            return
+        licence, comment = model.licence or NOASSERTION, "the model file that opwest imported"
+        package = Package(name, "FILE", licence=licence, file_name=name, sha256=digest, comment=comment)
         self._relate(source, "GENERATED_FROM", self._add(package))
 
     def _origins(self, model: Model) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -280,16 +223,16 @@ class _Bill:
                     yield f"{root}objects/{target}/{linked.path}", (target, linked.origin)
 
     def _with_variants(self, model: Model) -> list[Model]:
-        return [one for one in self.models if one.name == model.name]
+        return [other for other in self.models if other.name == model.name]
 
     def _libraries(self, bases: Sequence[Model]) -> None:
         """Add what the operators require of the build: modules, providers of symbols, the compiler's library."""
-        found: dict[str, str] = {}
+        packages: dict[str, str] = {}
         for model in bases:
             variants = self._with_variants(model)
             needed = {**of_externals(variants), **full_libc(variants)}
             comments = {name: f"Zephyr module, for {user}" for name, user in needed.items()}
-            known = {one.provider for one in model.externals if of_externals([replace(model, externals=(one,))])}
+            known = {e.provider for e in model.externals if of_externals([replace(model, externals=(e,))])}
             for external in model.externals:
                 if external.provider not in known:
                     comments[external.provider] = "provider of external symbols"
@@ -297,20 +240,18 @@ class _Bill:
             if functions:
                 comments["compiler-runtime"] = f"the compiler's library (libgcc or compiler-rt): {', '.join(functions)}"
             for name, comment in comments.items():
-                if name not in found:
-                    package = Package(self.elements.id("Package", name), name, "LIBRARY", comment=comment)
-                    found[name] = self._add(package)
-                self._relate(self.of_models[model.name], "STATIC_LINK", found[name])
+                if name not in packages:
+                    packages[name] = self._add(Package(name, "LIBRARY", comment=comment))
+                self._relate(self.of_models[model.name], "STATIC_LINK", packages[name])
 
     def _add(self, package: Package) -> str:
-        self.packages.append(package)
-        return package.id
+        """Add a package with a new identifier; return the identifier."""
+        identifier = self.elements.id("Package", package.name)
+        self.packages.append(replace(package, id=identifier))
+        return identifier
 
-    def _relate(self, one: str, kind: str, other: str, comment: str | None = None) -> None:
-        self.relationships.append(Relationship(one, kind, other, comment))
-
-
-_MARK = CREATOR.partition("-")[0]
+    def _relate(self, element: str, kind: str, related: str, comment: str | None = None) -> None:
+        self.relationships.append(Relationship(element, kind, related, comment))
 
 
 def make_sbom(inputs: Inputs, images: Sequence[Path], build: Path | None, faults: Diagnostics) -> Document:
@@ -318,18 +259,28 @@ def make_sbom(inputs: Inputs, images: Sequence[Path], build: Path | None, faults
     project = inputs.project
     lock = None if project is None else read_lock(project)
     if project is None or lock is None:
-        raise _report_fault("--sbom requires a generated application", hint="opwest generate MANIFEST -o DIR")
+        raise fail("--sbom requires a generated application", hint="opwest generate MANIFEST -o DIR")
     if inputs.stale:
         hint = f"run 'opwest update {project}'"
-        raise _report_fault("cannot write the bill of materials: the project is out of date", project, hint=hint)
+        raise fail("cannot write the bill of materials: the project is out of date", project, hint=hint)
     files = [*lock.files, *(name for name in lock.user if (project / name).is_file())]
-    models = [examination.model for examination in inputs.found]
-    linked = [(path, _models_in(path, inputs, faults)) for path in images]
+    models = [examination.model for examination in inputs.examinations]
+    linked = []
+    for path in images:
+        collected = [collect(examination) for examination in of_variant(inputs.examinations, None, faults)]
+        linked.append((path, [model.name for model in add_images(collected, [path], faults) if model.images]))
     faults.raise_if_errors()
-    document = None if build is None else read_build(build)
-    if build is not None and document is not None:
-        check_images(document, build, images, faults)
-    return bill_of_materials(project, sorted(files), models, creation_time(), linked, document)
+    zephyr = None if build is None else read_build(build)
+    if build is not None and zephyr is not None:
+        check_images(zephyr, build, images, faults)
+    created = creation_time()
+    bill = _Bill(project, sorted(files), models)
+    for path, names in linked:
+        bill.add_image(path, names)
+    if zephyr is None:
+        return bill.document(created, ())
+    bill.add_build(zephyr)
+    return bill.document(created, (zephyr.document,))
 
 
 def creation_time() -> str:
@@ -343,9 +294,8 @@ def creation_time() -> str:
             raise ValueError
         return datetime.fromtimestamp(int(given), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except (ValueError, OverflowError, OSError):
-        raise _report_fault(
-            f"SOURCE_DATE_EPOCH is {given!r}", expected="seconds since 1970, such as 1767225600"
-        ) from None
+        expected = "seconds since 1970, such as 1767225600"
+        raise fail(f"SOURCE_DATE_EPOCH is {given!r}", expected=expected) from None
 
 
 def render_sbom(document: Document, path: Path) -> str:
@@ -355,26 +305,4 @@ def render_sbom(document: Document, path: Path) -> str:
 
 def write_sbom(path: Path, content: str) -> None:
     """Write a bill of materials; replace an earlier one. Raises OpwestError for any other file."""
-    write_own(path, content, "bill of materials", "bills of materials of 'opwest report'", is_sbom)
-
-
-def is_sbom(path: Path) -> bool:
-    """Whether a file is empty, or a bill of materials by opwest."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        start = file.read(4096)
-    return not start.strip() or (b"SPDX-2." in start and _MARK.encode() in start)
-
-
-def _models_in(path: Path, inputs: Inputs, faults: Diagnostics) -> tuple[str, ...]:
-    models = add_images(
-        [collect(examination) for examination in of_variant(inputs.found, None, faults)], [path], faults
-    )
-    return tuple(model.name for model in models if model.images)
-
-
-def _report_fault(
-    message: str, place: Path | None = None, *, expected: str | None = None, hint: str | None = None
-) -> OpwestError:
-    return OpwestError([Diagnostic("error", message, None if place is None else Location(str(place)), expected, hint)])
+    write_own(path, content, "bill of materials", "bills of materials of 'opwest report'", _MARKS)
