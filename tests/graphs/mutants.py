@@ -36,7 +36,7 @@ PACKAGE = "opwest.compiler."
 MODULES = (
     *(
         f"lowering.{name}"
-        for name in "builder control conversions elementwise layers lower movement passes rows simplify slices".split()
+        for name in "builder control conversions elementwise layers movement passes rows simplify slices".split()
     ),
     *(f"selection.{name}" for name in ("block", "joins")),
     *("ir.movement", "output.placement", "output.manifest"),

@@ -118,7 +118,7 @@ def test_fast_scratch_memory_has_a_pool_of_its_own(tmp_path):
 
 def test_scratch_that_is_fast_scratch_too_is_one_argument(tmp_path, monkeypatch):
     # The check refuses the program of this test, which writes the fast scratch memory.
-    monkeypatch.setattr(vela, "checker", lambda *_: None)
+    monkeypatch.setattr(vela, "checked", lambda *_: None)
     stream = payload([*words_of(convolution(at=16, to=48)), *words_of(copy((1, 0), (2, 64), 16)), STOP])
     folder, manifest = imported(tmp_path, whole(stream).build())
     assert "args: [npu_weights, arena]" in manifest

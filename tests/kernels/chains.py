@@ -6,7 +6,7 @@ import dataclasses
 from opwest.compiler.ir.operations import Pool
 from opwest.compiler.ir.program import Program, Value
 from opwest.compiler.output.emit import candidates
-from opwest.compiler.selection.block import Layouts, Part, block_of, part_of
+from opwest.compiler.selection.block import Part, block_of, layout_of, part_of
 from opwest.compiler.selection.choose import scratch_bytes
 from opwest.tuning import random_layers
 
@@ -63,7 +63,7 @@ def chain(random, length, dtype="int8"):
 
 def striped(random, program, processor, turn, most):
     """Return the program as one block, each layer in any of its variants; None if its layers cannot be one."""
-    layout = Layouts().of(program.operations, turn, most)
+    layout = layout_of(tuple(program.operations), turn, most)
     if layout is None:
         return None
 

@@ -10,8 +10,8 @@ from models.bounds import bound_of, compare, record
 from models.executor import Library, checked, interpreted, program_of
 from models.oracle import litert
 from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.compiler.lowering.builder import lower_graph
 from opwest.compiler.lowering.control import resolve_control
-from opwest.compiler.lowering.lower import lower_graph
 from opwest.compiler.lowering.simplify import Folding, simplify
 from requirements_support import need
 

@@ -14,7 +14,8 @@ from opwest.base.diagnostics import Diagnostics
 from opwest.compiler.execution.run import run_program
 from opwest.compiler.graph.check import check_graph
 from opwest.compiler.ir.verify import verify
-from opwest.compiler.lowering.lower import lower_graph, with_passes
+from opwest.compiler.lowering.builder import lower_graph
+from opwest.compiler.lowering.passes import with_passes
 from opwest.compiler.output.emit import emit_program, source_of
 from opwest.compiler.reference.run import outputs_of, run_graph
 from requirements_support import need

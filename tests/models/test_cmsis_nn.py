@@ -21,7 +21,7 @@ from opwest.compiler.graph.types import Rules
 from opwest.compiler.ir.operations import Convolution, Depthwise
 from opwest.compiler.kernels.cmsis_nn import sizes
 from opwest.compiler.kernels.cmsis_nn.sizes import EXTENSIONS, VARIANTS
-from opwest.compiler.lowering.lower import lower_graph
+from opwest.compiler.lowering.builder import lower_graph
 from opwest.compiler.output.emit import emit_program
 from opwest.compiler.semantics.windows import Window
 from opwest.tuning import random_layers

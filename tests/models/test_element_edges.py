@@ -14,7 +14,8 @@ from models.made import Model, of_one
 from models.oracle import litert
 from opwest.base.diagnostics import Diagnostics
 from opwest.compiler.graph.check import check_graph
-from opwest.compiler.lowering.lower import lower_graph, with_passes
+from opwest.compiler.lowering.builder import lower_graph
+from opwest.compiler.lowering.passes import with_passes
 from opwest.compiler.reference.run import run_graph
 from opwest.frontends.tflite.read import read_tflite
 from opwest.imports.vectors import make_vectors

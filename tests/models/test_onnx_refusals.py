@@ -8,7 +8,7 @@ from onnx import ModelProto, TensorProto, helper
 from onnxruntime import InferenceSession
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.compiler.graph.check import check_graph
-from opwest.compiler.lowering.lower import lower_graph
+from opwest.compiler.lowering.builder import lower_graph
 from opwest.frontends.read import read_model
 
 

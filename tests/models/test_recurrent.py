@@ -86,8 +86,9 @@ def test_states(name, tmp_path):
             litert(make(np.random.default_rng(1), *words).build(), [])
 
 
-def test_factors_of_the_exponential_of_16_bits():
-    assert tuple(round(2**15 * math.exp(-(2.0**power))) for power in range(-2, 5)) == fixed_point._POWERS_16
+def test_factors_of_the_exponential():
+    for width, (*_, factors) in fixed_point._EXPONENTIALS.items():
+        assert tuple(round(2 ** (width - 1) * math.exp(-(2.0**power))) for power in range(-2, 5)) == factors
 
 
 def test_svdf_with_scales_above_the_range_of_float32():

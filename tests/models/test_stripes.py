@@ -13,7 +13,6 @@ from models.commands import arrays_of, run_on_host
 from models.made import Model
 from models.test_max_ram import convolution, imported
 from opwest.compiler.ir.stripes import Striped
-from opwest.compiler.selection.block import Layouts
 from opwest.compiler.selection.costs import Table
 from opwest.compiler.selection.segments import Segments
 
@@ -143,7 +142,7 @@ def test_the_least_division_is_that_of_all_combinations(caller_memory):
     sizes = []
     for number in range(25):
         program = chain(np.random.default_rng((3, number)), 6)
-        segments = Segments(program, Layouts(), "dsp", Table("cortex-m4", {}, {}), caller_memory)
+        segments = Segments(program, "dsp", Table("cortex-m4", {}, {}), caller_memory)
         assert segments.least == min(divisions(segments, 6)), number
         divided = segments.within(segments.least)
         assert segments.within(segments.least - 1) is None

@@ -14,7 +14,7 @@ from models.oracle import litert
 from opwest.base.diagnostics import Diagnostics
 from opwest.compiler.ir.movement import Move
 from opwest.compiler.ir.operations import Convolution, Depthwise
-from opwest.compiler.lowering.lower import lower_graph
+from opwest.compiler.lowering.builder import lower_graph
 from opwest.compiler.selection.costs import Table, key_of, key_without_pitch
 from opwest.compiler.selection.joins import Needs, in_place, joined_in_place
 from opwest.imports.convert import import_model

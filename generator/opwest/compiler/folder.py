@@ -31,7 +31,7 @@ def refuse_occupied(folder: Path) -> None:
                 raise fault("the directory is not empty", str(folder), "a new or empty directory", _HINT)
 
 
-def write_folder(folder: Path, files: Mapping[str, bytes], examine: Callable[[Path], None] | None = None) -> None:
+def write_folder(folder: Path, files: Mapping[str, bytes], examine: Callable[[Path], object] | None = None) -> None:
     """Create a directory with files atomically; remove all files after an error.
 
     `examine` gets the complete directory, which has another name until then. It can raise OpwestError.

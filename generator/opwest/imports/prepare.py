@@ -12,10 +12,10 @@ from opwest.compiler.faults import fault
 from opwest.compiler.graph.check import check_graph
 from opwest.compiler.graph.types import Graph, Rules
 from opwest.compiler.ir.program import Program
+from opwest.compiler.lowering.builder import check_lowering, lower_graph
 from opwest.compiler.lowering.control import resolve_control
 from opwest.compiler.lowering.conversions import dequantise_weights, with_float_io
-from opwest.compiler.lowering.lower import PASSES, check_lowering, lower_graph, with_passes
-from opwest.compiler.lowering.passes import fuse_sums
+from opwest.compiler.lowering.passes import PASSES, fuse_sums, with_passes
 from opwest.compiler.lowering.simplify import Folding, simplify
 from opwest.compiler.output.emit import load_plugins
 from opwest.compiler.request import Options

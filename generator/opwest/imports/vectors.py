@@ -11,7 +11,7 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Graph, Node, Tensor
-from opwest.compiler.graph.user import uses_of
+from opwest.compiler.graph.user import KIND
 from opwest.compiler.output.manifest import Vectors
 from opwest.compiler.reference.distances import distance, largest, made_inputs
 from opwest.compiler.reference.run import Values, outputs_of, run_graph, run_node
@@ -135,7 +135,7 @@ def make_vectors(
     The interpreter does not run operators of the user.
     """
     inputs = make_inputs(graph, count)
-    if any(uses_of(graph.nodes)):
+    if any(node.kind == KIND for node in graph.nodes):
         return _of_users(graph, content, inputs, changed)
     reason = ""
     for attempt in range(_ATTEMPTS):

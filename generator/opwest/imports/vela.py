@@ -13,11 +13,12 @@ from opwest.compiler.faults import fault
 from opwest.compiler.folder import refuse_occupied, write_folder
 from opwest.compiler.graph.check import check_graph
 from opwest.compiler.ir.program import Program
+from opwest.compiler.lowering.builder import lower_graph
 from opwest.compiler.lowering.control import resolve_control
-from opwest.compiler.lowering.lower import lower_graph, with_passes
+from opwest.compiler.lowering.passes import with_passes
 from opwest.compiler.lowering.simplify import Folding, simplify
 from opwest.compiler.names import identifier
-from opwest.compiler.output.checked import checker
+from opwest.compiler.output.checked import checked
 from opwest.compiler.output.manifest import Described, manifest_text, name_values
 from opwest.compiler.request import Imported
 from opwest.compiler.request import Options as ModelOptions
@@ -89,7 +90,8 @@ def _import(file: Path, origin: Path, folder: Path, options: Options, progress: 
     for implementation in (base, *others):
         files |= implementation.files()
     progress(f"writing {folder}")
-    write_folder(folder, files, checker(["manifest.yaml"], str(origin), "the programs of the file"))
+    users = "the programs of the file"
+    write_folder(folder, files, lambda draft: checked(draft, ["manifest.yaml"], str(origin), users))
     return Imported(
         folder,
         (model,),

@@ -17,11 +17,9 @@ from opwest.compiler.output.emit import candidates, emit_program
 from opwest.compiler.output.placement import layers_of
 from opwest.compiler.processors import ProcessorClass, class_of, processor_classes
 from opwest.compiler.request import KERNELS, LIBRARIES, Options
-from opwest.compiler.selection.block import Layouts
 from opwest.compiler.selection.choose import constant_bytes
 from opwest.compiler.selection.costs import Table, key_of
-from opwest.compiler.selection.decide import decided, decided_without_class
-from opwest.compiler.selection.implementations import layer
+from opwest.compiler.selection.implementations import decided, decided_without_class, layer
 from opwest.compiler.selection.joins import joined_in_place
 from opwest.compiler.selection.tuning_files import Tables, merged, read_file, read_tables, text_of
 from opwest.imports.import_json import Record, read_record
@@ -161,8 +159,8 @@ def tune(
     made: list[PlacementOffer] = []
     with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
         try:
-            layouts, library = Layouts(), None
-            first = [_variants(program, layouts, processor, options, before) for program in programs]
+            library = None
+            first = [_variants(program, processor, options, before) for program in programs]
             operations = distinct(_measured(programs, first))
             if root is None:
                 done = measure(operations, progress)
@@ -174,7 +172,7 @@ def tune(
             table = table_of(done, core, has_estimates=False)
             tables = merged([*(_without(entry, table) for entry in old), Tables({core: table}, classes)])
             after = merged([given, tables])
-            last = [_variants(program, layouts, processor, wider, after) for program in programs]
+            last = [_variants(program, processor, wider, after) for program in programs]
             if places:
                 _check_library(last, library)
                 for entry in last:
@@ -225,12 +223,12 @@ def _measured(programs: Sequence[Program], chosen: Sequence[Mapping[Operation, s
 
 
 def _variants(
-    program: Program, layouts: Layouts, processor: ProcessorClass | None, options: Options, tables: Tables
+    program: Program, processor: ProcessorClass | None, options: Options, tables: Tables
 ) -> Mapping[Operation, str]:
     """Return the operations of a program, and their variants, that tables result in."""
     if processor is None:
-        return decided_without_class(program, layouts, options, tables).choice.variants
-    return decided(program, layouts, processor, options, tables).choice.variants
+        return decided_without_class(program, options, tables).choice.variants
+    return decided(program, processor, options, tables).choice.variants
 
 
 def _check_library(variants: Sequence[Mapping[Operation, str]], library: CmsisNn | None) -> None:

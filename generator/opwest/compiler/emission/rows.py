@@ -391,12 +391,13 @@ def _(function: Lookup, dtypes: Sequence[str], result: str) -> Expression:
 
 @expression_of.register
 def _(function: QuantizeEven, dtypes: Sequence[str], result: str) -> Expression:
-    low, high = (number(float(one - function.zero), "float32") for one in (function.low, function.high))
-    value = f"{{0}} / {number(function.scale, 'float32')}"
+    numbers = function.numbers
+    low, high = (number(float(one - numbers.zero), "float32") for one in (numbers.low, numbers.high))
+    value = f"{{0}} / {number(numbers.scale, 'float32')}"
     # A comparison with NaN is false: the result is the zero point.
     line = f"const float scaled = {value};"
-    whole = f"scaled == scaled ? (int32_t)lrintf(clampf(scaled, {low}, {high})){plus(function.zero)}"
-    return Expression("quantize", f"({c_type(result)})({whole} : {function.zero})", (line,), ("clampf",), ("math.h",))
+    whole = f"scaled == scaled ? (int32_t)lrintf(clampf(scaled, {low}, {high})){plus(numbers.zero)}"
+    return Expression("quantize", f"({c_type(result)})({whole} : {numbers.zero})", (line,), ("clampf",), ("math.h",))
 
 
 @emits(DynamicQuantize)

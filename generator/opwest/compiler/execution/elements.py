@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.execution.registry import Arrays, executes
+from opwest.compiler.execution.run import Arrays, executes
 from opwest.compiler.ir import elements
 from opwest.compiler.ir import operations as onnx_ir
 from opwest.compiler.ir.operations import Elementwise
 from opwest.compiler.reference import elementwise as reference
-from opwest.compiler.reference import onnx
 from opwest.compiler.semantics import tables
 from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
 
@@ -37,24 +36,6 @@ def _plain(function: elements.Plain, arrays: Arrays, dtype: str) -> Any:
     return reference.PAIRS[function.kind](*arrays)
 
 
-def _table(function: elements.Lookup, arrays: Arrays, dtype: str) -> Any:
-    return function.table[arrays[0].astype(np.int64) - np.iinfo(arrays[0].dtype).min]
-
-
-def _byte_table(function: onnx_ir.Lookup, arrays: Arrays, dtype: str) -> Any:
-    # The table is in the order of the bytes.
-    return np.asarray(function.table).astype(dtype)[arrays[0].view(np.uint8)]
-
-
-def _quantised(function: elements.Quantised, arrays: Arrays, dtype: str) -> Any:
-    numbers = function.numbers
-    return reference.quantised(arrays[0], np.float32(numbers.scale), numbers.zero, low=numbers.low, high=numbers.high)
-
-
-def _quantised_even(function: onnx_ir.QuantizeEven, arrays: Arrays, dtype: str) -> Any:
-    return onnx.quantised_even(arrays[0], function.scale, function.zero, function.low, function.high)
-
-
 _VALUES: dict[type, Callable[[Any, Arrays, str], Any]] = {
     elements.AddQuantised: lambda f, arrays, _: reference.quantised_sum(f.numbers, *arrays, is_difference=f.subtract),
     elements.AddShifted: lambda f, arrays, _: reference.shifted_sum(f.numbers, *arrays, is_difference=f.subtract),
@@ -66,13 +47,13 @@ _VALUES: dict[type, Callable[[Any, Arrays, str], Any]] = {
     elements.Prelu: lambda f, arrays, _: reference.prelu(f.numbers, *arrays),
     elements.Float: lambda f, arrays, _: FLOAT_FUNCTIONS[f.kind].of(arrays),
     elements.Plain: _plain,
-    elements.Lookup: _table,
+    elements.Lookup: lambda f, arrays, _: f.table[arrays[0].astype(np.int64) - np.iinfo(arrays[0].dtype).min],
     elements.Interpolated: lambda f, arrays, _: tables.interpolated(arrays[0], f.table),
     elements.Sigmoid: lambda f, arrays, _: tables.interpolated_sigmoid(arrays[0], f.numbers, f.kind == "TANH"),
     elements.Root: lambda f, arrays, _: reference.root(arrays[0], f.source, f.target),
     elements.Rescaled: lambda f, arrays, _: f.numbers.apply(arrays[0]),
     elements.Clamped: lambda f, arrays, _: np.clip(arrays[0], f.low, f.high),
-    elements.Quantised: _quantised,
+    elements.Quantised: lambda f, arrays, _: reference.quantised_once(arrays[0], f.numbers),
     elements.QuantisedEach: lambda f, arrays, _: reference.quantised(*arrays, low=f.low, high=f.high),
     elements.Dequantised: lambda f, arrays, _: reference.dequantised(arrays[0], np.float32(f.scale), f.zero),
     elements.DequantisedEach: lambda f, arrays, _: reference.dequantised(*arrays),
@@ -80,7 +61,8 @@ _VALUES: dict[type, Callable[[Any, Arrays, str], Any]] = {
     elements.Compared: lambda f, arrays, _: reference.relation(f.operator, f.numbers, arrays),
     elements.Logic: lambda f, arrays, _: reference.LOGIC[f.kind](*arrays),
     elements.Selected: lambda f, arrays, _: np.where(*arrays),
-    onnx_ir.Lookup: _byte_table,
-    onnx_ir.QuantizeEven: _quantised_even,
+    # The table is in the order of the bytes.
+    onnx_ir.Lookup: lambda f, arrays, dtype: np.asarray(f.table).astype(dtype)[arrays[0].view(np.uint8)],
+    onnx_ir.QuantizeEven: lambda f, arrays, _: reference.quantised_even(arrays[0], f.numbers),
 }
 """By class of `ir/elements.py`: the function from an object of it, the operands and the dtype to the results."""

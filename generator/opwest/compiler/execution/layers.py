@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers with windows, and matrix products."""
+"""Layers with windows, matrix products, recurrent layers; rows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.execution.registry import Arrays, executes
+from opwest.compiler.execution.run import FUNCTIONS, Arrays, executes
 from opwest.compiler.graph.user import opaque_results
 from opwest.compiler.ir import operations as ir
 from opwest.compiler.reference import layers as reference
-from opwest.compiler.reference import recurrent
-from opwest.compiler.reference.elementwise import quantised_sum
-from opwest.compiler.reference.onnx import dynamically_quantised
+from opwest.compiler.reference import normalisation, recurrent
+from opwest.compiler.reference.elementwise import dynamically_quantised, quantised_sum
 
 
 def wide(data: Any, zero: int) -> Any:
@@ -67,12 +66,6 @@ def depthwise(operation: ir.Depthwise, arrays: Arrays) -> Any:
     return finished(sums, operation.bias, operation.finish, str(data.dtype))
 
 
-@executes(ir.Pool)
-def pool(operation: ir.Pool, arrays: Arrays) -> Any:
-    """Elements of the padding do not count."""
-    return reference.pooled(operation.kind, arrays[0], operation.window, operation.low, operation.high)
-
-
 @executes(ir.MatrixProduct)
 def product(operation: ir.MatrixProduct, arrays: Arrays) -> Any:
     """Of the last two dimensions. Sums of products of int16 do not fit in float64."""
@@ -85,25 +78,23 @@ def product(operation: ir.MatrixProduct, arrays: Arrays) -> Any:
     return finished(one @ other, rest[0] if rest else None, operation.finish, dtype)
 
 
+def _window_sums(
+    operation: ir.DirectConvolution | ir.HybridConvolution, data: Any, weights: Any, *, is_depthwise: bool
+) -> Any:
+    if operation.is_transposed:
+        return reference.transposed_sums(data, weights, operation.window)
+    return (reference.depthwise_sums if is_depthwise else reference.grouped_sums)(data, weights, operation.window)
+
+
 @executes(ir.DirectConvolution)
 def direct(operation: ir.DirectConvolution, arrays: Arrays) -> Any:
     """With weights that are data."""
     data, weights, *rest = arrays
     dtype, bias = str(data.dtype), rest[0].reshape(-1) if rest else None
     moved, by = wide(data, operation.zeros[0]), wide(weights, operation.zeros[1])
-    if operation.is_transposed:
-        sums = reference.transposed_sums(moved, by, operation.window)
-    elif operation.groups == 0:
-        sums = reference.depthwise_sums(moved, by[0], operation.window)
-    else:
-        sums = reference.grouped_sums(moved, by, operation.window)
+    is_depthwise = operation.groups == 0
+    sums = _window_sums(operation, moved, by[0] if is_depthwise else by, is_depthwise=is_depthwise)
     return finished(sums, bias, operation.finish, dtype)
-
-
-@executes(ir.DynamicQuantize)
-def dynamic(operation: ir.DynamicQuantize, arrays: Arrays) -> Any:
-    """Integers without the zero point, and the scale."""
-    return dynamically_quantised(arrays[0])
 
 
 @executes(ir.QuantiseRows)
@@ -111,23 +102,8 @@ def rows(operation: ir.QuantiseRows, arrays: Arrays) -> Any:
     """Each row has a scale, and perhaps a zero point."""
     [data] = arrays
     is_asymmetric = len(operation.results) == 3
-    moved, scales = reference.quantised(data.reshape(len(data), -1), is_asymmetric)
-    if not is_asymmetric:
-        return moved, scales
-    # The rule returns differences from the zero point, which is that of the value 0.
-    zeros = np.array([_zero_of(row, scale) for row, scale in zip(data.reshape(len(data), -1), scales, strict=True)])
-    return moved + zeros[:, None], scales, zeros
-
-
-def _zero_of(row: Any, scale: Any) -> int:
-    """Return the zero point of a row. Source: TFLite's AsymmetricQuantizeFloats, in float64."""
-    low, high = min(0.0, float(row.min())), max(0.0, float(row.max()))
-    if low == high:
-        return 0
-    step = (high - low) / 255.0
-    from_low, from_high = -128.0 - low / step, 127.0 - high / step
-    zero = from_low if 128.0 + abs(low / step) < 127.0 + abs(high / step) else from_high
-    return int(np.clip(np.floor(abs(zero) + 0.5) * np.sign(zero), -128, 127))
+    centred, scales, zeros = reference.quantised(data.reshape(len(data), -1), is_asymmetric)
+    return (centred + zeros[:, None], scales, zeros)[: len(operation.results)]
 
 
 def _centred(arrays: Arrays) -> tuple[Any, Any]:
@@ -152,13 +128,7 @@ def hybrid_product(operation: ir.HybridProduct, arrays: Arrays) -> Any:
 def hybrid_convolution(operation: ir.HybridConvolution, arrays: Arrays) -> Any:
     """Sums times the scale of the row and that of the weights."""
     data, scales = _centred(arrays)
-    weights = operation.weights.astype(np.float64)
-    if operation.is_depthwise:
-        sums = reference.depthwise_sums(data, weights, operation.window)
-    elif operation.is_transposed:
-        sums = reference.transposed_sums(data, weights, operation.window)
-    else:
-        sums = reference.grouped_sums(data, weights, operation.window)
+    sums = _window_sums(operation, data, operation.weights.astype(np.float64), is_depthwise=operation.is_depthwise)
     each = scales[:, None] * np.asarray(operation.scales, np.float32)
     return finished(sums.astype(np.float32) * each[:, None, None], operation.bias, operation.finish, "float32")
 
@@ -244,9 +214,27 @@ def user_call(operation: ir.UserCall, arrays: Arrays) -> Any:
             given.append(by_value[value])
             if argument.direction == "inout":
                 states.append(by_value[value])
-    kinds = [(str(array.dtype), array.shape) for array in states]
-    kinds += [(value.dtype, value.shape) for value in operation.results]
-    results = opaque_results(operation.operator.name, given, kinds)
-    for state, content in zip(states, results, strict=False):
-        state[...] = content
-    return results[len(states) :]
+    results = [(value.dtype, value.shape) for value in operation.results]
+    return opaque_results(operation.operator.name, given, states, results)
+
+
+FUNCTIONS.update(
+    {
+        ir.Pool: lambda op, arrays: reference.pooled(op.kind, arrays[0], op.window, op.low, op.high),
+        ir.DynamicQuantize: lambda op, arrays: dynamically_quantised(arrays[0]),
+        ir.SoftmaxFloat: lambda op, arrays: normalisation.float_softmax(arrays[0], op.beta),
+        ir.SoftmaxTable: lambda op, arrays: normalisation.softmax_by_table(arrays[0], op.powers, op.results[0].dtype),
+        ir.Softmax16: lambda op, arrays: normalisation.softmax16(arrays[0], op.numbers),
+        ir.LogSoftmaxTable: lambda op, arrays: normalisation.log_softmax_by_table(
+            arrays[0], op.numbers, op.results[0].dtype
+        ),
+        ir.LogSoftmaxFloat: lambda op, arrays: normalisation.float_log_softmax(arrays[0]),
+        ir.UnitLength: lambda op, arrays: normalisation.unit_length(arrays[0], op.zero),
+        ir.Reduce: lambda op, arrays: normalisation.reduced(op.kind, arrays[0], op.axes, op.zero, op.finish),
+        ir.Position: lambda op, arrays: normalisation.position_of(arrays[0], op.axis, is_greatest=op.is_greatest),
+        ir.Greatest: lambda op, arrays: normalisation.greatest_of(arrays[0], op.count),
+        ir.RunningSum: lambda op, arrays: normalisation.running_sums(
+            arrays[0], op.axis, op.is_exclusive, op.is_reverse, op.zero, op.finish
+        ),
+    }
+)

@@ -8,18 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.execution.registry import Arrays, executes
+from opwest.compiler.execution.run import FUNCTIONS, Arrays, executes
 from opwest.compiler.ir import movement as ir
 from opwest.compiler.ir.operations import Copy
 from opwest.compiler.ir.program import extent_of, rows_of
 from opwest.compiler.reference.layers import interpolated
 from opwest.compiler.reference.movement import checked, updated
 
-
-@executes(Copy)
-def copy(operation: Copy, arrays: Arrays) -> Any:
-    """The same elements."""
-    return arrays[0]
+FUNCTIONS.update(
+    {
+        Copy: lambda op, arrays: arrays[0],
+        # The start of the update is clamped.
+        ir.UpdateSlice: lambda op, arrays: updated(*arrays),
+        ir.Interpolate: lambda op, arrays: interpolated(arrays[0], op.rows, op.columns),
+    }
+)
 
 
 @executes(ir.Move)
@@ -73,12 +76,6 @@ def scatter(operation: ir.ScatterSlices, arrays: Arrays) -> Any:
     return sums
 
 
-@executes(ir.UpdateSlice)
-def update(operation: ir.UpdateSlice, arrays: Arrays) -> Any:
-    """The start of the update is clamped."""
-    return updated(*arrays)
-
-
 @executes(ir.OneHot)
 def one_hot(operation: ir.OneHot, arrays: Arrays) -> Any:
     """One of two values by the index: [outer,depth,inner]."""
@@ -87,9 +84,3 @@ def one_hot(operation: ir.OneHot, arrays: Arrays) -> Any:
     is_on = each == np.arange(operation.depth).reshape(1, -1, 1)
     assert prod(is_on.shape) == operation.results[0].size
     return np.where(is_on, on.reshape(()), off.reshape(()))
-
-
-@executes(ir.Interpolate)
-def interpolate(operation: ir.Interpolate, arrays: Arrays) -> Any:
-    """Weighted means of four elements."""
-    return interpolated(arrays[0], operation.rows, operation.columns)

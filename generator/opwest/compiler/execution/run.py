@@ -8,18 +8,21 @@ from typing import Any
 
 import numpy as np
 
-import opwest.compiler.execution  # noqa: F401 - fills the table of functions
-from opwest.compiler.execution.registry import results_of
+from opwest.compiler.graph.spec import registrar
 from opwest.compiler.ir.program import Operation, Program, Value, extent_of, rows_of
+from opwest.compiler.reference.run import converted, initial_content
 
+Arrays = Sequence[Any]
+"""numpy arrays in the shapes of the values."""
+Function = Callable[[Any, Arrays], Any]
+"""From an operation and the arrays of its inputs to the array of its result, or a tuple of arrays, in any dtype and
+shape. States change in place. Raises ValueError where the operator returns an error code."""
+
+FUNCTIONS: dict[type[Operation], Function] = {}
+"""By type. Importing the package fills it."""
+executes = registrar(FUNCTIONS)
 PATTERN = 0xA5
 """The bytes of memory that nothing has written."""
-
-
-def painted(size: int, dtype: str) -> Any:
-    """Return memory for elements with the pattern in all bytes."""
-    kind = np.dtype(dtype)
-    return np.full(size * kind.itemsize, PATTERN, np.uint8).view(kind)
 
 
 class Memory:
@@ -33,8 +36,10 @@ class Memory:
         """Return a value as an array that shares the memory of its root."""
         base = value.base
         if base not in self._arrays:
-            content = painted(base.size, base.dtype) if base.content is None else np.array(base.content, order="C")
-            self._arrays[base] = content
+            if base.content is None:
+                self._arrays[base] = np.full(base.nbytes, PATTERN, np.uint8).view(base.dtype)
+            else:
+                self._arrays[base] = np.array(base.content, order="C")
         memory = self._arrays[base].reshape(-1)
         if value.root is None:
             return memory.reshape(value.shape)
@@ -55,11 +60,14 @@ def run_program(
     given = {value: np.array(array, order="C") for value, array in zip(program.inputs, inputs, strict=True)}
     for value in program.states:
         if value not in state:
-            state[value] = np.zeros(value.shape, value.dtype) if value.content is None else np.array(value.content)
+            state[value] = initial_content(value)
         given[value] = state[value]
     memory = Memory(given)
     for operation in program.operations:
-        execute(operation, memory)
+        # All reads are before all writes. An array of a state is the memory itself: operators change it in place.
+        results = results_of(operation, [memory.part(value) for value in operation.inputs])
+        for value, array in zip(operation.results, results, strict=True):
+            memory.part(value)[...] = array
         if after is not None:
             after(operation, memory)
     for value in program.states:
@@ -68,10 +76,7 @@ def run_program(
     return [memory.part(value).copy() for value in program.outputs]
 
 
-def execute(operation: Operation, memory: Memory) -> None:
-    """Run one operation: all reads before all writes."""
-    # An array of a state is the memory itself: operators change it in place.
-    arrays = [memory.part(value) for value in operation.inputs]
-    results = results_of(operation, arrays)
-    for value, array in zip(operation.results, results, strict=True):
-        memory.part(value)[...] = array
+def results_of(operation: Operation, arrays: Arrays) -> tuple[Any, ...]:
+    """Return the results of an operation in the dtypes and shapes of its values."""
+    with np.errstate(all="ignore"):
+        return converted(FUNCTIONS[type(operation)](operation, arrays), operation.results)

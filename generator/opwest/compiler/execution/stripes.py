@@ -3,22 +3,15 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from opwest.compiler.execution.registry import Arrays, executes, results_of
-from opwest.compiler.ir.program import Value
-from opwest.compiler.ir.stripes import Buffer, Layer, Source, Striped
+from opwest.compiler.execution.run import Arrays, executes, results_of
+from opwest.compiler.ir.stripes import Buffer, Source, Striped, pitch_of
 
 PAINT = 85
 """The bytes of rows that nothing has written."""
-
-
-def pitch_of(value: Value) -> int:
-    """Return the bytes of a row of [n,h,w,c]."""
-    return prod(value.shape[2:]) * np.dtype(value.dtype).itemsize
 
 
 @executes(Striped)
@@ -114,13 +107,13 @@ class _Run:
         layer = self._operation.layers[number]
         pending = iter(layer.sources)
         inputs = [
-            value.content if value.role == "constant" else self._taken(number, layer, next(pending), value)
+            value.content if value.role == "constant" else self._taken(number, next(pending), value)
             for value in layer.operation.inputs
         ]
         [rows] = results_of(layer.operation, inputs)
         return rows
 
-    def _taken(self, number: int, layer: Layer, source: Source, value: Any) -> Any:
+    def _taken(self, number: int, source: Source, value: Any) -> Any:
         """Return the rows that a call reads from an input or a buffer."""
         first = self._next[number] * source.stride
         count = value.shape[1]

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from opwest import __version__
 from opwest.base.diagnostics import Diagnostics, Location
+from opwest.compiler.faults import REPORT
 from opwest.compiler.graph.spec import check_node
 from opwest.compiler.graph.types import MAX_ELEMENTS, Graph, Node, Shape, Tensor, Unsupported
 from opwest.compiler.graph.user import KIND
@@ -66,7 +66,7 @@ def _compare_shapes(node: Node, shapes: Sequence[Shape]) -> None:
             raise Unsupported(
                 f"internal error: result '{tensor.name}' has the shape {list(shape)}, and {node.kind} computes "
                 f"{list(tensor.shape)}",
-                hint=f"report this error with the model file and the version, opwest {__version__}",
+                hint=REPORT,
             )
 
 

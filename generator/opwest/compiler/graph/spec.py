@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeVar
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
@@ -50,6 +50,25 @@ def specify(*rows: Operator) -> None:
         OPERATORS[row.kind] = row
 
 
+Key = TypeVar("Key")
+Function = TypeVar("Function")
+
+
+def registrar(table: dict[Key, Function]) -> Callable[..., Callable[[Function], Function]]:
+    """Return a decorator with parameters that enters a function in a table, under each of some keys."""
+
+    def enter(*keys: Key) -> Callable[[Function], Function]:
+        def register(function: Function) -> Function:
+            for key in keys:
+                assert key not in table, key
+                table[key] = function
+            return function
+
+        return register
+
+    return enter
+
+
 def check_node(node: Node) -> Sequence[Result]:
     """Return the results of a node. Raises Unsupported if it does not agree with the row of its operator."""
     row = OPERATORS.get(node.kind)
@@ -58,7 +77,7 @@ def check_node(node: Node) -> Sequence[Result]:
     if row.dtypes:
         dtypes = [None if tensor is None else tensor.dtype for tensor in node.inputs]
         if not any(_accepts(pattern.split(), dtypes) for pattern in row.dtypes):
-            shown = ", ".join(one or "none" for one in dtypes)
+            shown = ", ".join(dtype or "none" for dtype in dtypes)
             raise Unsupported(f"unsupported dtypes {shown}", " or ".join(_words(p) for p in row.dtypes), CUSTOM_HINT)
     if row.shape_input is not None:
         _use_shape_of_file(node, row.shape_input)

@@ -7,12 +7,13 @@ the option of its name. `options` is the array of TFLite's custom options, `opti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from opwest.base.diagnostics import Location
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.graph.spec import Operator, specify
 from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
 
 KIND = "USER_OPERATOR"
@@ -199,8 +200,13 @@ def _array(argument: Argument, use: Use) -> Any:
     return array
 
 
-def opaque_results(name: str, arrays: Sequence[Any], results: Sequence[tuple[str, Shape]]) -> tuple[Any, ...]:
-    """Return results that depend on all bytes of the inputs, for a proof: what the operator computes is unknown."""
+def opaque_results(
+    name: str, arrays: Sequence[Any], states: Sequence[Any], results: Sequence[tuple[str, Shape]]
+) -> tuple[Any, ...]:
+    """Return results that depend on all bytes of the inputs, for a proof: what the operator computes is unknown.
+
+    The content of states, arrays among the inputs, is changed in the same way.
+    """
     import hashlib
 
     import numpy as np
@@ -209,11 +215,17 @@ def opaque_results(name: str, arrays: Sequence[Any], results: Sequence[tuple[str
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     random = np.random.default_rng(int.from_bytes(digest.digest()[:8], "little"))
-    return tuple(random.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype) for dtype, shape in results)
+
+    def made(dtype: str, shape: Shape) -> Any:
+        return random.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype)
+
+    for state in states:
+        state[...] = made(str(state.dtype), state.shape)
+    return tuple(made(dtype, shape) for dtype, shape in results)
 
 
-def uses_of(nodes: Sequence[Node]) -> Iterator[Use]:
-    """Yield the operators of the user among nodes."""
-    for node in nodes:
-        if node.kind == KIND:
-            yield node.options["use"]
+specify(
+    Operator(
+        KIND, lambda node: [(argument.dtype, shape) for argument, _, shape in bind(node).writes], options={"use": None}
+    )
+)

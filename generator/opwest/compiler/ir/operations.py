@@ -9,6 +9,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.user import Argument, UserOperator
 from opwest.compiler.ir.elements import AddQuantised
 from opwest.compiler.ir.program import Operation, Value
+from opwest.compiler.semantics.elementwise import QuantizeNumbers
 from opwest.compiler.semantics.fixed_point import Requantisation
 from opwest.compiler.semantics.recurrent import LstmNumbers
 from opwest.compiler.semantics.rows import LogSoftmaxNumbers, Softmax16Numbers
@@ -265,10 +266,7 @@ class Lookup:
 class QuantizeEven:
     """float32 to integers: divided by the scale, clamped, rounded half to even."""
 
-    scale: float
-    zero: int
-    low: int
-    high: int
+    numbers: QuantizeNumbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,20 @@ one scratch argument. A layer computes each row of its result once.
 
 from __future__ import annotations
 
+from math import prod
+
+import numpy as np
+
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.ir.program import Operation
+from opwest.compiler.ir.program import Operation, Value
 
 ALIGN = 16
 """The alignment in bytes of buffers, and of the scratch memory of a block and of its layers."""
+
+
+def pitch_of(value: Value) -> int:
+    """Return the bytes of a row of [n,h,w,c]."""
+    return prod(value.shape[2:]) * np.dtype(value.dtype).itemsize
 
 
 @dataclass(frozen=True)

@@ -14,28 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.ir import operations as ir
 from opwest.compiler.ir.movement import RESULT, Move, places_of
-from opwest.compiler.ir.operations import (
-    Convolution,
-    ConvolutionSum,
-    Copy,
-    Depthwise,
-    DirectConvolution,
-    Elementwise,
-    HybridConvolution,
-    HybridProduct,
-    LogSoftmaxFloat,
-    LogSoftmaxTable,
-    MatrixProduct,
-    Pool,
-    QuantiseRows,
-    Reduce,
-    Softmax16,
-    SoftmaxFloat,
-    SoftmaxTable,
-    UnitLength,
-)
 from opwest.compiler.ir.program import Operation, Program, Value, extent_of, rows_of
 from opwest.compiler.ir.stripes import ALIGN, Striped
 from opwest.compiler.semantics.fixed_point import Requantisation
@@ -50,19 +30,10 @@ class Broken(Exception):  # noqa: N818 - a finding, which the caller adds the pa
         self.operation = operation
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One rule of programs."""
-
-    text: str
-    check: Callable[[Program], None]
-    """Raises Broken."""
-
-
 def verify(program: Program) -> None:
     """Raise Broken for the first rule that a program breaks."""
-    for rule in RULES:
-        rule.check(program)
+    for check in RULES.values():
+        check(program)
 
 
 def _require(condition: object, reason: str, operation: Operation | None = None) -> None:
@@ -102,40 +73,34 @@ def _value(value: Value, operation: Operation) -> None:
     _require(not value.pitch or value.pitch >= value.shape[-1], f"rows of {name} overlap", operation)
 
 
-class _Written:
-    """The elements of each root that were written."""
+def _flow(program: Program) -> None:
+    given = {*program.inputs, *program.states}
+    masks: dict[Value, Any] = {}
 
-    def __init__(self, program: Program) -> None:
-        self._masks: dict[Value, Any] = {}
-        self._given = {*program.inputs, *program.states}
-
-    def of(self, value: Value) -> Any:
+    def written(value: Value) -> Any:
         """Return a view of the marks of the elements of a value."""
         base = value.base
-        if base not in self._masks:
-            self._masks[base] = np.full(base.size, base in self._given or base.role == "constant")
-        mask = self._masks[base]
+        if base not in masks:
+            masks[base] = np.full(base.size, base in given or base.role == "constant")
+        mask = masks[base]
         return rows_of(mask if value.root is None else mask[value.offset : value.offset + extent_of(value)], value)
 
-
-def _flow(program: Program) -> None:
-    written = _Written(program)
     for operation in program.operations:
         for value in operation.inputs:
             if value.base.role != "arena":
-                _require(written.of(value).all(), f"'{value.name}' is read before it is written", operation)
+                _require(written(value).all(), f"'{value.name}' is read before it is written", operation)
         for value in operation.results:
             base = value.base
             if base.role == "arena":
                 continue
             _require(base.role in ("intermediate", "output"), f"'{value.name}', {base.role}, is written", operation)
-            _require(not written.of(value).any(), f"'{value.name}' is written twice", operation)
-            written.of(value)[...] = True
+            _require(not written(value).any(), f"'{value.name}' is written twice", operation)
+            written(value)[...] = True
     for value in program.outputs:
-        _require(written.of(value).all(), f"output '{value.name}' has elements that nothing writes")
+        _require(written(value).all(), f"output '{value.name}' has elements that nothing writes")
     for value in program.states:
         if value.next is not None:
-            is_complete = written.of(value.next).all()
+            is_complete = written(value.next).all()
             _require(is_complete, f"the new content of '{value.name}' has elements that nothing writes")
 
 
@@ -158,12 +123,13 @@ def _shape(operation: Operation) -> None:
             check(operation)
 
 
-RULES = (
-    Rule("Views are inside of their roots, which are no views; constants have content.", _values),
-    Rule("Each element that is read was written before, and each element is written once.", _flow),
-    Rule("The numbers of an operation agree with the shapes of its operands.", _shapes),
-    Rule("A value that is a tensor of the graph has its dtype and its size, but for removed channels.", _tensors),
-)
+RULES: dict[str, Callable[[Program], None]] = {
+    "Views are inside of their roots, which are no views; constants have content.": _values,
+    "Each element that is read was written before, and each element is written once.": _flow,
+    "The numbers of an operation agree with the shapes of its operands.": _shapes,
+    "A value that is a tensor of the graph has its dtype and its size, but for removed channels.": _tensors,
+}
+"""The checks of a whole program by the rule; they raise Broken."""
 
 
 def _ending(operation: Any, results: int) -> None:
@@ -181,43 +147,39 @@ def _window(operation: Any, shape: Sequence[int], results: int) -> None:
     _require(result.size == size and result.shape[-1] == results, "the result has another shape", operation)
 
 
-def _convolution(operation: Convolution) -> None:
-    shape, weights = operation.inputs[0].shape, operation.weights
-    results, rows, columns, inner = weights.shape
-    _require(operation.window.size == (rows, columns), "the window is not that of the weights", operation)
-    fits = shape[-1] == inner * operation.groups and results % operation.groups == 0
-    _require(fits, f"weights {list(weights.shape)} for data {list(shape)}", operation)
+def _convolution(operation: ir.Convolution | ir.Depthwise) -> None:
+    shape, weights = operation.inputs[0].shape, operation.weights.shape
+    if isinstance(operation, ir.Depthwise):
+        *size, results = weights
+        fits = results % shape[-1] == 0
+    else:
+        results, *size, inner = weights
+        fits = shape[-1] == inner * operation.groups and results % operation.groups == 0
+    _require(operation.window.size == tuple(size), "the window is not that of the weights", operation)
+    _require(fits, f"weights {list(weights)} for data {list(shape)}", operation)
     _window(operation, shape, results)
     _ending(operation, results)
-    if isinstance(operation, ConvolutionSum):
+    if isinstance(operation, ir.ConvolutionSum):
         same = operation.inputs[1].shape == operation.results[0].shape and operation.place in (0, 1)
         _require(same, "the other operand of the sum has another shape", operation)
 
 
-def _depthwise(operation: Depthwise) -> None:
-    shape, (rows, columns, results) = operation.inputs[0].shape, operation.weights.shape
-    _require(operation.window.size == (rows, columns), "the window is not that of the weights", operation)
-    _require(results % shape[-1] == 0, f"weights {list(operation.weights.shape)} for data {list(shape)}", operation)
-    _window(operation, shape, results)
-    _ending(operation, results)
-
-
-def _pool(operation: Pool) -> None:
+def _pool(operation: ir.Pool) -> None:
     shape = operation.inputs[0].shape
     _window(operation, shape, shape[-1])
 
 
-def _elementwise(operation: Elementwise) -> None:
+def _elementwise(operation: ir.Elementwise) -> None:
     [result] = operation.results
     try:
         shape = np.broadcast_shapes(*(value.shape for value in operation.inputs), result.shape)
     except ValueError:
         shape = ()
-    shown = ", ".join(str(list(one.shape)) for one in operation.inputs)
+    shown = ", ".join(str(list(value.shape)) for value in operation.inputs)
     _require(shape == result.shape, f"operands {shown} for a result {list(result.shape)}", operation)
 
 
-def _copy(operation: Copy) -> None:
+def _copy(operation: ir.Copy) -> None:
     [data], [result] = operation.inputs, operation.results
     _require(data.size == result.size and data.dtype == result.dtype, "a copy of another size or dtype", operation)
 
@@ -246,7 +208,7 @@ def _move(operation: Move) -> None:
         _require(whole == result.size, "a region writes between the rows of the result", operation)
 
 
-def _product(operation: MatrixProduct) -> None:
+def _product(operation: ir.MatrixProduct) -> None:
     one, other = (
         (*value.shape[:-2], value.shape[-1], value.shape[-2]) if swaps else value.shape
         for value, swaps in zip(operation.inputs, operation.swaps, strict=False)
@@ -256,7 +218,7 @@ def _product(operation: MatrixProduct) -> None:
     _require(operation.results[0].size == size, "the result has another shape", operation)
 
 
-def _direct(operation: DirectConvolution) -> None:
+def _direct(operation: ir.DirectConvolution) -> None:
     weights = operation.inputs[1].shape
     results = weights[3] if operation.groups == 0 else weights[0]
     _window(operation, operation.inputs[0].shape, results)
@@ -269,28 +231,28 @@ def _same(operation: Operation) -> None:
     _require(same, "the result has another shape than the data", operation)
 
 
-def _reduce(operation: Reduce) -> None:
+def _reduce(operation: ir.Reduce) -> None:
     shape = operation.inputs[0].shape
     _require(all(0 <= axis < len(shape) for axis in operation.axes), f"axes {operation.axes}", operation)
     kept = prod(n for axis, n in enumerate(shape) if axis not in operation.axes)
     _require(operation.results[0].size == kept, "the result has another shape", operation)
 
 
-def _rows(operation: QuantiseRows) -> None:
+def _rows(operation: ir.QuantiseRows) -> None:
     count = operation.inputs[0].shape[0]
     same = operation.results[0].size == operation.inputs[0].size
     same = same and all(result.size == count for result in operation.results[1:])
     _require(same, "other rows than the data", operation)
 
 
-def _hybrid(operation: HybridConvolution) -> None:
+def _hybrid(operation: ir.HybridConvolution) -> None:
     weights = operation.weights.shape
     results = weights[2] if operation.is_depthwise else weights[0]
     _window(operation, operation.inputs[0].shape, results)
     _require(operation.scales.size in (1, results), f"{operation.scales.size} scales of weights", operation)
 
 
-def _hybrid_product(operation: HybridProduct) -> None:
+def _hybrid_product(operation: ir.HybridProduct) -> None:
     _require(operation.data[-1] == operation.weights.shape[-1], "other weights than the data", operation)
     _require(prod(operation.data) == operation.inputs[0].size, "another shape than the data", operation)
 
@@ -315,19 +277,21 @@ def _striped(operation: Striped) -> None:
 
 
 SHAPES: dict[type[Operation], Callable[[Any], None]] = {
-    Convolution: _convolution,
-    Depthwise: _depthwise,
-    Pool: _pool,
-    Elementwise: _elementwise,
-    Copy: _copy,
+    ir.Convolution: _convolution,
+    ir.Depthwise: _convolution,
+    ir.Pool: _pool,
+    ir.Elementwise: _elementwise,
+    ir.Copy: _copy,
     Move: _move,
-    MatrixProduct: _product,
-    DirectConvolution: _direct,
-    Reduce: _reduce,
-    QuantiseRows: _rows,
-    HybridConvolution: _hybrid,
-    HybridProduct: _hybrid_product,
+    ir.MatrixProduct: _product,
+    ir.DirectConvolution: _direct,
+    ir.Reduce: _reduce,
+    ir.QuantiseRows: _rows,
+    ir.HybridConvolution: _hybrid,
+    ir.HybridProduct: _hybrid_product,
     Striped: _striped,
-    **dict.fromkeys((SoftmaxFloat, SoftmaxTable, Softmax16, LogSoftmaxTable, LogSoftmaxFloat, UnitLength), _same),
+    **dict.fromkeys(
+        (ir.SoftmaxFloat, ir.SoftmaxTable, ir.Softmax16, ir.LogSoftmaxTable, ir.LogSoftmaxFloat, ir.UnitLength), _same
+    ),
 }
 """The checks of the shapes of operations; those that are absent have no shapes besides those of the graph."""

@@ -1,32 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build a program from a graph, node by node."""
+"""Lower a checked graph to a program, node by node."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from opwest.compiler.graph.types import Graph, Node, Quantization, Rules, Shape, Tensor, Unsupported
+from opwest.base.diagnostics import Diagnostics
+from opwest.compiler.graph.check import report
+from opwest.compiler.graph.spec import registrar
+from opwest.compiler.graph.types import Graph, Node, Rules, Shape, Tensor, Unsupported
 from opwest.compiler.ir.movement import Axis, Move, Region, is_copy
 from opwest.compiler.ir.operations import Copy
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.semantics.movement import strides_of
 
 Lowering = Callable[["Node", "Builder"], None]
+"""Adds the operations of a node to a program. Raises Unsupported."""
 LOWERINGS: dict[str, Lowering] = {}
-"""The functions that lower operators, by kind. Importing `lower` fills it."""
-
-
-def lowers(*kinds: str) -> Callable[[Lowering], Lowering]:
-    """Register a function for operators. It can raise Unsupported."""
-
-    def register(function: Lowering) -> Lowering:
-        for kind in kinds:
-            assert kind not in LOWERINGS, kind
-            LOWERINGS[kind] = function
-        return function
-
-    return register
+"""By kind. Importing the package fills it."""
+lowers = registrar(LOWERINGS)
 
 
 class Builder:
@@ -64,9 +57,9 @@ class Builder:
         """Return a constant that the file does not have."""
         return Value(name, "constant", str(array.dtype), tuple(array.shape), None, array)
 
-    def intermediate(self, name: str, dtype: str, shape: Shape, quantization: Quantization | None = None) -> Value:
+    def intermediate(self, name: str, dtype: str, shape: Shape) -> Value:
         """Return memory for a result that the graph does not have."""
-        return Value(name, "intermediate", dtype, shape, quantization)
+        return Value(name, "intermediate", dtype, shape)
 
     def view(self, tensor: Tensor, of: Value, offset: int = 0) -> None:
         """Let a result of the graph be a contiguous part of another value."""
@@ -113,7 +106,9 @@ class Builder:
         self, kind: Callable[..., Operation], node: Node, inputs: Sequence[Tensor | Value | None], *numbers: Any
     ) -> None:
         """Append an operation that computes the results of a node. Inputs that are None are left out."""
-        values = tuple(self.value(one) if isinstance(one, Tensor) else one for one in inputs if one is not None)
+        values = tuple(
+            self.value(given) if isinstance(given, Tensor) else given for given in inputs if given is not None
+        )
         self.add(kind(node.label, values, tuple(self.value(output) for output in node.outputs), *numbers))
 
     def finish(self) -> Program:
@@ -138,6 +133,30 @@ class Builder:
             self.value(tensor).next = content
         self.program.tensors.update({value: tensor for tensor, value in self._values.items()})
         return self.program
+
+
+def lower_graph(graph: Graph, place: str, faults: Diagnostics) -> Program:
+    """Return the program before all passes; report every node without a lowering."""
+    builder = Builder(graph)
+    for node in graph.nodes:
+        try:
+            LOWERINGS[node.kind](node, builder)
+        except Unsupported as reason:
+            report(faults, place, node, reason)
+    faults.raise_if_errors()
+    return builder.finish()
+
+
+def check_lowering(graph: Graph, nodes: Sequence[Node], place: str, faults: Diagnostics) -> None:
+    """Report the nodes that cannot be lowered, for a graph that has other faults."""
+    builder = Builder(graph)
+    for node in nodes:
+        try:
+            LOWERINGS[node.kind](node, builder)
+        except Unsupported as reason:
+            report(faults, place, node, reason)
+        except Exception:
+            continue
 
 
 def move(node: Node, build: Builder, regions: Sequence[Region], inputs: int = 1) -> None:

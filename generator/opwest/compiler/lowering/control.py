@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.check import CONTROL, set_results
@@ -116,8 +117,7 @@ class _Resolver:
         if key is None:
             raise Unsupported("a handle of a variable that is not the result of VAR_HANDLE", "VAR_HANDLE", _HINT)
         if key not in self.variables:
-            state = Tensor(key[1] or "variable", like.dtype, like.shape, like.quantization, is_state=True)
-            self.variables[key] = _Variable(state, state)
+            self.variables[key] = _new_variable(key[1], like, None)
         return self.variables[key]
 
     def call_once(self, node: Node) -> None:
@@ -125,8 +125,8 @@ class _Resolver:
         inner = _Resolver(self.graph)
         inner.fold = self.fold
         [init] = node.options["graphs"]
-        for one in init.nodes:
-            inner.add(one)
+        for inner_node in init.nodes:
+            inner.add(inner_node)
         if inner.nodes:
             raise Unsupported(f"the initialisation computes {inner.nodes[0].label}", "constants", _HINT)
         for key, variable in inner.variables.items():
@@ -135,10 +135,7 @@ class _Resolver:
                 continue
             if not value.is_constant:
                 raise Unsupported(f"the initial content of variable '{key[1]}' is not known", "a constant", _HINT)
-            state = Tensor(
-                key[1] or "variable", value.dtype, value.shape, value.quantization, value.content, is_state=True
-            )
-            self.variables[key] = _Variable(state, state)
+            self.variables[key] = _new_variable(key[1], value, value.content)
 
     def inline(self, graph: Graph, inputs: Sequence[Tensor], suffix: str) -> list[Tensor]:
         """Add a copy of a subgraph with these inputs, and return its outputs."""
@@ -155,7 +152,7 @@ class _Resolver:
 
         self.depth += 1
         for node in graph.nodes:
-            given = tuple(None if one is None else copy(one) for one in node.inputs)
+            given = tuple(None if tensor is None else copy(tensor) for tensor in node.inputs)
             results = tuple(copy(output) for output in node.outputs)
             self.add(Node(node.kind, given, results, node.options, f"{node.label}{suffix}", source=node.source))
         self.depth -= 1
@@ -238,3 +235,9 @@ class _Variable:
     state: Tensor
     value: Tensor
     """The content after the nodes that were read."""
+
+
+def _new_variable(name: str, like: Tensor, content: Any) -> _Variable:
+    """Return a variable with the type of a tensor."""
+    state = Tensor(name or "variable", like.dtype, like.shape, like.quantization, content, is_state=True)
+    return _Variable(state, state)

@@ -16,8 +16,12 @@ from opwest.compiler.semantics.movement import QUANTISED
 
 def with_float_io(graph: Graph) -> Graph:
     """Return a graph whose quantised inputs and outputs are float32, without a scale; the same one without such."""
-    before = tuple(_quantise(tensor) if _is_quantised(tensor) else None for tensor in graph.inputs)
-    after = tuple(_dequantise(output) if _is_quantised(output) else None for output in graph.outputs)
+    before = tuple(
+        _converter("QUANTIZE", tensor, "input") if _is_quantised(tensor) else None for tensor in graph.inputs
+    )
+    after = tuple(
+        _converter("DEQUANTIZE", output, "output") if _is_quantised(output) else None for output in graph.outputs
+    )
     if not any((*before, *after)):
         return graph
     return dataclasses.replace(
@@ -42,14 +46,11 @@ def _is_quantised(tensor: Tensor) -> bool:
     return tensor.dtype in QUANTISED and quantization is not None and len(quantization.scales) == 1
 
 
-def _quantise(tensor: Tensor) -> Node:
+def _converter(kind: str, tensor: Tensor, role: str) -> Node:
+    """Return the node between a quantised input or output and a float32 one."""
     outer = Tensor(tensor.name, "float32", tensor.shape)
-    return Node("QUANTIZE", (outer,), (tensor,), {}, f"--float-io (QUANTIZE), input '{tensor.name}'")
-
-
-def _dequantise(tensor: Tensor) -> Node:
-    outer = Tensor(tensor.name, "float32", tensor.shape)
-    return Node("DEQUANTIZE", (tensor,), (outer,), {}, f"--float-io (DEQUANTIZE), output '{tensor.name}'")
+    data, result = (outer, tensor) if role == "input" else (tensor, outer)
+    return Node(kind, (data,), (result,), {}, f"--float-io ({kind}), {role} '{tensor.name}'")
 
 
 _LAYERS = {"ONNX_DENSE_INTEGER": "FULLY_CONNECTED", "ONNX_CONV_INTEGER": "CONV_2D"}
@@ -98,7 +99,7 @@ def _plain(tensor: Tensor, done: dict[Tensor, Tensor]) -> Tensor:
         shape = [1] * len(tensor.shape)
         if numbers.axis is not None:
             shape[numbers.axis] = -1
-        scales, zeros = (np.asarray(one).reshape(shape) for one in (numbers.scales, numbers.zeros))
+        scales, zeros = (np.asarray(values).reshape(shape) for values in (numbers.scales, numbers.zeros))
         content = ((tensor.content.astype(np.float64) - zeros) * scales).astype(np.float32)
         done[tensor] = Tensor(tensor.name, "float32", tensor.shape, None, content)
     return done[tensor]

@@ -9,33 +9,8 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Node, Tensor, Unsupported
-from opwest.compiler.ir.elements import (
-    AddQuantised,
-    AddShifted,
-    Arithmetic,
-    Cast,
-    Clamped,
-    Compared,
-    Dequantised,
-    DequantisedEach,
-    Float,
-    HighProduct,
-    Interpolated,
-    Logic,
-    Lookup,
-    Plain,
-    Prelu,
-    Product,
-    Quantised,
-    QuantisedEach,
-    Quotient,
-    Rescaled,
-    Root,
-    Selected,
-    Sigmoid,
-    SquaredDifference,
-)
-from opwest.compiler.ir.operations import Elementwise
+from opwest.compiler.ir import elements as ir
+from opwest.compiler.ir.operations import Elementwise, QuantizeEven
 from opwest.compiler.ir.program import Value
 from opwest.compiler.lowering.builder import Builder, lowers
 from opwest.compiler.semantics import arithmetic, elementwise, tables
@@ -65,24 +40,18 @@ def _forbidden(node: Node) -> tuple[int, int] | None:
     return None
 
 
-@lowers(*_OPERATORS)
-def binary(node: Node, build: Builder) -> None:
-    """Quantised arithmetic, or an operator of C with limits."""
-    lower_elementwise(node, build, _arithmetic(node))
-
-
 def _arithmetic(node: Node) -> Any:
     """Return the function of a sum, difference, product or quotient."""
     if node.kind == "MUL" and arithmetic.has_high_product(node):
-        return HighProduct(arithmetic.high_product_numbers(node))
+        return ir.HighProduct(arithmetic.high_product_numbers(node))
     if not arithmetic.is_quantised(node):
-        return Arithmetic(_OPERATORS[node.kind], *arithmetic.plain_limits(node))
+        return ir.Arithmetic(_OPERATORS[node.kind], *arithmetic.plain_limits(node))
     if node.kind in ("MUL", "DIV"):
-        return (Product if node.kind == "MUL" else Quotient)(arithmetic.product_numbers(node))
+        return (ir.Product if node.kind == "MUL" else ir.Quotient)(arithmetic.product_numbers(node))
     shifts, is_difference = arithmetic.shift_numbers(node), node.kind == "SUB"
     if shifts is not None:
-        return AddShifted(shifts, is_difference)
-    return AddQuantised(arithmetic.add_numbers(node), is_difference)
+        return ir.AddShifted(shifts, is_difference)
+    return ir.AddQuantised(arithmetic.add_numbers(node), is_difference)
 
 
 @lowers("ADD_N")
@@ -96,22 +65,24 @@ def add_all(node: Node, build: Builder) -> None:
             if is_last
             else build.intermediate(f"{node.output.name}_{number}", node.output.dtype, node.output.shape)
         )
-        build.add(Elementwise(node.label, (total, other), (result,), Arithmetic("+")))
+        build.add(Elementwise(node.label, (total, other), (result,), ir.Arithmetic("+")))
         total = result
 
 
+def _scaled(node: Node, function: Callable[[Any], Any], numbers: Callable[[Node], Any]) -> Any:
+    return function(numbers(node)) if arithmetic.is_quantised(node) else ir.Plain(node.kind)
+
+
 _FUNCTIONS: dict[str, Callable[[Node], Any]] = {
-    **dict.fromkeys(("MINIMUM", "MAXIMUM", "FLOOR_DIV", "FLOOR_MOD", "POW"), lambda node: Plain(node.kind)),
-    **dict.fromkeys(FLOAT_FUNCTIONS, lambda node: Float(node.kind)),
-    **dict.fromkeys(COMPARISONS, lambda node: Compared(COMPARISONS[node.kind], compare_numbers(node))),
-    **dict.fromkeys(("LOGICAL_AND", "LOGICAL_OR", "LOGICAL_NOT"), lambda node: Logic(node.kind)),
-    "SELECT_V2": lambda node: Selected(),
-    "SQUARED_DIFFERENCE": lambda node: (
-        SquaredDifference(arithmetic.squared_difference_numbers(node))
-        if arithmetic.is_quantised(node)
-        else Plain(node.kind)
-    ),
-    "PRELU": lambda node: Prelu(arithmetic.prelu_numbers(node)) if arithmetic.is_quantised(node) else Plain(node.kind),
+    **dict.fromkeys(_OPERATORS, _arithmetic),
+    **dict.fromkeys(("MINIMUM", "MAXIMUM", "FLOOR_DIV", "FLOOR_MOD", "POW"), lambda node: ir.Plain(node.kind)),
+    **dict.fromkeys(FLOAT_FUNCTIONS, lambda node: ir.Float(node.kind)),
+    **dict.fromkeys(COMPARISONS, lambda node: ir.Compared(COMPARISONS[node.kind], compare_numbers(node))),
+    **dict.fromkeys(("LOGICAL_AND", "LOGICAL_OR", "LOGICAL_NOT"), lambda node: ir.Logic(node.kind)),
+    "SELECT_V2": lambda node: ir.Selected(),
+    "ONNX_QUANTIZE": lambda node: QuantizeEven(elementwise.quantize_numbers(node)),
+    "SQUARED_DIFFERENCE": lambda node: _scaled(node, ir.SquaredDifference, arithmetic.squared_difference_numbers),
+    "PRELU": lambda node: _scaled(node, ir.Prelu, arithmetic.prelu_numbers),
 }
 """The functions of operators that have no other form."""
 
@@ -126,7 +97,7 @@ def function(node: Node, build: Builder) -> None:
 def select(node: Node, build: Builder) -> None:
     """The condition's only dimension is the first one of the values."""
     condition = build.part(build.value(node.input(0)), condition_shape(node))
-    build.lower(Elementwise, node, (condition, *node.inputs[1:3]), Selected())
+    build.lower(Elementwise, node, (condition, *node.inputs[1:3]), ir.Selected())
 
 
 @lowers("HARD_SWISH", "LEAKY_RELU", "ELU", "LOGISTIC", "TANH", "SQRT", "ABS", *RELU_LIMITS, *SAMPLED, *PLAIN)
@@ -136,18 +107,20 @@ def unary(node: Node, build: Builder) -> None:
     is_plain = node.kind in PLAIN or (dtype == "int16" and node.kind == "ABS" and node.input(0).quantization is None)
     if is_plain or dtype not in ("int8", "uint8", "int16"):
         options = node.options
-        lower_elementwise(node, build, Plain(node.kind, options.get("alpha", 0.0), options.get("approximate", False)))
+        lower_elementwise(
+            node, build, ir.Plain(node.kind, options.get("alpha", 0.0), options.get("approximate", False))
+        )
     elif dtype != "int16":
         lookup(node, build, tables.byte_table(node))
     elif node.kind in SAMPLED:
-        lower_elementwise(node, build, Interpolated(node.kind, tables.sample_table(node)))
+        lower_elementwise(node, build, ir.Interpolated(node.kind, tables.sample_table(node)))
     elif node.kind in ("LOGISTIC", "TANH"):
-        lower_elementwise(node, build, Sigmoid(node.kind, tables.sigmoid_numbers(node)))
+        lower_elementwise(node, build, ir.Sigmoid(node.kind, tables.sigmoid_numbers(node)))
     elif node.kind == "SQRT":
         source, target = one_quantization(node.input(0)), one_quantization(node.output)
-        lower_elementwise(node, build, Root(source.scale, target.scale))
+        lower_elementwise(node, build, ir.Root(source.scale, target.scale))
     else:
-        lower_elementwise(node, build, Rescaled(node.kind, rescale_of(node)))
+        lower_elementwise(node, build, ir.Rescaled(node.kind, rescale_of(node)))
 
 
 def lookup(node: Node, build: Builder, table: Any) -> None:
@@ -159,22 +132,24 @@ def lookup(node: Node, build: Builder, table: Any) -> None:
     if dtype == node.output.dtype and np.array_equal(table, values):
         build.view(node.output, build.value(node.input(0)))
     elif dtype == node.output.dtype and np.array_equal(table, np.clip(values, least, greatest)):
-        lower_elementwise(node, build, Clamped(least, greatest))
+        lower_elementwise(node, build, ir.Clamped(least, greatest))
     else:
-        lower_elementwise(node, build, Lookup(node.kind, table))
+        lower_elementwise(node, build, ir.Lookup(node.kind, table))
 
 
 @lowers("QUANTIZE")
 def quantize(node: Node, build: Builder) -> None:
     """From float32, or from one scale to another."""
     if elementwise.is_quantised_each(node):
-        build.lower(Elementwise, node, _with_each(node, node.output, build), QuantisedEach(*RANGES[node.output.dtype]))
+        build.lower(
+            Elementwise, node, _with_each(node, node.output, build), ir.QuantisedEach(*RANGES[node.output.dtype])
+        )
     elif node.input(0).dtype == "float32":
-        lower_elementwise(node, build, Quantised(elementwise.quantize_numbers(node)))
+        lower_elementwise(node, build, ir.Quantised(elementwise.quantize_numbers(node)))
     elif node.input(0).dtype in ("int8", "uint8"):
         lookup(node, build, byte_table(node))
     else:
-        lower_elementwise(node, build, Rescaled(node.kind, rescale_of(node)))
+        lower_elementwise(node, build, ir.Rescaled(node.kind, rescale_of(node)))
 
 
 def _with_each(node: Node, quantised: Tensor, build: Builder) -> tuple[Tensor | Value, ...]:
@@ -191,9 +166,9 @@ def dequantize(node: Node, build: Builder) -> None:
         build.view(node.output, build.value(data))
     elif data.quantization is None or data.quantization.axis is None:
         numbers = one_quantization(data)
-        lower_elementwise(node, build, Dequantised(numbers.scale, numbers.zero))
+        lower_elementwise(node, build, ir.Dequantised(numbers.scale, numbers.zero))
     else:
-        build.lower(Elementwise, node, _with_each(node, data, build), DequantisedEach())
+        build.lower(Elementwise, node, _with_each(node, data, build), ir.DequantisedEach())
 
 
 @lowers("CAST")
@@ -202,4 +177,4 @@ def cast(node: Node, build: Builder) -> None:
     if node.input(0).dtype == node.output.dtype:
         build.view(node.output, build.value(node.input(0)))
     else:
-        lower_elementwise(node, build, Cast())
+        lower_elementwise(node, build, ir.Cast())

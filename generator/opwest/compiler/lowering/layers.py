@@ -7,26 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
+from opwest.compiler.graph.types import Node, Shape, Unsupported
+from opwest.compiler.ir import operations as ir
 from opwest.compiler.ir.movement import Move
-from opwest.compiler.ir.operations import (
-    Clamp,
-    Convolution,
-    Depthwise,
-    DirectConvolution,
-    Filter,
-    Finish,
-    FloatMemory,
-    HybridConvolution,
-    HybridFeature,
-    HybridProduct,
-    HybridWeights,
-    IntegerMemory,
-    MatrixProduct,
-    Pool,
-    QuantiseRows,
-    Sums,
-)
 from opwest.compiler.ir.program import Value
 from opwest.compiler.lowering.builder import Builder, lowers, whole
 from opwest.compiler.semantics import layers, windows
@@ -65,12 +48,14 @@ def lower_hybrid(node: Node, build: Builder) -> None:
     values = _quantised(node, build, value, shape)
     scales = np.asarray(layers.scales_of(node, results), np.float32)
     arrays = weights, scales, None if bias is None else bias.content.reshape(-1)
-    build.lower(HybridConvolution, node, values, window, groups, is_depthwise, *arrays, _clamp_of(node), is_transposed)
+    build.lower(
+        ir.HybridConvolution, node, values, window, groups, is_depthwise, *arrays, _clamp_of(node), is_transposed
+    )
 
 
-def _clamp_of(node: Node) -> Clamp:
+def _clamp_of(node: Node) -> ir.Clamp:
     """Return the end of a float layer."""
-    return Clamp(*limits_of(str(node.options.get("fused_activation_function", "NONE"))))
+    return ir.Clamp(*limits_of(str(node.options.get("fused_activation_function", "NONE"))))
 
 
 def _quantised(node: Node, build: Builder, data: Value, shape: Shape) -> tuple[Value, ...]:
@@ -81,7 +66,7 @@ def _quantised(node: Node, build: Builder, data: Value, shape: Shape) -> tuple[V
     ]
     if layers.is_asymmetric(node):
         values.append(build.intermediate("zeros", "int32", (shape[0],)))
-    build.add(QuantiseRows(node.label, (build.part(data, shape),), tuple(values)))
+    build.add(ir.QuantiseRows(node.label, (build.part(data, shape),), tuple(values)))
     return tuple(values)
 
 
@@ -99,88 +84,70 @@ def _batches(node: Node, build: Builder, data: Value, weights: Any) -> None:
     rows = data.size // data.shape[-1]
     values = _quantised(node, build, data, (rows, 1, 1, data.shape[-1]))
     [scale] = layers.scales_of(node, 1)
-    build.lower(HybridProduct, node, values, data.shape, weights, scale)
+    build.lower(ir.HybridProduct, node, values, data.shape, weights, scale)
 
 
-def finish_of(node: Node, data: Tensor, weights: Tensor, build: Builder) -> tuple[tuple[int, int], Finish]:
+def finish_of(node: Node, build: Builder) -> tuple[tuple[int, int], ir.Finish]:
     """Return the zero points of data and weights, and the end of the layer."""
+    data, offsets = layers.data_of(node), node.input(1).quantization
     if data.dtype == "float32":
         return (0, 0), _clamp_of(node)
-    offsets = weights.quantization
     finish = layers.requantisation(node, build.rules)
     assert offsets is not None
     return (one_quantization(data).zero, offsets.zeros[0]), finish
 
 
-@lowers("BATCH_MATMUL")
-def product(node: Node, build: Builder) -> None:
-    """As it is."""
-    if is_hybrid(node):
-        lower_hybrid(node, build)
-        return
-    tensor, other = node.input(0), node.input(1)
-    zeros, finish = ((0, 0), Sums()) if has_plain_sums(node) else finish_of(node, tensor, other, build)
-    swaps = bool(node.options["adj_x"]), bool(node.options["adj_y"])
-    build.lower(MatrixProduct, node, (tensor, other), swaps, zeros, finish)
-
-
-@lowers("TRANSPOSE_CONV")
-def transposed(node: Node, build: Builder) -> None:
-    """As it is."""
-    if is_hybrid(node):
-        lower_hybrid(node, build)
-        return
-    weights, data = node.input(1), node.input(2)
-    zeros, finish = finish_of(node, data, weights, build)
-    build.lower(
-        DirectConvolution, node, (data, weights, node.optional(3)), transposed_window(node), True, 1, zeros, finish
-    )
-
-
 _MAX_BIAS = 1 << 32
 
 
-@lowers("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+@lowers(*layers.KINDS)
 def layer(node: Node, build: Builder) -> None:
     """A layer with constant weights and bias, or with such that are computed when the model runs."""
+    data, weights, bias = layers.data_of(node), node.input(1), layers.bias_of(node)
+    is_depthwise, is_dense = node.kind == "DEPTHWISE_CONV_2D", node.kind == "FULLY_CONNECTED"
     if is_hybrid(node):
         lower_hybrid(node, build)
         return
-    data, weights, bias = node.input(0), node.input(1), node.optional(2)
-    is_depthwise = node.kind == "DEPTHWISE_CONV_2D"
-    if not weights.is_constant or (bias is not None and not bias.is_constant):
+    if node.kind == "BATCH_MATMUL":
+        swaps = bool(node.options["adj_x"]), bool(node.options["adj_y"])
+        ending = ((0, 0), ir.Sums()) if has_plain_sums(node) else finish_of(node, build)
+        build.lower(ir.MatrixProduct, node, (data, weights), swaps, *ending)
+        return
+    if node.kind == "TRANSPOSE_CONV":
+        inputs, window = (data, weights, bias), transposed_window(node)
+        build.lower(ir.DirectConvolution, node, inputs, window, True, 1, *finish_of(node, build))
+        return
+    is_constant = weights.is_constant and (bias is None or bias.is_constant)
+    if not is_constant:
         check_depth(data.dtype, weights.dtype, weights.size // weights.shape[3 if is_depthwise else 0])
-        zeros, finish = finish_of(node, data, weights, build)
-        if node.kind == "FULLY_CONNECTED":
-            rows = build.part(build.value(data), (data.size // weights.shape[1], weights.shape[1]))
-            build.lower(MatrixProduct, node, (rows, weights, bias), (False, True), zeros, finish)
-            return
+    biases = bias.content.reshape(-1) if is_constant and bias is not None else None
+    if is_dense and bias is not None and biases is not None and biases.dtype == np.int64:
+        greatest = biases[np.abs(biases).argmax()]
+        if abs(greatest) >= _MAX_BIAS:  # a sum times a multiplier of 31 bits has 64
+            raise Unsupported(f"the bias '{bias.name}' has the value {greatest}", "below 2**32")
+    zeros, finish = finish_of(node, build)
+    if is_dense and is_constant:
+        lower_dense(node, build, biases, zeros, finish)
+    elif is_dense:
+        rows = build.part(build.value(data), (data.size // weights.shape[1], weights.shape[1]))
+        build.lower(ir.MatrixProduct, node, (rows, weights, bias), (False, True), zeros, finish)
+    elif not is_constant:
         groups = 0 if is_depthwise else data.shape[3] // weights.shape[3]
         inputs, window = (data, weights, bias), layers.window(node)
-        build.lower(DirectConvolution, node, inputs, window, False, groups, zeros, finish)
-        return
-    biases = None if bias is None else bias.content.reshape(-1)
-    if node.kind == "FULLY_CONNECTED":
-        if biases is not None and biases.dtype == np.int64 and np.abs(biases).max() >= _MAX_BIAS:
-            # A sum times a multiplier of 31 bits has 64.
-            greatest = biases[np.abs(biases).argmax()]
-            raise Unsupported(f"the bias '{node.input(2).name}' has the value {greatest}", "below 2**32")
-        lower_dense(node, build, biases, *finish_of(node, data, weights, build))
-        return
-    zeros, finish = finish_of(node, data, weights, build)
-    if is_depthwise:
-        build.lower(Depthwise, node, (data,), layers.window(node), weights.content[0], biases, *zeros, finish)
-        return
-    groups = data.shape[3] // weights.shape[3]
-    build.lower(Convolution, node, (data,), layers.window(node), groups, weights.content, biases, *zeros, finish)
+        build.lower(ir.DirectConvolution, node, inputs, window, False, groups, zeros, finish)
+    elif is_depthwise:
+        build.lower(ir.Depthwise, node, (data,), layers.window(node), weights.content[0], biases, *zeros, finish)
+    else:
+        groups, window = data.shape[3] // weights.shape[3], layers.window(node)
+        build.lower(ir.Convolution, node, (data,), window, groups, weights.content, biases, *zeros, finish)
 
 
-def lower_dense(node: Node, build: Builder, bias: Any, zeros: tuple[int, int], finish: Finish) -> None:
+def lower_dense(node: Node, build: Builder, bias: Any, zeros: tuple[int, int], finish: ir.Finish) -> None:
     """Add a fully connected layer with constant weights: a convolution of one element per row."""
     data, weights = node.input(0), node.input(1).content
     results, length = weights.shape
     rows = build.part(build.value(data), (data.size // length, 1, 1, length))
-    build.lower(Convolution, node, (rows,), ONE, 1, weights.reshape(results, 1, 1, length), bias, *zeros, finish)
+    build.lower(ir.Convolution, node, (rows,), ONE, 1, weights.reshape(results, 1, 1, length), bias, *zeros, finish)
 
 
 _KINDS = {"AVERAGE_POOL_2D": "average", "MAX_POOL_2D": "maximum", "L2_POOL_2D": "l2"}
@@ -188,32 +155,32 @@ _KINDS = {"AVERAGE_POOL_2D": "average", "MAX_POOL_2D": "maximum", "L2_POOL_2D": 
 
 @lowers(*_KINDS)
 def pool(node: Node, build: Builder) -> None:
-    """As it is."""
+    """The average, the maximum or the root of the mean of squares of windows."""
     low: int | float | None
     high: int | float | None
     if node.output.dtype == "float32":
         low, high = limits_of(node.options["fused_activation_function"])
     else:
         low, high = activation_range(node.options["fused_activation_function"], node.output)
-    build.lower(Pool, node, node.inputs[:1], _KINDS[node.kind], windows.window(node), low, high)
+    build.lower(ir.Pool, node, node.inputs[:1], _KINDS[node.kind], windows.window(node), low, high)
 
 
 @lowers("SVDF")
 def svdf(node: Node, build: Builder) -> None:
-    """As it is."""
+    """With float32 data, and int8 weights perhaps, or with int8 data."""
     data, state, bias = node.input(0), node.input(4), node.optional(3)
     arrays = node.input(1).content, node.input(2).content, None if bias is None else bias.content.reshape(-1)
     rank = int(node.options["rank"])
     if data.dtype == "float32":
         scales, hybrid = hybrid_scales(node), None
         if scales is not None:
-            arrays = arrays[0], time_weights(arrays[1], scales), arrays[2]
-            hybrid = HybridFeature(scales.feature, bool(node.options["asymmetric_quantize_inputs"]))
-        build.lower(Filter, node, (data, state), rank, *arrays, (0, 0), hybrid, None, _clamp_of(node))
+            arrays = arrays[0], time_weights(arrays[1], scales[1]), arrays[2]
+            hybrid = ir.HybridFeature(scales[0], bool(node.options["asymmetric_quantize_inputs"]))
+        build.lower(ir.Filter, node, (data, state), rank, *arrays, (0, 0), hybrid, None, _clamp_of(node))
         return
     inner, finish = svdf_numbers(node)
     zeros = one_quantization(data).zero, one_quantization(state).zero
-    build.lower(Filter, node, (data, state), rank, *arrays, zeros, None, inner, finish)
+    build.lower(ir.Filter, node, (data, state), rank, *arrays, zeros, None, inner, finish)
 
 
 def _stacked(node: Node, numbers: tuple[int, ...]) -> Any:
@@ -240,10 +207,12 @@ def lstm(node: Node, build: Builder) -> None:
         options = node.options
         clips = float(options["cell_clip"]), float(options["proj_clip"])
         activation = str(options["fused_activation_function"])
-        build.lower(FloatMemory, node, inputs, is_time_major, *arrays, activation, *clips, _hybrid(node))
+        build.lower(ir.FloatMemory, node, inputs, is_time_major, *arrays, activation, *clips, _hybrid(node))
         return
     numbers = lstm_numbers(node)
-    starts = np.stack([-zero * one.sum(axis=2, dtype=np.int64) for zero, one in zip(numbers.zeros, parts, strict=True)])
+    starts = np.stack(
+        [-zero * part.sum(axis=2, dtype=np.int64) for zero, part in zip(numbers.zeros, parts, strict=True)]
+    )
     if norms is None:
         starts[0] += bias
         bias = None
@@ -253,7 +222,7 @@ def lstm(node: Node, build: Builder) -> None:
     is_wide = bool(np.abs(starts).max() >= 1 << 31)
     arrays = weights, bias, _stacked(node, rules.PEEPHOLES), norms, projection, projection_bias
     starts = starts.astype(np.int64 if is_wide else np.int32)
-    build.lower(IntegerMemory, node, inputs, is_time_major, *arrays, starts, numbers)
+    build.lower(ir.IntegerMemory, node, inputs, is_time_major, *arrays, starts, numbers)
 
 
 def _peepholes(node: Node) -> Any:
@@ -265,12 +234,12 @@ def _peepholes(node: Node) -> Any:
     return weights.astype(np.float32) * np.asarray(scales, np.float32)[:, None]
 
 
-def _hybrid(node: Node) -> HybridWeights | None:
+def _hybrid(node: Node) -> ir.HybridWeights | None:
     if node.input(2).dtype != "int8":
         return None
     pairs = zip(rules.DATA_WEIGHTS, rules.LAST_WEIGHTS, strict=True)
     scales = [[rules.scale_of_weights(node, i) for i in pair] for pair in pairs if node.optional(pair[0]) is not None]
-    return HybridWeights(
+    return ir.HybridWeights(
         bool(node.options["asymmetric_quantize_inputs"]),
         np.asarray(scales, np.float32),
         rules.scale_of_weights(node, rules.PROJECTION),

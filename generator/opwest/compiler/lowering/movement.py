@@ -9,16 +9,20 @@ from math import prod
 
 from opwest.compiler.graph.types import Node
 from opwest.compiler.ir.movement import RESULT, Axis, Move, Region
-from opwest.compiler.lowering.builder import Builder, box, is_contiguous, lowers, move, region, whole
+from opwest.compiler.lowering.builder import LOWERINGS, Builder, box, is_contiguous, lowers, move, region, whole
 from opwest.compiler.reference.run import run_node
 from opwest.compiler.semantics import movement, windows
 from opwest.compiler.semantics.movement import strides_of
 
-
-@lowers("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
-def reshape(node: Node, build: Builder) -> None:
-    """A view."""
-    build.view(node.output, build.value(node.input(0)))
+LOWERINGS.update(
+    {
+        **dict.fromkeys(
+            ("RESHAPE", "SQUEEZE", "EXPAND_DIMS"),
+            lambda node, build: build.view(node.output, build.value(node.input(0))),
+        ),
+        "ZEROS_LIKE": lambda node, build: build.lower(Move, node, (), (whole(None, node.output.shape),)),
+    }
+)
 
 
 @lowers("TRANSPOSE")
@@ -68,18 +72,13 @@ def nearest(node: Node, build: Builder) -> None:
     places: list[int] = []
     for axis, place in enumerate(strides_of(node.output.shape)):
         taken = windows.nearest(node, axis) if axis in (1, 2) else tuple(range(node.output.shape[axis]))
-        factor = _repetition(taken)
         # A whole factor is two loops: the elements, and their repetitions.
+        times = set(Counter(taken).values())
+        factor = times.pop() if len(times) == 1 else 1
         counts += [len(taken) // factor, factor]
         sources += [tuple(steps[axis] * at for at in taken[::factor]), 0]
         places += [place * factor, place]
     move(node, build, [region(0, counts, sources, places)])
-
-
-def _repetition(taken: Sequence[int]) -> int:
-    """Return how many times each element is repeated, 1 if the times differ."""
-    counts = set(Counter(taken).values())
-    return counts.pop() if len(counts) == 1 else 1
 
 
 @lowers("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
@@ -109,10 +108,7 @@ def batch_blocks(node: Node, build: Builder) -> None:
     batch, depth = one[0], one[-1]
     regions: list[Region] = []
     if not is_inverse and any(sum(pair) for pair in edges):
-        quantization = node.output.quantization
-        is_quantised = quantization is not None and node.output.dtype in ("int8", "uint8", "int16")
-        fill = quantization.zeros[0] if is_quantised and quantization is not None else 0
-        regions.append(whole(None, many, fill=fill))
+        regions.append(whole(None, many, fill=movement.zero_of(node.output)))
     many_steps, one_steps = strides_of(many), strides_of(one)
     rows, columns = steps[0], steps[1] if len(steps) > 1 else 1
     for number in range(rows * columns):
@@ -143,7 +139,7 @@ def pad(node: Node, build: Builder) -> None:
     data, shape = node.input(0).shape, node.output.shape
     amounts = movement.amounts(node)
     fill = movement.fill_of(node)
-    before = [one for one, _ in amounts]
+    before = [first for first, _ in amounts]
     if fill is not None and _in_place(node, build, before, fill):
         return
     regions = [box(0, shape, before, data, strides_of(data))]
@@ -179,7 +175,7 @@ def mirror(node: Node, build: Builder) -> None:
     data, shape = node.input(0).shape, node.output.shape
     amounts = movement.amounts(node)
     less = movement.mirror_offset(node)
-    before = [one for one, _ in amounts]
+    before = [first for first, _ in amounts]
     regions: list[Region] = [box(0, shape, before, data, strides_of(data))]
     strides = strides_of(shape)
     for axis in reversed(range(len(data))):
@@ -205,12 +201,6 @@ def fill(node: Node, build: Builder) -> None:
         build.lower(Move, node, (), (whole(None, shape, fill=value.content.reshape(-1)[0].item()),))
     else:
         build.lower(Move, node, (value,), (whole(0, shape),))
-
-
-@lowers("ZEROS_LIKE")
-def zeros(node: Node, build: Builder) -> None:
-    """Zeros, if they are no constant."""
-    build.lower(Move, node, (), (whole(None, node.output.shape),))
 
 
 @lowers("SHAPE", "RANK", "RANGE", "BROADCAST_ARGS", "WHERE")

@@ -8,7 +8,7 @@ or if no layer reads it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,14 +41,13 @@ def fuse_sums(program: Program) -> Program:
         layer = writers[operation.inputs[which]]
         assert isinstance(layer, Convolution)
         removed.add(layer)
-        fields = {field.name: getattr(layer, field.name) for field in dataclasses.fields(layer)}
-        fields["label"] = f"{layer.label}, {operation.label}"
-        fields["inputs"] = (*layer.inputs, operation.inputs[1 - which])
-        fields["results"] = operation.results
-        operations[place] = ConvolutionSum(**fields, function=operation.function, place=which)
+        operands = (*layer.inputs, operation.inputs[1 - which])
+        fields = {**vars(layer), "label": f"{layer.label}, {operation.label}", "inputs": operands}
+        fields |= {"results": operation.results, "function": operation.function, "place": which}
+        operations[place] = ConvolutionSum(**fields)
     if not removed:
         return program
-    return program.derived(FUSED_SUMS, operations=[one for one in operations if one not in removed])
+    return program.derived(FUSED_SUMS, operations=[operation for operation in operations if operation not in removed])
 
 
 def _can_fuse(
@@ -57,8 +56,8 @@ def _can_fuse(
     if type(writer) is not Convolution or writer.groups != 1 or value.role != "intermediate" or value.root is not None:
         return False
     values = (*writer.inputs, *reader.inputs, *reader.results)
-    is_plain = all(one.dtype == "int8" for one in values) and len({*reader.inputs}) == 2
-    shapes = {one.shape for one in (*reader.inputs, *reader.results)}
+    is_plain = all(operand.dtype == "int8" for operand in values) and len({*reader.inputs}) == 2
+    shapes = {operand.shape for operand in (*reader.inputs, *reader.results)}
     return is_plain and len(shapes) == 1 and len(value.shape) == 4 and readers[value] == [reader]
 
 
@@ -74,7 +73,6 @@ def without_constant_channels(layer: Layer) -> Layer:
     results = layer.results[0].shape[-1]
     if len(finish.multipliers) != results or max(multiplier.shift for multiplier in finish.multipliers) > 0:
         return layer
-    is_depthwise = isinstance(layer, Depthwise)
     flat = by_channel(layer).astype(np.int64)
     bias = np.zeros(results, np.int64) if layer.bias is None else layer.bias.astype(np.int64)
     least, greatest = (limit - layer.zero for limit in RANGES[dtype])
@@ -86,12 +84,9 @@ def without_constant_channels(layer: Layer) -> Layer:
     if not constant.any():
         return layer
     changed = layer.weights.copy()
-    if is_depthwise:
-        changed[..., constant] = 0
-    else:
-        changed[constant] = 0
+    changed[_of_channels(layer, constant)] = 0
     sums = np.where(constant, 4 * (first - finish.zero), bias)
-    multipliers = [QUARTER if is_one else one for is_one, one in zip(constant, finish.multipliers, strict=True)]
+    multipliers = [QUARTER if is_one else by for is_one, by in zip(constant, finish.multipliers, strict=True)]
     ending = dataclasses.replace(finish, multipliers=tuple(multipliers))
     given: dict[str, Any] = {"weights": changed, "bias": sums, "finish": ending}
     return dataclasses.replace(layer, **given)
@@ -173,6 +168,11 @@ def by_channel(operation: Convolution | Depthwise) -> Any:
     return operation.weights.reshape(len(operation.weights), -1)
 
 
+def _of_channels(operation: Convolution | Depthwise, channels: Any) -> Any:
+    """Return the index of the weights of some channels of the result."""
+    return (..., channels) if isinstance(operation, Depthwise) else channels
+
+
 def _with_folded(operation: Convolution | Depthwise, mask: Any, values: Any) -> Convolution | Depthwise:
     """Return a layer that does not read constant channels of its data."""
     offsets = np.where(mask, values - operation.zero, 0)
@@ -181,19 +181,16 @@ def _with_folded(operation: Convolution | Depthwise, mask: Any, values: Any) -> 
     if operation.window.is_padded((image[0], image[1])):
         # Elements of the padding have the zero point.
         mask = mask & (offsets == 0)
+        offsets = np.zeros_like(offsets)
     weights = operation.weights.astype(np.int64)
     changed = operation.weights.copy()
     if isinstance(operation, Depthwise):
         multiplier = weights.shape[2] // len(mask)
-        each = np.repeat(mask, multiplier)
-        sums = (weights * np.repeat(offsets, multiplier))[..., each].sum(axis=(0, 1))
-        total = np.zeros(len(each), np.int64)
-        total[each] = sums
-        changed[..., each] = 0
+        total = (weights * np.repeat(offsets, multiplier)).sum(axis=(0, 1))
+        changed[..., np.repeat(mask, multiplier)] = 0
     else:
         # A fully connected layer over several pixels has the channels last.
-        parts = weights.reshape(len(weights), -1, len(mask))
-        total = (parts * offsets)[..., mask].sum(axis=(1, 2))
+        total = (weights.reshape(len(weights), -1, len(mask)) * offsets).sum(axis=(1, 2))
         changed.reshape(len(weights), -1, len(mask))[..., mask] = 0
     bias = total + (0 if operation.bias is None else operation.bias.astype(np.int64))
     if operation.inputs[0].dtype != "int16" and np.abs(bias).max() >= 1 << 31:
@@ -288,15 +285,12 @@ def _select(program: Program, kept: dict[Value, Any]) -> None:
         if isinstance(operation, Convolution | Depthwise):
             rows = kept.get(result, np.arange(result.shape[-1]))
             columns = kept.get(_whole(source))
-            if isinstance(operation, Depthwise):
-                changed["weights"] = operation.weights[..., rows]
-            else:
-                weights = operation.weights[rows]
-                if columns is not None:
-                    channels = _whole(source).shape[3]
-                    shape = (len(rows), *weights.shape[1:3], -1)
-                    weights = weights.reshape(len(rows), -1, channels)[..., columns].reshape(shape)
-                changed["weights"] = weights
+            weights = operation.weights[_of_channels(operation, rows)]
+            if columns is not None and isinstance(operation, Convolution):
+                channels = _whole(source).shape[3]
+                shape = (len(rows), *weights.shape[1:3], -1)
+                weights = weights.reshape(len(rows), -1, channels)[..., columns].reshape(shape)
+            changed["weights"] = weights
             changed["bias"] = None if operation.bias is None else operation.bias[rows]
             finish = operation.finish
             assert isinstance(finish, Requantisation)
@@ -306,3 +300,15 @@ def _select(program: Program, kept: dict[Value, Any]) -> None:
             }
             changed["finish"] = dataclasses.replace(finish, **given)
         program.operations[place] = dataclasses.replace(operation, **changed)
+
+
+Pass = Callable[[Program], Program]
+PASSES: tuple[Pass, ...] = (remove_unused_channels, fuse_sums)
+"""The passes for all processors, in order."""
+
+
+def with_passes(program: Program, passes: Sequence[Pass] = PASSES) -> Program:
+    """Return the program after some passes."""
+    for pass_ in passes:
+        program = pass_(program)
+    return program

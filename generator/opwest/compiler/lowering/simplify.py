@@ -13,11 +13,10 @@ import numpy as np
 
 from opwest.compiler.graph.types import Graph, Node, Rules, Tensor
 from opwest.compiler.graph.user import KIND
-from opwest.compiler.reference.registry import FUNCTIONS
-from opwest.compiler.reference.run import run_node
+from opwest.compiler.reference.run import FUNCTIONS, run_node
 from opwest.compiler.semantics import layers, windows
 from opwest.compiler.semantics.fixed_point import RANGES, activation_range, limits_of
-from opwest.compiler.semantics.movement import FROM_SHAPES, QUANTISED, amounts, fill_of
+from opwest.compiler.semantics.movement import FROM_SHAPES, amounts, fill_of, zero_of
 from opwest.compiler.semantics.windows import Window
 
 
@@ -31,7 +30,8 @@ class Net:
         self._nodes: dict[Node, None] = dict.fromkeys(graph.nodes)
         self._producers: dict[Tensor, Node] = {}
         self._users: dict[Tensor, list[Node]] = defaultdict(list)
-        self._outputs = frozenset((*graph.outputs, *graph.updates.values()))
+        self.outputs = frozenset((*graph.outputs, *graph.updates.values()))
+        """The outputs of the graph, and the new contents of states."""
         for node in graph.nodes:
             self._enter(node)
 
@@ -54,14 +54,14 @@ class Net:
         """Return the node that computes a tensor; None for inputs, states and constants."""
         return None if tensor.is_constant else self._producers.get(tensor)
 
-    def is_output(self, tensor: Tensor) -> bool:
-        """Whether a tensor is an output of the graph, or the new content of a state."""
-        return tensor in self._outputs
+    def users(self, tensor: Tensor) -> list[Node]:
+        """Return the nodes that read a tensor."""
+        return list(self._users[tensor])
 
     def only_user(self, tensor: Tensor) -> Node | None:
         """Return the only node that reads a tensor, once; None for outputs of the graph and new contents of states."""
         users = self._users[tensor]
-        if len(users) != 1 or tensor in self._outputs or users[0].inputs.count(tensor) != 1:
+        if len(users) != 1 or tensor in self.outputs or users[0].inputs.count(tensor) != 1:
             return None
         return users[0]
 
@@ -69,7 +69,7 @@ class Net:
         """Replace a node by one with other inputs, results or options, at the same place."""
         new = dataclasses.replace(node, **changes)
         self._leave(node)
-        self._nodes = {new if one is node else one: None for one in self._nodes}
+        self._nodes = {new if kept is node else kept: None for kept in self._nodes}
         self._enter(new)
         return new
 
@@ -86,14 +86,9 @@ class Net:
         for tensor in {tensor for tensor in node.inputs if tensor is not None}:
             self._users[tensor].remove(node)
 
-    def substitute(self, old: Tensor, new: Tensor) -> None:
-        """Let all readers of a tensor read another one."""
-        for user in list(self._users[old]):
-            self.replace(user, inputs=tuple(new if tensor is old else tensor for tensor in user.inputs))
-
     def finish(self) -> Graph:
         """Return the graph without nodes whose results nothing reads."""
-        live = set(self._outputs)
+        live = set(self.outputs)
         kept: list[Node] = []
         for node in reversed(self._nodes):
             if has_effects(node) or any(output in live and not output.is_constant for output in node.outputs):
@@ -111,14 +106,15 @@ def has_effects(node: Node) -> bool:
 
 def remove_identity(node: Node, net: Net) -> None:
     """Remove a QUANTIZE to the dtype, the scale and the zero point of its input."""
-    if node.kind != "QUANTIZE" or net.is_output(node.output):
+    if node.kind != "QUANTIZE":
         return
     data, result = node.input(0), node.output
-    if data.is_state:
+    if data.is_state or result in net.outputs:
         return
     if data.dtype == result.dtype and data.shape == result.shape and data.quantization == result.quantization:
         net.remove(node)
-        net.substitute(result, data)
+        for user in net.users(result):
+            net.replace(user, inputs=tuple(data if tensor is result else tensor for tensor in user.inputs))
 
 
 ACTIVATIONS = ("RELU", "RELU6", "RELU_N1_TO_1")
@@ -182,24 +178,11 @@ def absorb_padding(node: Node, net: Net) -> None:
         moved = replace(window, before=(before[0], before[1]))
         if window.dilation != (1, 1) or fill > _least(node, net) or not moved.has_data((data.shape[1], data.shape[2])):
             return
-    elif fill != _zero(node):
+    elif fill != zero_of(padded):
         return
-    after = [
-        (window.result[axis] - 1) * window.stride[axis]
-        + (window.size[axis] - 1) * window.dilation[axis]
-        + 1
-        - data.shape[axis + 1]
-        - before[axis]
-        for axis in range(2)
-    ]
+    after = [window.span(axis) - data.shape[axis + 1] - before[axis] for axis in range(2)]
     net.remove(node)
     net.replace(user, inputs=(data, *user.inputs[1:]), options={**user.options, "padding": (*before, *after)})
-
-
-def _zero(node: Node) -> int | float:
-    """Return the value of the padding of a convolution: real zero."""
-    quantization = node.output.quantization
-    return quantization.zeros[0] if node.output.dtype in QUANTISED and quantization is not None else 0
 
 
 def _least(node: Node, net: Net) -> int | float:

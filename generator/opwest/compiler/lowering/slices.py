@@ -10,7 +10,7 @@ import numpy as np
 from opwest.compiler.graph.types import Node, Tensor
 from opwest.compiler.ir.movement import GatherSlices, Interpolate, Lookup, Move, OneHot, ScatterSlices, UpdateSlice
 from opwest.compiler.ir.program import Value
-from opwest.compiler.lowering.builder import Builder, box, is_contiguous, lowers, region
+from opwest.compiler.lowering.builder import LOWERINGS, Builder, box, is_contiguous, lowers, region
 from opwest.compiler.semantics import slices, windows
 from opwest.compiler.semantics.movement import strides_of
 
@@ -60,7 +60,8 @@ def join(node: Node, build: Builder) -> None:
     """Along an outermost dimension the inputs are written in place where possible."""
     axis, shape = slices.joined(node)
     # Converters write constants without elements as operands.
-    tensors = [one for one in (node.input(i) for i in range(len(node.inputs))) if one.size or not one.is_constant]
+    operands = [node.input(i) for i in range(len(node.inputs))]
+    tensors = [tensor for tensor in operands if tensor.size or not tensor.is_constant]
     inner = prod(shape[axis + 1 :])
     lengths = [1 if node.kind == "PACK" or not tensor.shape else tensor.shape[axis] for tensor in tensors]
     tables = [slices.rescaling(tensor, node.output) for tensor in tensors]
@@ -69,9 +70,9 @@ def join(node: Node, build: Builder) -> None:
     is_placed = [
         prod(shape[:axis]) == 1
         and table is None
-        and tensors.count(one) == 1
-        and build.place(one, result, first * inner)
-        for one, table, first in zip(tensors, tables, firsts, strict=True)
+        and tensors.count(tensor) == 1
+        and build.place(tensor, result, first * inner)
+        for tensor, table, first in zip(tensors, tables, firsts, strict=True)
     ]
     outer = prod(shape[:axis])
     flat = (outer, shape[axis] * inner)
@@ -161,13 +162,12 @@ def update(node: Node, build: Builder) -> None:
 
 @lowers("ONE_HOT")
 def one_hot(node: Node, build: Builder) -> None:
-    """As it is."""
+    """One of two values by the index."""
     indices, axis = node.input(0), slices.one_hot_axis(node)
     outer, inner = prod(indices.shape[:axis]), prod(indices.shape[axis:])
     build.lower(OneHot, node, (indices, *node.inputs[2:4]), outer, node.output.shape[axis], inner)
 
 
-@lowers("RESIZE_BILINEAR")
-def bilinear(node: Node, build: Builder) -> None:
-    """As it is."""
-    build.lower(Interpolate, node, node.inputs[:1], windows.line(node, 1), windows.line(node, 2))
+LOWERINGS["RESIZE_BILINEAR"] = lambda node, build: build.lower(
+    Interpolate, node, node.inputs[:1], windows.line(node, 1), windows.line(node, 2)
+)

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 
-from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.diagnostics import Diagnostics, Location, OpwestError
 from opwest.compiler.faults import REPORT, fault
 from opwest.pipeline import run
 from opwest.project.request import Examination, Request
@@ -18,8 +19,8 @@ def checked(
     """Return the models and plans of each manifest in a directory, the base first. Raises OpwestError.
 
     A manifest that opwest refuses is an internal error: the importer accepted the model. `users`: the part of it that
-    the user provided; its errors are then errors of the input. `hint`: the advice of an internal error, before the
-    request for a report.
+    the user provided; its errors are then errors of the input, about the model. `hint`: the advice of an internal
+    error, before the request for a report.
     """
     return [_checked(folder / manifest, place, users, hint) for manifest in manifests]
 
@@ -31,7 +32,11 @@ def _checked(manifest: Path, place: str, users: str, hint: str) -> list[Examinat
         faults.raise_if_errors()
     except OpwestError as error:
         if users:
-            raise OpwestError([_about(diagnostic, place, users) for diagnostic in error.diagnostics]) from None
+            diagnostics = [
+                dataclasses.replace(diagnostic, message=f"with {users}: {diagnostic.message}", location=Location(place))
+                for diagnostic in error.diagnostics
+            ]
+            raise OpwestError(diagnostics) from None
         first = next(diagnostic for diagnostic in error.diagnostics if diagnostic.severity == "error")
         at = first.location
         line = "" if at is None or not at.line else f", line {at.line}"
@@ -43,23 +48,3 @@ def _checked(manifest: Path, place: str, users: str, hint: str) -> list[Examinat
             f"{hint}{REPORT}",
         ) from None
     return examinations
-
-
-def _about(diagnostic: Diagnostic, place: str, users: str) -> Diagnostic:
-    """Return an error about a manifest, which is not written, as one about the model."""
-    return Diagnostic(
-        diagnostic.severity,
-        f"with {users}: {diagnostic.message}",
-        Location(place),
-        diagnostic.expected,
-        diagnostic.hint,
-    )
-
-
-def checker(manifests: Iterable[str], place: str, users: str = "") -> Callable[[Path], None]:
-    """Return a function that checks manifests in a directory, and raises OpwestError: see checked()."""
-
-    def check(folder: Path) -> None:
-        checked(folder, manifests, place, users)
-
-    return check

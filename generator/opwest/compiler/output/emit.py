@@ -207,7 +207,7 @@ def emit_program(
     steps = []
     for variant, call in calls:
         named = (parameter.name for parameter in call.function.parameters if parameter.direction != "scratch")
-        arguments = tuple(_value(one, name, constants) for one, name in zip(call.arguments, named, strict=True))
+        arguments = tuple(_value(given, name, constants) for given, name in zip(call.arguments, named, strict=True))
         steps.append(Step(call.function, symbols[call.function], arguments, call.label, variant, call.scalars))
     own = {function: symbol for function, symbol in symbols.items() if function.user is None}
     external = sorted({name for function in symbols for name in function.external})
@@ -245,4 +245,4 @@ def _comment(text: str) -> str:
             lines.append(line)
             line = " *"
         line += f" {word}"
-    return "".join(f"\n{one}" for one in [*lines, line])
+    return "".join(f"\n{full}" for full in [*lines, line])

@@ -198,15 +198,19 @@ def _named(of: Described) -> Iterator[list[str]]:
             if key == "targets" and variant.processor is not None:
                 entries.update(variant.processor.declared)
         if entries:
-            yield [f"{key}:", *(line for name, one in entries.items() for line in _entry(name, one))]
+            lines = [f"{key}:"]
+            for name, keys in entries.items():
+                lines.append(f"  {writer.scalar(name)}:")
+                lines += [f"    {writer.scalar(inner)}: {writer.value(value)}" for inner, value in keys.items()]
+            yield lines
 
 
 def _externals(of: Implementation) -> Iterator[str]:
     """Yield the external symbols: those of CMSIS-NN, and those of operators of the user."""
     own = list(writer.externals(cmsis_nn.externals_of(of.emitted.external)))
-    users = dict.fromkeys(writer.value(one) for user in _users(of) for one in user.sections.get("externals", ()))
+    users = dict.fromkeys(writer.value(entry) for user in _users(of) for entry in user.sections.get("externals", ()))
     yield from own or (["externals:"] if users else [])
-    yield from (f"  - {one}" for one in users)
+    yield from (f"  - {entry}" for entry in users)
 
 
 @dataclass(frozen=True)
@@ -228,11 +232,6 @@ class _Operator:
     function: Function
     shapes: tuple[tuple[int, ...], ...]
     pitches: tuple[int, ...]
-
-
-def _entry(name: str, keys: Mapping[str, Any]) -> Iterator[str]:
-    yield f"  {writer.scalar(name)}:"
-    yield from (f"    {writer.scalar(key)}: {writer.value(one)}" for key, one in keys.items())
 
 
 def _key(step: Step) -> _Operator:
@@ -327,15 +326,15 @@ def _interfaces(of: Described) -> Iterator[str]:
 def _tensors(described: Described, of: Implementation) -> Iterator[str]:
     """Yield the arenas, and the views that steps name with their roots."""
     names = of.names
-    views: dict[str, writer.Keys] = {names[one]: keys for one, keys in described.arenas.items()}
+    views: dict[str, writer.Keys] = {names[arena]: keys for arena, keys in described.arenas.items()}
     for step in of.emitted.steps:
         for value in map(declared, step.arguments):
             inside = with_roots(value)
-            for one in inside if len(inside) > 1 else ():
-                if one.role in ("input", "output", "arena", "constant", "state"):
+            for part in inside if len(inside) > 1 else ():
+                if part.role in ("input", "output", "arena", "constant", "state"):
                     continue
-                plain = {"dtype": one.dtype, "shape": writer.shape_of(one.shape)}
-                views[names[one]] = plain if one.root is None else _view(one, names)
+                plain = {"dtype": part.dtype, "shape": writer.shape_of(part.shape)}
+                views[names[part]] = plain if part.root is None else _view(part, names)
     if views:
         yield from writer.interface("tensors", views)
 
@@ -357,7 +356,7 @@ def _passed(step: Step, names: Mapping[Value, str]) -> list[str | int | float | 
         return list(tensors)
     numbers = iter(step.scalars)
     passed = [argument for argument in user.arguments if argument.direction != "scratch"]
-    return [next(numbers) if one.is_scalar else next(tensors) for one in passed]
+    return [next(numbers) if argument.is_scalar else next(tensors) for argument in passed]
 
 
 def _interface(

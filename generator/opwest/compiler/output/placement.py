@@ -39,7 +39,7 @@ class Placement:
         """Return the pools of constants. The constants that two layers share are in the pool of either."""
         pools = {}
         for step in emitted.steps:
-            for pool in (self.pools[one] for one in layers_of(step.label) if one in self.pools):
+            for pool in (self.pools[layer] for layer in layers_of(step.label) if layer in self.pools):
                 pools.update({argument: pool for argument in step.arguments if argument.role == "constant"})
         return pools
 
@@ -65,7 +65,7 @@ def placement(layers: Sequence[str], regions: Sequence[str]) -> Placement:
     pools: dict[str, str] = {}
     for text in layers:
         numbers, _, pool = text.partition("=")
-        names = [one.strip() for one in numbers.split(",")]
+        names = [name.strip() for name in numbers.split(",")]
         if not (pool and all(names)):
             faults.error(f"invalid --place {text!r}", expected="LAYERS=POOL, such as 2,4=sram")
             continue
@@ -87,7 +87,7 @@ def check_layers(placed: Placement, program: Program, emitted: Sequence[Emitted]
     """Refuse layers that the program does not have, or without constants. Raises OpwestError with all faults."""
     faults = Diagnostics()
     known = list(dict.fromkeys(layer for operation in program.operations for layer in layers_of(operation.label)))
-    steps = [step for one in emitted for step in one.steps]
+    steps = [step for made in emitted for step in made.steps]
     constant = (step for step in steps if any(argument.role == "constant" for argument in step.arguments))
     filled = {layer for step in constant for layer in layers_of(step.label)}
     expected = f"one of: {', '.join(layer for layer in known if layer in filled)}"

@@ -19,6 +19,7 @@ from opwest.compiler.kernels.assembly import FILL, NAKED
 from opwest.compiler.kernels.mla.assembly import COPY
 from opwest.compiler.names import identifier
 from opwest.compiler.output.emit import joint_calls
+from opwest.compiler.output.placement import layers_of
 
 NOINLINE = "static __attribute__((noinline)) "
 """Functions of layers are compiled alone: assembly in them needs many registers."""
@@ -28,7 +29,7 @@ NOINLINE = "static __attribute__((noinline)) "
 def render(operation: Striped) -> Call:
     """Return the call."""
     calls = [call for _, call in joint_calls((layer.operation, layer.variant) for layer in operation.layers)]
-    numbers = [identifier(one, "layer") for one in operation.label.split(" ", 1)[0].split(",")]
+    numbers = [identifier(layer, "layer") for layer in layers_of(operation.label)]
     name = f"stripes_{numbers[0]}_{numbers[-1]}"
     names: dict[Function, str] = {}
     for number, call in enumerate(calls):
@@ -42,11 +43,11 @@ def render(operation: Striped) -> Call:
         "stripes",
         (*block.parameters(), Parameter("rows", "int8", "scratch", elements=operation.scratch, align=ALIGN)),
         text[-1],
-        tuple(dict.fromkeys(["lesser", *(helper for one in functions for helper in one.helpers)])),
-        tuple(dict.fromkeys(["string.h", *(header for one in functions for header in one.headers)])),
+        tuple(dict.fromkeys(["lesser", *(helper for function in functions for helper in function.helpers)])),
+        tuple(dict.fromkeys(["string.h", *(header for function in functions for header in function.headers)])),
         definitions=(
-            *dict.fromkeys([*(text for one in functions for text in one.definitions), *copies]),
-            *(one.text(name, NOINLINE) for one, name in names.items()),
+            *dict.fromkeys([*(text for function in functions for text in function.definitions), *copies]),
+            *(function.text(name, NOINLINE) for function, name in names.items()),
             *text[:-1],
         ),
     )
@@ -71,7 +72,7 @@ class _Block:
     def _constants(self) -> Iterator[tuple[int, str, Any]]:
         """Yield the layer, the name and the value of each constant argument."""
         for number, call in enumerate(self.calls):
-            given = [one for one in call.function.parameters if one.direction != "scratch"]
+            given = [parameter for parameter in call.function.parameters if parameter.direction != "scratch"]
             for parameter, argument in zip(given, call.arguments, strict=True):
                 if not isinstance(argument, Value) or argument.role == "constant":
                     yield number, f"{parameter.name}{number}", argument
@@ -81,7 +82,7 @@ class _Block:
         operation, [result] = self.operation, self.operation.results
         replaced = tuple(self._inputs[number] for number in operation.in_place)
         constants = [Parameter(name, str(value.dtype)) for _, name, value in self._constants()]
-        inputs = [Parameter(name, one.dtype) for name, one in zip(self._inputs, operation.inputs, strict=True)]
+        inputs = [Parameter(name, value.dtype) for name, value in zip(self._inputs, operation.inputs, strict=True)]
         return (*inputs, *constants, Parameter("result", result.dtype, "out", in_place=replaced))
 
     def arguments(self) -> tuple[Any, ...]:
@@ -125,7 +126,7 @@ class _Block:
         last = len(operation.layers) - 1
         named = [parameter.name for parameter in self.parameters()]
         lines.add(f"struct {self.name} state = {{")
-        lines.add(*(f"\t.{one} = {one}," for one in (*named, "rows")))
+        lines.add(*(f"\t.{field} = {field}," for field in (*named, "rows")))
         lines.add(
             *(f"\t.first{number} = {-buffer.top}," for number, buffer in enumerate(operation.buffers) if buffer.top)
         )
@@ -162,7 +163,8 @@ class _Block:
         one = self.operation.buffers[buffer]
         lines.add(f"const int end = {height};", "")
         with lines.block(f"if (s->filled{buffer} < end)"):
-            source = _bytes_of(f"s->{self._inputs[one.input]}", self.operation.inputs[one.input])
+            is_bytes = self.operation.inputs[one.input].dtype == "int8"
+            source = f"{'' if is_bytes else '(const int8_t *)'}s->{self._inputs[one.input]}"
             lines.add(
                 f"{self._drop_name(buffer)}(s);",
                 self._copy(
@@ -279,11 +281,6 @@ def _least(terms: Sequence[str]) -> str:
 def _cast(text: str, dtype: str, qualifier: str) -> str:
     """Return a pointer to bytes as a pointer to elements."""
     return text if dtype == "int8" else f"({qualifier}{c_type(dtype)} *)({qualifier}void *)({text})"
-
-
-def _bytes_of(name: str, value: Value) -> str:
-    """Return a pointer to elements as a pointer to bytes."""
-    return name if value.dtype == "int8" else f"(const int8_t *){name}"
 
 
 def _folded(start: str, arguments: Sequence[str]) -> str:

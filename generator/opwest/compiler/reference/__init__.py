@@ -6,4 +6,4 @@ constants, computes vectors and proves programs. Never: what lowering made of th
 """
 
 # They fill the table.
-from opwest.compiler.reference import elementwise, layers, movement, normalisation, onnx, recurrent  # noqa: F401
+from opwest.compiler.reference import elementwise, layers, movement, normalisation, recurrent  # noqa: F401

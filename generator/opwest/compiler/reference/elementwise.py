@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Binary arithmetic."""
+"""Functions of elements: arithmetic, comparisons, functions of one element, conversions of dtypes."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Node, Rules
-from opwest.compiler.reference.registry import Arrays, interprets
+from opwest.compiler.reference.run import FUNCTIONS, Arrays, interprets
 from opwest.compiler.semantics import arithmetic, elementwise, tables
 from opwest.compiler.semantics.fixed_point import (
     RANGES,
     Multiplier,
-    Rounding,
     doubled_high,
     one_quantization,
+    reciprocal,
     round_shift,
-    scaled,
+    rounded_away,
 )
 from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
 from opwest.compiler.semantics.tables import rescale_of
@@ -60,12 +61,8 @@ def plain_result(operator: str, one: Any, other: Any, *, low: float | None, high
     return values if (low, high) == (None, None) else np.clip(values, low, high)
 
 
-def _times(values: Any, by: Multiplier) -> Any:
-    return scaled(values, by.fixed, by.shift, Rounding.TWICE)
-
-
-def _centred(arrays: Arrays, zeros: tuple[int, int]) -> tuple[Any, Any]:
-    """Return two operands without their zero points."""
+def centred(arrays: Arrays, zeros: tuple[int, int]) -> tuple[Any, Any]:
+    """Return two operands without their zero points, as int64."""
     one, other = (array.astype(np.int64) - zero for array, zero in zip(arrays, zeros, strict=True))
     return one, other
 
@@ -74,14 +71,14 @@ def _scaled_operands(
     numbers: arithmetic.AddNumbers | elementwise.CompareNumbers, arrays: Arrays, places: int
 ) -> list[Any]:
     """Return two operands in a common scale, shifted to the left before their multiplications."""
-    operands = _centred(arrays, numbers.zeros)
-    return [_times(operand << places, by) for operand, by in zip(operands, numbers.multipliers, strict=True)]
+    operands = centred(arrays, numbers.zeros)
+    return [by.times(operand << places) for operand, by in zip(operands, numbers.multipliers, strict=True)]
 
 
 def quantised_sum(numbers: arithmetic.AddNumbers, one: Any, other: Any, *, is_difference: bool) -> Any:
     """Return the sum or the difference of two operands that are brought to a common scale."""
     first, second = _scaled_operands(numbers, (one, other), numbers.left_shift)
-    total = _times(first - second if is_difference else first + second, numbers.result)
+    total = numbers.result.times(first - second if is_difference else first + second)
     return np.clip(total + numbers.zero, numbers.low, numbers.high)
 
 
@@ -93,8 +90,8 @@ def shifted_sum(numbers: arithmetic.ShiftNumbers, one: Any, other: Any, *, is_di
 
 def product(numbers: arithmetic.ProductNumbers, one: Any, other: Any) -> Any:
     """Return a quantised product: one multiplication by the scales."""
-    first, second = _centred((one, other), numbers.zeros)
-    total = _times((first * second).astype(np.int32), numbers.multiplier)
+    first, second = centred((one, other), numbers.zeros)
+    total = numbers.multiplier.times((first * second).astype(np.int32))
     return np.clip(total + numbers.zero, numbers.low, numbers.high)
 
 
@@ -106,19 +103,15 @@ def high_product(numbers: arithmetic.HighProductNumbers, one: Any, other: Any) -
 
 def quotient(numbers: arithmetic.ProductNumbers, one: Any, other: Any) -> Any:
     """Return a quantised quotient, by the reciprocal in fixed point."""
-    wide, divisor = np.broadcast_arrays(*_centred((one, other), numbers.zeros))
+    wide, divisor = np.broadcast_arrays(*centred((one, other), numbers.zeros))
     fraction = _fraction(np.where(divisor < 0, -wide, wide), np.abs(divisor), numbers.multiplier)
     return np.clip(fraction + numbers.zero, numbers.low, numbers.high)
 
 
 def _fraction(wide: Any, divisor: Any, by: Multiplier) -> Any:
-    """Return wide / divisor * by. Source: TFLite's GetReciprocal, gemmlowp's one_over_one_plus_x_for_x_in_0_1."""
+    """Return wide / divisor * by. Source: TFLite's GetReciprocal."""
     bits = np.floor(np.log2(divisor.astype(np.float64))).astype(np.int64)
-    half = (divisor << (31 - bits)) >> 1
-    inverse = 1515870810 + doubled_high(half, -1010580540)
-    for _ in range(3):
-        inverse = inverse + 4 * doubled_high(inverse, (1 << 29) - doubled_high(half, inverse))
-    inverse = np.minimum(2 * inverse, 2**31 - 1)
+    inverse = reciprocal((divisor << (31 - bits)) - 2**31)
     # The leading sign bits: those of ~value for values below 0.
     magnitude = np.where(wide < 0, ~wide, wide)
     used = np.where(magnitude == 0, 0, np.floor(np.log2(np.maximum(magnitude, 1).astype(np.float64))) + 1)
@@ -127,15 +120,6 @@ def _fraction(wide: Any, divisor: Any, by: Multiplier) -> Any:
     right = bits + headroom - by.shift
     shifted = round_shift(fine, np.clip(right, 0, 62))
     return np.where(right < 0, np.sign(fine) * (1 << 40), shifted)
-
-
-@interprets("ADD_N")
-def add_all(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """In order."""
-    total = arrays[0]
-    for other in arrays[1:]:
-        total = total + other
-    return total
 
 
 def _floor_quotient(one: Any, other: Any) -> Any:
@@ -189,13 +173,13 @@ def pair(node: Node, arrays: Arrays, rules: Rules) -> Any:
 def squared_difference(numbers: arithmetic.AddNumbers, one: Any, other: Any) -> Any:
     """Return the squared difference of two quantised operands that are brought to a common scale."""
     first, second = _scaled_operands(numbers, (one, other), numbers.left_shift)
-    return np.clip(_times((first - second) ** 2, numbers.result) + numbers.zero, numbers.low, numbers.high)
+    return np.clip(numbers.result.times((first - second) ** 2) + numbers.zero, numbers.low, numbers.high)
 
 
 def prelu(numbers: arithmetic.PreluNumbers, data: Any, slope: Any) -> Any:
     """Return a quantised PRELU: the product with the slope has a multiplier of its own."""
-    data, slope = _centred((data, slope), numbers.zeros)
-    values = np.where(data >= 0, _times(data, numbers.positive), _times(data * slope, numbers.negative))
+    data, slope = centred((data, slope), numbers.zeros)
+    values = np.where(data >= 0, numbers.positive.times(data), numbers.negative.times(data * slope))
     return np.clip(values + numbers.zero, numbers.low, numbers.high)
 
 
@@ -209,12 +193,6 @@ _RELATIONS = {
 }
 
 
-@interprets(*elementwise.COMPARISONS)
-def compare(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Quantised values are scaled first."""
-    return relation(elementwise.COMPARISONS[node.kind], elementwise.compare_numbers(node), arrays)
-
-
 def relation(operator: str, numbers: elementwise.CompareNumbers | None, arrays: Arrays) -> Any:
     """Return whether a relation of C holds; `numbers` are those of quantised operands."""
     if numbers is not None:
@@ -225,27 +203,9 @@ def relation(operator: str, numbers: elementwise.CompareNumbers | None, arrays: 
 LOGIC = {"LOGICAL_AND": np.logical_and, "LOGICAL_OR": np.logical_or, "LOGICAL_NOT": np.logical_not}
 
 
-@interprets(*LOGIC)
-def logic(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Of bool."""
-    return LOGIC[node.kind](*arrays)
-
-
-@interprets("SELECT")
-def select(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The condition's only dimension is the first one of the values."""
-    return np.where(arrays[0].reshape(elementwise.condition_shape(node)), arrays[1], arrays[2])
-
-
-@interprets("SELECT_V2")
-def select_broadcast(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """All inputs are broadcast."""
-    return np.where(*arrays)
-
-
 _ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 _ROOT = math.sqrt(2 / math.pi)
-_UNARY_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+UNARY_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "LOGISTIC": lambda x: 1 / (1 + np.exp(-x)),
     "TANH": np.tanh,
     "HARD_SWISH": lambda x: x * np.clip(x + 3, 0, 6) / 6,
@@ -266,13 +226,7 @@ _UNARY_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 """Functions of float32, and those of integers that wrap."""
 
 
-@interprets(*FLOAT_FUNCTIONS)
-def float_function(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The row of the function."""
-    return FLOAT_FUNCTIONS[node.kind].of(arrays)
-
-
-@interprets(*_UNARY_FUNCTIONS, "LEAKY_RELU", "GELU")
+@interprets(*UNARY_FUNCTIONS, "LEAKY_RELU", "GELU")
 def unary(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Quantised: with the tables and the numbers of the operator."""
     [data] = arrays
@@ -286,7 +240,7 @@ def unary(node: Node, arrays: Arrays, rules: Rules) -> Any:
     if node.kind in elementwise.SAMPLED:
         return tables.interpolated(data, tables.sample_table(node))
     if node.kind in ("LOGISTIC", "TANH"):
-        return tables.sigmoid(node, data)
+        return tables.interpolated_sigmoid(data, tables.sigmoid_numbers(node), node.kind == "TANH")
     if node.kind == "SQRT":
         source, target = one_quantization(node.input(0)), one_quantization(node.output)
         return root(data, source.scale, target.scale)
@@ -313,7 +267,7 @@ def plain(kind: str, data: Any, alpha: float, is_approximate: bool) -> Any:
         if is_approximate:
             return 0.5 * wide * (1 + np.tanh(_ROOT * (wide + 0.044715 * wide**3)))
         return 0.5 * wide * _ERFC(wide * -math.sqrt(0.5))
-    return _UNARY_FUNCTIONS[kind](data)
+    return UNARY_FUNCTIONS[kind](data)
 
 
 @interprets("QUANTIZE")
@@ -324,20 +278,36 @@ def quantize(node: Node, arrays: Arrays, rules: Rules) -> Any:
         return by_table(node, data)
     if data.dtype != np.float32:
         return rescale_of(node).apply(data)
+    if not elementwise.is_quantised_each(node):
+        return quantised_once(data, elementwise.quantize_numbers(node))
     low, high = RANGES[node.output.dtype]
-    if elementwise.is_quantised_each(node):
-        scale, zero = elementwise.each_of(node.output, data.shape)
-    else:
-        numbers = elementwise.quantize_numbers(node)
-        scale, zero = np.float32(numbers.scale), numbers.zero
-    return quantised(data, scale, zero, low=low, high=high)
+    return quantised(data, *elementwise.each_of(node.output, data.shape), low=low, high=high)
 
 
 def quantised(data: Any, scale: Any, zero: Any, *, low: int, high: int) -> Any:
     """Return float32 numbers as quantised values: halves are rounded away from zero."""
-    wide = (data / scale).astype(np.float64)
-    rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide) + zero
-    return np.clip(np.nan_to_num(rounded, nan=low), low, high)
+    return np.clip(np.nan_to_num(rounded_away(data / scale) + zero, nan=low), low, high)
+
+
+def quantised_once(data: Any, numbers: elementwise.QuantizeNumbers) -> Any:
+    """Return float32 numbers as quantised values of one scale."""
+    return quantised(data, np.float32(numbers.scale), numbers.zero, low=numbers.low, high=numbers.high)
+
+
+def quantised_even(data: Any, numbers: elementwise.QuantizeNumbers) -> Any:
+    """Return float32 numbers as quantised values: halves are rounded to even, NaN is the zero point."""
+    quotients = np.nan_to_num(data / np.float32(numbers.scale), nan=0.0, posinf=1e9, neginf=-1e9)
+    limited = np.clip(quotients, numbers.low - numbers.zero, numbers.high - numbers.zero)
+    return np.rint(limited).astype(np.int64) + numbers.zero
+
+
+def dynamically_quantised(data: Any) -> tuple[Any, Any]:
+    """Return integers without their zero point, and their scale: the range of the data and zero becomes 0 to 255."""
+    low, high = np.float32(min(data.min(), 0)), np.float32(max(data.max(), 0))
+    scale = np.float32(1) if low == high else np.float32(high - low) / np.float32(255)
+    zero = np.rint(np.clip(-low / scale, 0, 255))
+    integers = np.clip(np.rint(data / scale) + zero, 0, 255) - zero
+    return integers, np.asarray(scale)
 
 
 @interprets("DEQUANTIZE")
@@ -358,15 +328,8 @@ def dequantised(data: Any, scales: Any, zeros: Any) -> Any:
     return scales * (data.astype(np.int64) - zeros).astype(np.float32)
 
 
-@interprets("CAST")
-def cast(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Integers wrap; float numbers are truncated and clamped, NaN becomes the greatest integer."""
-    [data] = arrays
-    return converted(data, np.dtype(node.output.dtype))
-
-
 def converted(data: Any, target: Any) -> Any:
-    """Return numbers in another dtype."""
+    """Return numbers in another dtype: integers wrap, float numbers are truncated and clamped, NaN is the greatest."""
     if data.dtype.kind != "f" or target.kind not in "iu":
         return data.astype(target)
     limits = np.iinfo(target)
@@ -375,3 +338,30 @@ def converted(data: Any, target: Any) -> Any:
     is_below = data < float(limits.min)
     inside = np.where(is_above | is_below, 0, data).astype(target)
     return np.where(is_above, limits.max, np.where(is_below, limits.min, inside))
+
+
+FUNCTIONS.update(
+    {
+        **dict.fromkeys(FLOAT_FUNCTIONS, lambda node, arrays, rules: FLOAT_FUNCTIONS[node.kind].of(arrays)),
+        **dict.fromkeys(
+            elementwise.COMPARISONS,
+            lambda node, arrays, rules: relation(
+                elementwise.COMPARISONS[node.kind], elementwise.compare_numbers(node), arrays
+            ),
+        ),
+        **dict.fromkeys(LOGIC, lambda node, arrays, rules: LOGIC[node.kind](*arrays)),
+        "ADD_N": lambda node, arrays, rules: functools.reduce(np.add, arrays),
+        # The condition's only dimension is the first one of the values.
+        "SELECT": lambda node, arrays, rules: np.where(
+            arrays[0].reshape(elementwise.condition_shape(node)), arrays[1], arrays[2]
+        ),
+        "SELECT_V2": lambda node, arrays, rules: np.where(*arrays),
+        "CAST": lambda node, arrays, rules: converted(arrays[0], np.dtype(node.output.dtype)),
+        "ONNX_QUANTIZE": lambda node, arrays, rules: quantised_even(arrays[0], elementwise.quantize_numbers(node)),
+        # The table starts with the least value of the data.
+        "ONNX_LOOKUP": lambda node, arrays, rules: arrays[1][
+            arrays[0].astype(np.int64) - RANGES[str(arrays[0].dtype)][0]
+        ],
+        "ONNX_DYNAMIC_QUANTIZE": lambda node, arrays, rules: dynamically_quantised(arrays[0]),
+    }
+)

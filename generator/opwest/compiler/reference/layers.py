@@ -1,68 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions and fully connected layers."""
+"""Convolutions, fully connected layers, matrix products, pools, resized images."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from opwest.compiler.graph.types import Node, Rules
-from opwest.compiler.reference.registry import Arrays, interprets
+from opwest.compiler.reference.elementwise import centred
+from opwest.compiler.reference.run import FUNCTIONS, Arrays, interprets
 from opwest.compiler.semantics import layers, windows
-from opwest.compiler.semantics.fixed_point import activation_range, limits_of, one_quantization
-from opwest.compiler.semantics.layers import is_asymmetric, is_batched, is_hybrid, scales_of, transposed_window
+from opwest.compiler.semantics.fixed_point import (
+    activation_range,
+    limits_of,
+    one_quantization,
+    round_away,
+    rounded_away,
+)
+from opwest.compiler.semantics.layers import is_hybrid
 from opwest.compiler.semantics.windows import Window
 
 
-def quantised(rows: Any, is_asymmetric: bool) -> tuple[Any, Any]:
-    """Return the quantised rows without their zero points as int64, and their scales: rows [n, length] float32."""
+def quantised(rows: Any, is_asymmetric: bool) -> tuple[Any, Any, Any]:
+    """Return rows [n, length] of float32 as int64 without their zero points, their scales and their zero points."""
     integers, scales = np.zeros(rows.shape, np.int64), np.ones(len(rows), np.float32)
+    zeros = np.zeros(len(rows), np.int64)
     for number, row in enumerate(rows):
         low, high = min(0.0, float(row.min())), max(0.0, float(row.max()))
         if low == high:
             continue
         if is_asymmetric:
+            # In float64. Source: TFLite's AsymmetricQuantizeFloats.
             scale = (high - low) / 255.0
             from_low, from_high = -128.0 - low / scale, 127.0 - high / scale
             zero = from_low if 128.0 + abs(low / scale) < 127.0 + abs(high / scale) else from_high
-            offset = int(np.clip(np.floor(abs(zero) + 0.5) * np.sign(zero), -128, 127))
+            zeros[number] = np.clip(round_away(zero), -128, 127)
             scales[number] = scale
-            values = np.float32(offset) + row * (np.float32(1.0) / scales[number])
-            integers[number] = np.clip(_rounded(values), -128, 127) - offset
+            values = np.float32(zeros[number]) + row * (np.float32(1.0) / scales[number])
+            integers[number] = np.clip(rounded_away(values).astype(np.int64), -128, 127) - zeros[number]
         else:
             reach = np.float32(max(-low, high))
             scales[number] = reach / np.float32(127)
-            integers[number] = np.clip(_rounded(row * (np.float32(127) / reach)), -127, 127)
-    return integers, scales
-
-
-def _rounded(values: Any) -> Any:
-    """Return the nearest integers of float32 values, halves away from zero."""
-    wide = values.astype(np.float64)
-    return (np.floor(np.abs(wide) + 0.5) * np.sign(wide)).astype(np.int64)
-
-
-def integers(node: Node, arrays: Arrays) -> tuple[Any, Any, Any]:
-    """Return data and weights as whole float64 numbers, and the scale of each sum: [rows, results] in float32."""
-    data, weights = arrays[0], arrays[1].astype(np.float64)
-    count = weights.shape[3] if node.kind == "DEPTHWISE_CONV_2D" else len(weights)
-    length = weights.shape[1] if weights.ndim == 2 else data[0].size
-    rows, scales = quantised(data.reshape(-1, length), layers.is_asymmetric(node))
-    each = np.asarray(layers.scales_of(node, count), np.float32)
-    return rows.reshape(data.shape).astype(np.float64), weights, scales[:, None] * each
+            integers[number] = np.clip(rounded_away(row * (np.float32(127) / reach)).astype(np.int64), -127, 127)
+    return integers, scales, zeros
 
 
 def patches(data: Any, window: Window, fill: Any) -> Any:
     """Return the windows of [n,h,w,c] as [n,rows,columns,kh,kw,c]; `fill` is the value of padding."""
     (top, left), (rows, columns) = window.before, window.result
-    needed = [
-        (count - 1) * stride + (size - 1) * dilation + 1
-        for count, stride, size, dilation in zip(
-            window.result, window.stride, window.size, window.dilation, strict=True
-        )
-    ]
-    bottom, right = (max(0, n - b - s) for n, b, s in zip(needed, window.before, data.shape[1:3], strict=True))
+    bottom, right = (max(0, window.span(axis) - window.before[axis] - data.shape[axis + 1]) for axis in range(2))
     padded = np.pad(data, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=fill)
     y = np.arange(rows)[:, None] * window.stride[0] + np.arange(window.size[0]) * window.dilation[0]
     x = np.arange(columns)[:, None] * window.stride[1] + np.arange(window.size[1]) * window.dilation[1]
@@ -96,33 +84,50 @@ def finish(node: Node, sums: Any, bias: Any, rules: Rules) -> Any:
     return layers.requantisation(node, rules).apply(total)
 
 
-def _finish(node: Node, arrays: Arrays, sums: Any, bias: Any, rules: Rules) -> Any:
-    if is_hybrid(node):
-        scales = integers(node, arrays)[2]
-        sums = sums.astype(np.float32) * scales.reshape(len(scales), *(1,) * (sums.ndim - 2), -1)
-    return finish(node, sums, bias, rules)
-
-
 def _operands(node: Node, arrays: Arrays) -> tuple[Any, Any, Any]:
-    """Return data and weights without their zero points, as float64 or float32, and the bias."""
-    data, weights, *rest = arrays
-    bias = rest[0] if rest else None
+    """Return data and weights without their zero points, as float64 or float32, and the scales of hybrid sums.
+
+    The scales are [rows, results] in float32; None for a layer that is not hybrid.
+    """
+    data, weights = (arrays[2], arrays[1]) if node.kind == "TRANSPOSE_CONV" else arrays[:2]
     if is_hybrid(node):
-        return *integers(node, arrays)[:2], bias
+        count = weights.shape[3] if node.kind == "DEPTHWISE_CONV_2D" else len(weights)
+        length = weights.shape[1] if weights.ndim == 2 else data[0].size
+        rows, scales, _ = quantised(data.reshape(-1, length), layers.is_asymmetric(node))
+        each = np.asarray(layers.scales_of(node, count), np.float32)
+        return rows.reshape(data.shape).astype(np.float64), weights.astype(np.float64), scales[:, None] * each
     if node.output.dtype == "float32":
-        return data.astype(np.float32), weights.astype(np.float32), bias
-    zero = one_quantization(node.input(0)).zero
+        return data.astype(np.float32), weights.astype(np.float32), None
     offsets = node.input(1).quantization
     assert offsets is not None
-    weight_zero = offsets.zeros[0]
-    return data.astype(np.float64) - zero, weights.astype(np.float64) - weight_zero, bias
+    zero = one_quantization(layers.data_of(node)).zero
+    return data.astype(np.float64) - zero, weights.astype(np.float64) - offsets.zeros[0], None
 
 
-@interprets("CONV_2D")
-def convolution(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Groups: the data's channels divided by those of the weights."""
-    data, weights, bias = _operands(node, arrays)
-    return _finish(node, arrays, grouped_sums(data, weights, layers.window(node)), bias, rules)
+_SUMS: dict[str, Callable[[Node, Any, Any], Any]] = {
+    "CONV_2D": lambda node, data, weights: grouped_sums(data, weights, layers.window(node)),
+    "DEPTHWISE_CONV_2D": lambda node, data, weights: depthwise_sums(data, weights[0], layers.window(node)),
+    "FULLY_CONNECTED": lambda node, data, weights: data.reshape(-1, weights.shape[1]) @ weights.T,
+    "TRANSPOSE_CONV": lambda node, data, weights: transposed_sums(data, weights, layers.transposed_window(node)),
+}
+
+
+@interprets(*_SUMS)
+def layer(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Sums, then the end of the layer."""
+    data, weights, scales = _operands(node, arrays)
+    sums = _SUMS[node.kind](node, data, weights)
+    if scales is not None:
+        sums = sums.astype(np.float32) * scales.reshape(len(scales), *(1,) * (sums.ndim - 2), -1)
+    place = 3 if node.kind == "TRANSPOSE_CONV" else 2
+    return finish(node, sums, arrays[place] if len(arrays) > place else None, rules)
+
+
+@interprets("ONNX_CONV_INTEGER", "ONNX_DENSE_INTEGER")
+def integer_layer(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Sums; elements of the padding are the zero point."""
+    data, weights = centred(arrays, layers.zeros_of(node))
+    return data @ weights.T if node.kind == "ONNX_DENSE_INTEGER" else grouped_sums(data, weights, layers.window(node))
 
 
 def grouped_sums(data: Any, weights: Any, window: Window) -> Any:
@@ -138,24 +143,10 @@ def grouped_sums(data: Any, weights: Any, window: Window) -> Any:
     return np.concatenate(sums, axis=-1)
 
 
-@interprets("DEPTHWISE_CONV_2D")
-def depthwise(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Weights [1,kh,kw,o]."""
-    data, weights, bias = _operands(node, arrays)
-    return _finish(node, arrays, depthwise_sums(data, weights[0], layers.window(node)), bias, rules)
-
-
 def depthwise_sums(data: Any, weights: Any, window: Window) -> Any:
     """Return the sums of windows of [n,h,w,c] with weights [kh,kw,o]: result o reads channel o // (o_total / c)."""
     taken = np.repeat(patches(data, window, 0), weights.shape[2] // data.shape[3], axis=-1)
     return np.einsum("nyxhwc,hwc->nyxc", taken, weights)
-
-
-@interprets("FULLY_CONNECTED")
-def dense(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Weights [results, length]."""
-    data, weights, bias = _operands(node, arrays)
-    return _finish(node, arrays, data.reshape(-1, weights.shape[1]) @ weights.T, bias, rules)
 
 
 @interprets("BATCH_MATMUL")
@@ -163,41 +154,20 @@ def product(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Of the last two dimensions."""
     one, other = arrays
     if node.output.dtype != "float32":
-        zeros = [0, 0] if node.output.dtype == "int32" else [one_quantization(node.input(i)).zero for i in range(2)]
+        first, second = (0 if node.output.dtype == "int32" else one_quantization(node.input(i)).zero for i in range(2))
         # Sums of products of int16 do not fit in float64.
-        one, other = one.astype(np.int64) - zeros[0], other.astype(np.int64) - zeros[1]
+        one, other = centred(arrays, (first, second))
     one = np.swapaxes(one, -1, -2) if node.options["adj_x"] else one
     other = np.swapaxes(other, -1, -2) if node.options["adj_y"] else other
     if is_hybrid(node):
         # Rows are quantised one by one; the matrices have one scale, or one for each result.
-        rows, scales = quantised(one.reshape(-1, one.shape[-1]), is_asymmetric(node))
+        rows, scales, _ = quantised(one.reshape(-1, one.shape[-1]), layers.is_asymmetric(node))
         sums = rows.reshape(one.shape) @ other.astype(np.int64)
-        weights = scales_of(node, 1 if is_batched(node) else other.shape[-1])
+        weights = layers.scales_of(node, 1 if layers.is_batched(node) else other.shape[-1])
         return sums.astype(np.float32) * (scales.reshape(*one.shape[:-1], 1) * np.asarray(weights, np.float32))
     if node.output.dtype == "int32":
         return one @ other
     return finish(node, one @ other, None, rules)
-
-
-@interprets("TRANSPOSE_CONV")
-def transposed(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Every element of the data adds a window to the result."""
-    _, weights, data, *rest = arrays
-    bias = rest[0] if rest else None
-    scales = None
-    if is_hybrid(node):
-        rows, each = quantised(data.reshape(len(data), -1), True)
-        scales = each[:, None] * np.asarray(scales_of(node, len(weights)), np.float32)
-        data, weights = rows.reshape(data.shape).astype(np.float64), weights.astype(np.float64)
-    elif node.output.dtype != "float32":
-        offsets = node.input(1).quantization
-        assert offsets is not None
-        data = data.astype(np.float64) - one_quantization(node.input(2)).zero
-        weights = weights.astype(np.float64) - offsets.zeros[0]
-    sums = transposed_sums(data, weights, transposed_window(node))
-    if scales is not None:
-        sums = sums.astype(np.float32) * scales[:, None, None]
-    return finish(node, sums, bias, rules)
 
 
 def transposed_sums(data: Any, weights: Any, window: Window) -> Any:
@@ -245,31 +215,26 @@ def pooled(kind: str, data: Any, window: Window, low: float | None, high: float 
     return clamped(np.where(sums > 0, (sums + half) // counts, -((half - sums) // counts)), low, high)
 
 
-@interprets("RESIZE_NEAREST_NEIGHBOR")
-def nearest(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Repeated or omitted rows and columns."""
-    rows, columns = (list(windows.nearest(node, axis)) for axis in (1, 2))
-    return arrays[0][:, rows][:, :, columns]
-
-
-@interprets("RESIZE_BILINEAR")
-def bilinear(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Weighted means of four elements, in the order of the reference kernel."""
-    return interpolated(arrays[0], windows.line(node, 1), windows.line(node, 2))
-
-
 def interpolated(image: Any, rows: windows.Line, columns: windows.Line) -> Any:
     """Return weighted means of four elements of [n,h,w,c]."""
     is_fixed = image.dtype in (np.int8, np.int16)
     data = image.astype(np.int64 if is_fixed else np.float32)
     dtype = data.dtype
-    y0, y1, wy, ry = (np.asarray(one) for one in (rows.first, rows.second, rows.weights, rows.rests))
-    x0, x1, wx, rx = (np.asarray(one) for one in (columns.first, columns.second, columns.weights, columns.rests))
+    y0, y1, wy, ry = (np.asarray(column) for column in (rows.first, rows.second, rows.weights, rows.rests))
+    x0, x1, wx, rx = (np.asarray(column) for column in (columns.first, columns.second, columns.weights, columns.rests))
     wy, ry = (array.astype(dtype)[:, None, None] for array in (wy, ry))
-    wx, rx = (one.astype(dtype)[:, None] for one in (wx, rx))
+    wx, rx = (column.astype(dtype)[:, None] for column in (wx, rx))
     total = data[:, y0][:, :, x0] * ry * rx + data[:, y1][:, :, x0] * wy * rx
     total = total + data[:, y0][:, :, x1] * ry * wx + data[:, y1][:, :, x1] * wy * wx
     if is_fixed:
         rounded = total + np.where(total > 0, 1 << 19, -(1 << 19))
         return np.where(rounded < 0, -(-rounded >> 20), rounded >> 20)
     return total if image.dtype == np.float32 else np.trunc(total + np.float32(0.5))
+
+
+FUNCTIONS["RESIZE_NEAREST_NEIGHBOR"] = lambda node, arrays, rules: (
+    arrays[0].take(windows.nearest(node, 1), axis=1).take(windows.nearest(node, 2), axis=2)
+)
+FUNCTIONS["RESIZE_BILINEAR"] = lambda node, arrays, rules: interpolated(
+    arrays[0], windows.line(node, 1), windows.line(node, 2)
+)

@@ -1,38 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that change the shape or the order of elements."""
+"""Operators that change the shape or the order of elements, and operators of the user."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from opwest.compiler.graph.types import Node, Rules
-from opwest.compiler.reference.registry import Arrays, interprets
+from opwest.compiler.graph.user import KIND, bind, opaque_results
+from opwest.compiler.reference.run import FUNCTIONS, Arrays, interprets
 from opwest.compiler.semantics import movement, slices
 
-_PLAIN: dict[str, Callable[[Node, Arrays], Any]] = {
-    **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), lambda node, arrays: arrays[0]),
-    "TRANSPOSE": lambda node, arrays: np.transpose(arrays[0], movement.permutation(node)),
-    "TILE": lambda node, arrays: np.tile(arrays[0], movement.multiples(node)),
-    "BROADCAST_TO": lambda node, arrays: np.broadcast_to(arrays[0], node.output.shape),
-    "BROADCAST_ARGS": lambda node, arrays: np.asarray(np.broadcast_shapes(*(tuple(map(int, one)) for one in arrays))),
-    "REVERSE_V2": lambda node, arrays: np.flip(arrays[0], tuple(movement.reversed_axes(node))),
-    "PACK": lambda node, arrays: np.stack(arrays, axis=slices.joined(node)[0]),
-    "FILL": lambda node, arrays: np.broadcast_to(arrays[1].reshape(()), node.output.shape),
-    "ZEROS_LIKE": lambda node, arrays: np.zeros(node.output.shape),
-    "SHAPE": lambda node, arrays: np.asarray(node.input(0).shape),
-    "RANK": lambda node, arrays: np.asarray(len(node.input(0).shape)),
-    # The places of elements that are not zero.
-    "WHERE": lambda node, arrays: np.argwhere(arrays[0]),
-}
-
-
-@interprets(*_PLAIN)
-def plain(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """One function of numpy."""
-    return _PLAIN[node.kind](node, arrays)
+FUNCTIONS.update(
+    {
+        **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), lambda node, arrays, rules: arrays[0]),
+        "TRANSPOSE": lambda node, arrays, rules: np.transpose(arrays[0], movement.permutation(node)),
+        "TILE": lambda node, arrays, rules: np.tile(arrays[0], movement.multiples(node)),
+        "BROADCAST_TO": lambda node, arrays, rules: np.broadcast_to(arrays[0], node.output.shape),
+        "BROADCAST_ARGS": lambda node, arrays, rules: np.asarray(
+            np.broadcast_shapes(*(tuple(map(int, shape)) for shape in arrays))
+        ),
+        "REVERSE_V2": lambda node, arrays, rules: np.flip(arrays[0], tuple(movement.reversed_axes(node))),
+        "PACK": lambda node, arrays, rules: np.stack(arrays, axis=slices.joined(node)[0]),
+        "FILL": lambda node, arrays, rules: np.broadcast_to(arrays[1].reshape(()), node.output.shape),
+        "ZEROS_LIKE": lambda node, arrays, rules: np.zeros(node.output.shape),
+        "SHAPE": lambda node, arrays, rules: np.asarray(node.input(0).shape),
+        "RANK": lambda node, arrays, rules: np.asarray(len(node.input(0).shape)),
+        # The places of elements that are not zero.
+        "WHERE": lambda node, arrays, rules: np.argwhere(arrays[0]),
+        "MIRROR_PAD": lambda node, arrays, rules: np.pad(
+            arrays[0], movement.amounts(node), mode=node.options["mode"].lower()
+        ),
+        "GATHER_ND": lambda node, arrays, rules: arrays[0][_places(arrays[1], arrays[0].shape)],
+        # The start of the update is clamped.
+        "DYNAMIC_UPDATE_SLICE": lambda node, arrays, rules: updated(*arrays),
+    }
+)
 
 
 @interprets("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
@@ -45,19 +50,18 @@ def blocks(node: Node, arrays: Arrays, rules: Rules) -> Any:
     return arrays[0].reshape(*shape, depth // block**2).transpose(0, 1, 3, 2, 4, 5)
 
 
+def _places_in_blocks(steps: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+    """Yield the index of the elements at each place of all blocks."""
+    for place in np.ndindex(*steps):
+        yield (slice(None), *(slice(at, None, step) for at, step in zip(place, steps, strict=True)))
+
+
 @interprets("SPACE_TO_BATCH_ND")
 def space_to_batch(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Elements at the same place of all blocks become an image."""
     steps, paddings = movement.block_shape(node)
-    quantization = node.output.quantization
-    is_quantised = quantization is not None and node.output.dtype in ("int8", "uint8", "int16")
-    fill = quantization.zeros[0] if is_quantised and quantization is not None else 0
-    padded = np.pad(arrays[0], ((0, 0), *paddings, (0, 0)), constant_values=fill)
-    parts = [
-        padded[(slice(None), *(slice(at, None, step) for at, step in zip(place, steps, strict=True)))]
-        for place in np.ndindex(*steps)
-    ]
-    return np.concatenate(parts, axis=0)
+    padded = np.pad(arrays[0], ((0, 0), *paddings, (0, 0)), constant_values=movement.zero_of(node.output))
+    return np.concatenate([padded[index] for index in _places_in_blocks(steps)], axis=0)
 
 
 @interprets("BATCH_TO_SPACE_ND")
@@ -67,8 +71,7 @@ def batch_to_space(node: Node, arrays: Arrays, rules: Rules) -> Any:
     data = arrays[0]
     batch = data.shape[0] // int(np.prod(steps))
     whole = np.zeros((batch, *(n * s for n, s in zip(data.shape[1:], steps, strict=False)), data.shape[-1]), data.dtype)
-    for number, place in enumerate(np.ndindex(*steps)):
-        index = (slice(None), *(slice(at, None, step) for at, step in zip(place, steps, strict=True)))
+    for number, index in enumerate(_places_in_blocks(steps)):
         whole[index] = data[number * batch : (number + 1) * batch]
     inner = (slice(before, n - after) for (before, after), n in zip(crops, whole.shape[1:], strict=False))
     return whole[(slice(None), *inner)]
@@ -109,13 +112,6 @@ def pad(node: Node, arrays: Arrays, rules: Rules) -> Any:
     return np.pad(arrays[0], movement.amounts(node), constant_values=value)
 
 
-@interprets("MIRROR_PAD")
-def mirror(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The data mirrored at its edges."""
-    mode: Any = node.options["mode"].lower()
-    return np.pad(arrays[0], movement.amounts(node), mode=mode)
-
-
 @interprets("RANGE")
 def numbers(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Repeated addition, in the dtype. Source: kernels/range.cc, CalculateRange."""
@@ -123,6 +119,17 @@ def numbers(node: Node, arrays: Arrays, rules: Rules) -> Any:
     steps = np.full(node.output.shape, delta)
     steps[:1] = start
     return np.cumsum(steps, dtype=steps.dtype)
+
+
+@interprets(KIND)
+def user_operator(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Results that depend on all inputs."""
+    bound = bind(node)
+    given = [array for array in arrays if array is not None]
+    arguments = [argument for argument, _ in bound.reads if not argument.is_option]
+    states = [array for argument, array in zip(arguments, given, strict=True) if argument.direction == "inout"]
+    results = [(tensor.dtype, shape) for _, tensor, shape in bound.writes]
+    return opaque_results(node.options["use"].operator.name, given, states, results)
 
 
 def checked(indices: Any, limit: int) -> Any:
@@ -150,13 +157,6 @@ def _places(indices: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(checked(indices[..., i], shape[i]) for i in range(indices.shape[-1]))
 
 
-@interprets("GATHER_ND")
-def gather_nd(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Slices at tuples of indices."""
-    data, indices = arrays
-    return data[_places(indices, data.shape)]
-
-
 @interprets("EMBEDDING_LOOKUP")
 def embedding(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Rows, of int8 also as float32."""
@@ -179,12 +179,6 @@ def scatter(node: Node, arrays: Arrays, rules: Rules) -> Any:
     places = _places(indices, sums.shape)
     (np.logical_or if updates.dtype == np.bool_ else np.add).at(sums, places, updates)
     return sums
-
-
-@interprets("DYNAMIC_UPDATE_SLICE")
-def update(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """The start of the update is clamped."""
-    return updated(*arrays)
 
 
 def updated(data: Any, part: Any, starts: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax and its relatives."""
+"""Softmax and its relatives, reductions, positions, running sums."""
 
 from __future__ import annotations
 
@@ -10,9 +10,33 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Node, Rules
-from opwest.compiler.reference.registry import Arrays, interprets
+from opwest.compiler.reference.run import FUNCTIONS, Arrays, interprets
 from opwest.compiler.semantics import fixed_point
 from opwest.compiler.semantics import rows as reduction
+from opwest.compiler.semantics.tables import interpolated
+
+FUNCTIONS.update(
+    {
+        "L2_NORMALIZATION": lambda node, arrays, rules: unit_length(arrays[0], reduction.zero_of_rows(node)),
+        "ARG_MAX": lambda node, arrays, rules: position_of(arrays[0], reduction.position_axis(node), is_greatest=True),
+        "ARG_MIN": lambda node, arrays, rules: position_of(arrays[0], reduction.position_axis(node), is_greatest=False),
+        "TOPK_V2": lambda node, arrays, rules: greatest_of(arrays[0], reduction.greatest_count(node)),
+    }
+)
+
+
+@interprets(*reduction.REDUCTIONS)
+def reduce(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """Sums, means and products of quantised elements are requantised."""
+    kind, axes = reduction.REDUCTIONS[node.kind], reduction.axes_of(node)
+    return reduced(kind, arrays[0], axes, *reduction.ending_of(node))
+
+
+@interprets("CUMSUM")
+def running_sum(node: Node, arrays: Arrays, rules: Rules) -> Any:
+    """int8 sums are requantised."""
+    options = bool(node.options["exclusive"]), bool(node.options["reverse"])
+    return running_sums(arrays[0], reduction.position_axis(node), *options, *reduction.ending_of(node))
 
 
 @interprets("SOFTMAX")
@@ -49,23 +73,14 @@ def softmax_by_table(data: Any, table: Sequence[int], dtype: str) -> Any:
     return np.clip(values + low, low, high)
 
 
-def _looked_up(value: Any, table: Any) -> Any:
-    """Return interpolated values for 16-bit numbers. Source: TFLite's LUTLookup."""
-    table = np.asarray(table, np.int64)
-    place = 256 + (value >> 7)
-    return table[place] + (((table[place + 1] - table[place]) * (value & 127) + 64) >> 7)
-
-
 def softmax16(data: Any, numbers: reduction.Softmax16Numbers) -> Any:
     """Return softmax of int16 data."""
-    moved = fixed_point.scaled(
-        -_differences(data), numbers.multiplier.fixed, numbers.multiplier.shift, fixed_point.Rounding.TWICE
-    )
-    powers = _looked_up(np.clip(moved + 32767, -32768, 32767), numbers.powers)
+    moved = numbers.multiplier.times(-_differences(data))
+    powers = interpolated(fixed_point.saturated(moved + 32767, 16), numbers.powers)
     sums = powers.sum(axis=-1, keepdims=True)
     zeros = fixed_point.leading_zeros(sums)
     shifted = ((sums << (zeros - 1)) + (1 << 13)) >> 14
-    inverse = _looked_up(np.clip(shifted - (1 << 15) - (1 << 16), -32768, 32767), numbers.inverses)
+    inverse = interpolated(fixed_point.saturated(shifted - (1 << 15) - (1 << 16), 16), numbers.inverses)
     places = 31 - zeros
     return np.clip((powers * inverse + (np.int64(1) << (places - 1))) >> places, 0, 32767)
 
@@ -90,19 +105,10 @@ def log_softmax_by_table(data: Any, numbers: reduction.LogSoftmaxNumbers, dtype:
     differences = _differences(data)
     sums = np.asarray(numbers.powers)[differences].sum(axis=-1, keepdims=True)
     logarithm = fixed_point.logarithm(np.minimum(sums, fixed_point.GREATEST))
-    limit = fixed_point.scaled(
-        logarithm - 2**31, numbers.reverse.fixed, numbers.reverse.shift, fixed_point.Rounding.TWICE
-    )
+    limit = numbers.reverse.times(logarithm - 2**31)
     low, high = fixed_point.RANGES[dtype]
     values = fixed_point.round_shift(np.asarray(numbers.scaled)[differences] - logarithm, 22) + high
     return np.where(-differences > np.maximum(limit, -numbers.radius - 1), np.clip(values, low, high), low)
-
-
-@interprets("L2_NORMALIZATION")
-def l2_normalisation(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Over the last dimension."""
-    [data] = arrays
-    return unit_length(data, 0 if data.dtype == np.float32 else fixed_point.one_quantization(node.input(0)).zero)
 
 
 def unit_length(data: Any, zero: int) -> Any:
@@ -117,19 +123,22 @@ def unit_length(data: Any, zero: int) -> Any:
     return np.clip(fixed_point.scaled(moved, multiplier, 7 - places, fixed_point.Rounding.TWICE), -128, 127)
 
 
-@interprets("MEAN", "SUM")
-def mean_or_sum(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Quantised: the sum is requantised."""
-    data = arrays[0]
-    axes, is_mean = reduction.axes_of(node), node.kind == "MEAN"
-    if data.dtype not in (np.int8, np.uint8, np.int16):
-        return summed(data, axes, is_mean=is_mean)
-    zero = fixed_point.one_quantization(node.input(0)).zero
-    return summed(data, axes, is_mean=is_mean, zero=zero, finish=reduction.sum_numbers(node))
+_EXTREMES: dict[str, Any] = {"maximum": np.max, "minimum": np.min, "any": np.any, "all": np.all}
+
+
+def reduced(kind: str, data: Any, axes: tuple[int, ...], zero: int, finish: fixed_point.Requantisation | None) -> Any:
+    """Return a reduction: quantised sums and means are requantised once, products after each multiplication."""
+    if kind in _EXTREMES:
+        return _EXTREMES[kind](data, axis=axes)
+    if kind != "product":
+        return summed(data, axes, is_mean=kind == "mean", zero=zero, finish=finish)
+    if finish is None:
+        return np.multiply.reduce(data, axis=axes, dtype=data.dtype)
+    return scaled_product(data, axes, zero, finish)
 
 
 def summed(
-    data: Any, axes: tuple[int, ...], *, is_mean: bool, zero: int = 0, finish: fixed_point.Requantisation | None = None
+    data: Any, axes: tuple[int, ...], *, is_mean: bool, zero: int, finish: fixed_point.Requantisation | None
 ) -> Any:
     """Return sums or means; those of integers have 64 bits, and means are rounded to zero."""
     count = prod(data.shape[axis] for axis in axes)
@@ -140,24 +149,6 @@ def summed(
     if finish is not None:
         return finish.apply(total - zero * count)
     return np.abs(total) // count * np.sign(total) if is_mean else total
-
-
-_EXTREMES: dict[str, Any] = {"REDUCE_MAX": np.max, "REDUCE_MIN": np.min, "REDUCE_ANY": np.any, "REDUCE_ALL": np.all}
-
-
-@interprets(*_EXTREMES)
-def extreme(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Of the stored values."""
-    return _EXTREMES[node.kind](arrays[0], axis=reduction.axes_of(node))
-
-
-@interprets("REDUCE_PROD")
-def product(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Quantised: rescaled after each multiplication."""
-    data, axes = arrays[0], reduction.axes_of(node)
-    if node.input(0).quantization is None or data.dtype not in (np.int8, np.int16):
-        return np.multiply.reduce(data, axis=axes, dtype=data.dtype)
-    return scaled_product(data, axes, fixed_point.one_quantization(node.input(0)).zero, reduction.product_numbers(node))
 
 
 def scaled_product(data: Any, axes: tuple[int, ...], zero: int, numbers: fixed_point.Requantisation) -> Any:
@@ -171,22 +162,10 @@ def scaled_product(data: Any, axes: tuple[int, ...], zero: int, numbers: fixed_p
     return np.clip(numbers.scaled(total).astype(np.int32).astype(np.int64) + numbers.zero, numbers.low, numbers.high)
 
 
-@interprets("ARG_MAX", "ARG_MIN")
-def position(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Of the stored values."""
-    return position_of(arrays[0], reduction.position_axis(node), is_greatest=node.kind == "ARG_MAX")
-
-
 def position_of(data: Any, axis: int, *, is_greatest: bool) -> Any:
     """Return the position of the first extreme; not a number is behind all numbers."""
     values = data.astype(np.float64) * (1 if is_greatest else -1)
     return np.where(np.isnan(values), -np.inf, values).argmax(axis=axis)
-
-
-@interprets("TOPK_V2")
-def greatest(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """In descending order, equal ones in the order of their positions, not a number at the end."""
-    return greatest_of(arrays[0], reduction.greatest_count(node))
 
 
 def greatest_of(data: Any, count: int) -> tuple[Any, Any]:
@@ -198,17 +177,6 @@ def greatest_of(data: Any, count: int) -> tuple[Any, Any]:
 
 def _descending(row: Any) -> list[int]:
     return sorted(range(len(row)), key=lambda i: (row[i] != row[i], -row[i].item() if row[i] == row[i] else 0, i))
-
-
-@interprets("CUMSUM")
-def running_sum(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    """Quantised: the sums are requantised."""
-    data = arrays[0]
-    zero, finish = 0, None
-    if data.dtype == np.int8:
-        zero, finish = fixed_point.one_quantization(node.input(0)).zero, reduction.running_sum_numbers(node)
-    options, axis = node.options, reduction.position_axis(node)
-    return running_sums(data, axis, bool(options["exclusive"]), bool(options["reverse"]), zero, finish)
 
 
 def running_sums(

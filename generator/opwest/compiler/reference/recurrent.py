@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Node, Rules
+from opwest.compiler.reference.elementwise import UNARY_FUNCTIONS
 from opwest.compiler.reference.layers import clamped, quantised
-from opwest.compiler.reference.registry import Arrays, interprets
+from opwest.compiler.reference.run import Arrays, interprets
 from opwest.compiler.semantics import fixed_point
 from opwest.compiler.semantics import recurrent as rules_of
+from opwest.compiler.semantics.fixed_point import saturated
 from opwest.compiler.semantics.tables import interpolated_sigmoid
 
 
@@ -27,8 +29,8 @@ def svdf(node: Node, arrays: Arrays, rules: Rules) -> Any:
             history[..., -1] = data @ feature.T
         else:
             is_asymmetric = bool(node.options["asymmetric_quantize_inputs"])
-            history[..., -1] = quantised_product(data, feature, scales.feature, is_asymmetric)
-            time = rules_of.time_weights(time, scales)
+            history[..., -1] = quantised_product(data, feature, scales[0], is_asymmetric)
+            time = rules_of.time_weights(time, scales[1])
         total = filtered(history, time, bias, rank)
         return clamped(total, *fixed_point.limits_of(node.options["fused_activation_function"]))
     zeros = fixed_point.one_quantization(node.input(0)).zero, fixed_point.one_quantization(node.input(4)).zero
@@ -68,20 +70,9 @@ def integer_svdf(
 
 def quantised_product(data: Any, weights: Any, scale: float, is_asymmetric: bool) -> Any:
     """Return the products of float32 rows, which are quantised, with int8 weights [results,length]."""
-    rows, scales = quantised(data, is_asymmetric)
+    rows, scales, _ = quantised(data, is_asymmetric)
     sums = (rows @ weights.T.astype(np.int64)).astype(np.float32)
     return sums * (scales * np.float32(scale))[:, None]
-
-
-def _times(
-    value: Any, by: fixed_point.Multiplier | None, rounding: fixed_point.Rounding = fixed_point.Rounding.TWICE
-) -> Any:
-    assert by is not None
-    return fixed_point.scaled(value, by.fixed, by.shift, rounding)
-
-
-def _clamped(value: Any) -> Any:
-    return np.clip(value, -32768, 32767)
 
 
 class IntegerCell:
@@ -114,28 +105,30 @@ class IntegerCell:
         new = self._gate(2, x, h, c)
         if numbers.products is not None:
             kept, added = (
-                _clamped(_times(value, by))
+                saturated(by.times(value), 16)
                 for value, by in zip((forget * c, enter * new), numbers.products, strict=True)
             )
         else:
             kept = fixed_point.round_shift(forget * c, 15)
             added = fixed_point.round_shift((32767 - forget if enter is None else enter) * new, 30 + numbers.power)
-        c = _clamped(kept + added)
+        c = saturated(kept + added, 16)
         if numbers.clip is not None:
             c = np.clip(c, -numbers.clip, numbers.clip)
         cells[:] = c
         product = self._gate(3, x, h, c, 2) * self._tanh(c)
-        hidden = np.clip(_times(product, numbers.hidden) + numbers.hidden_zero, numbers.low, numbers.high)
+        hidden = np.clip(numbers.hidden.times(product) + numbers.hidden_zero, numbers.low, numbers.high)
         return hidden if numbers.projection is None else self._projected(hidden)
 
     def _gate(self, g: int, x: Any, h: Any, c: Any, peephole: int | None = None) -> Any:
         numbers, norm = self._numbers, self._numbers.norms[g]
-        total = x @ self._arrays[1 + g].T + self._starts[0][g]
-        first = _clamped(_times(total, numbers.data[g], numbers.rounding))
-        second = _times(h @ self._arrays[5 + g].T + self._starts[1][g], numbers.last[g], numbers.rounding)
-        values = _clamped(first + (_clamped(second) if numbers.is_micro else second))
-        if peephole is not None and numbers.peepholes[peephole] is not None:
-            values = _clamped(values + _times(self._arrays[9 + peephole] * c, numbers.peepholes[peephole]))
+        data, last = numbers.data[g], numbers.last[g]
+        assert data is not None and last is not None
+        first = saturated(data.times(x @ self._arrays[1 + g].T + self._starts[0][g], numbers.rounding), 16)
+        second = last.times(h @ self._arrays[5 + g].T + self._starts[1][g], numbers.rounding)
+        values = saturated(first + (saturated(second, 16) if numbers.is_micro else second), 16)
+        by = None if peephole is None else numbers.peepholes[peephole]
+        if by is not None and peephole is not None:
+            values = saturated(values + by.times(self._arrays[9 + peephole] * c), 16)
         if norm is not None:
             values = self._normalised(values, norm, self._arrays[20 + g], self._arrays[12 + g])
         if numbers.is_micro:
@@ -153,11 +146,11 @@ class IntegerCell:
         mean = _quotient(values.sum(axis=1) * 1024, length)
         variance = _quotient((values * values).sum(axis=1) * ((1 << 20) // length) - mean * mean, 1 << 20)
         variance = np.where(variance < 1, by.guard, variance)
-        fixed, places = (one[:, None] for one in fixed_point.inverse_root(variance))
+        fixed, places = (array[:, None] for array in fixed_point.inverse_root(variance))
         centred = fixed_point.scaled(1024 * values - mean[:, None], fixed, -places, fixed_point.Rounding.TWICE)
         product = fixed_point.wrapped(centred * weights + bias)
         rounded = _quotient(np.where(product > 0, product + 512, product - 512), 1024)
-        return _clamped(_times(rounded, by.by))
+        return saturated(by.by.times(rounded), 16)
 
     def _projected(self, hidden: Any) -> Any:
         """Return the int8 results of a projection; its data have the zero point of the negated `hidden_zero`."""
@@ -165,21 +158,13 @@ class IntegerCell:
         assert projection is not None
         bias = 0 if self._arrays[17] is None else self._arrays[17]
         total = (hidden - self._numbers.hidden_zero) @ self._arrays[16].T + bias
-        results = np.clip(_times(total, projection.by) + projection.zero, -128, 127)
+        results = np.clip(projection.by.times(total) + projection.zero, -128, 127)
         return np.clip(results, -projection.clip, projection.clip) if projection.clip > 0 else results
 
 
 def _quotient(value: Any, by: int) -> Any:
     """Return a quotient that is rounded to zero, as in C."""
     return np.abs(value) // by * np.sign(value)
-
-
-ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
-    "TANH": np.tanh,
-    "RELU": lambda x: np.maximum(x, 0),
-    "RELU6": lambda x: np.clip(x, 0, 6),
-    "RELU_N1_TO_1": lambda x: np.clip(x, -1, 1),
-}
 
 
 @interprets("UNIDIRECTIONAL_SEQUENCE_LSTM")
@@ -236,7 +221,7 @@ class FloatCell:
     ) -> None:
         """`scales`: of int8 weights, by the number of the operand."""
         self._arrays, self._scales, self._is_asymmetric = arrays, scales, is_asymmetric
-        self._function = ACTIVATIONS[activation]
+        self._function = UNARY_FUNCTIONS[activation]
         self._clip, self._projection_clip = clip, projection_clip
 
     def step(self, data: Any, last: Any, cells: Any) -> Any:

@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a graph, or one node."""
+"""Run a graph, or one node, with the functions of operators."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-import opwest.compiler.reference  # noqa: F401 - fills the table of functions
+from opwest.compiler.graph.spec import registrar
 from opwest.compiler.graph.types import Graph, Node, Rules, Tensor
-from opwest.compiler.reference.registry import FUNCTIONS
 
+Arrays = Sequence[Any]
+"""numpy arrays by input or result; None: an absent optional input."""
+Function = Callable[[Node, Arrays, Rules], Any]
+"""From a node and the arrays of its inputs to the array of its result, or a tuple of arrays, in any dtype and shape."""
 Values = dict[Tensor, Any]
 
+FUNCTIONS: dict[str, Function] = {}
+"""By kind. Importing the package fills it."""
+interprets = registrar(FUNCTIONS)
 
-def run_node(node: Node, arrays: Sequence[Any], rules: Rules) -> tuple[Any, ...]:
+
+def run_node(node: Node, arrays: Arrays, rules: Rules) -> tuple[Any, ...]:
     """Return the results of a node, in the dtypes and shapes of its tensors."""
     with np.errstate(all="ignore"):
         results = FUNCTIONS[node.kind](node, arrays, rules)
@@ -35,7 +42,10 @@ def run_graph(graph: Graph, inputs: Sequence[Any], state: Values | None = None) 
     """Return the arrays of all tensors after one run. `state` has the content of states, and is updated."""
     values: Values = dict(zip(graph.inputs, inputs, strict=True))
     state = {} if state is None else state
-    for tensor in _states(graph):
+    read = (tensor for node in graph.nodes for tensor in node.inputs)
+    for tensor in dict.fromkeys((*read, *graph.outputs, *graph.updates)):
+        if tensor is None or not tensor.is_state:
+            continue
         if tensor not in state:
             state[tensor] = initial_content(tensor)
         values[tensor] = state[tensor]
@@ -44,19 +54,13 @@ def run_graph(graph: Graph, inputs: Sequence[Any], state: Values | None = None) 
         values.update(zip(node.outputs, run_node(node, arrays, graph.rules), strict=True))
     for tensor in graph.outputs:
         values.setdefault(tensor, tensor.content)
-    state.update({one: np.array(_array(after, values)) for one, after in graph.updates.items()})
+    state.update({tensor: np.array(_array(after, values)) for tensor, after in graph.updates.items()})
     return values
 
 
-def initial_content(tensor: Tensor) -> Any:
-    """Return the content of a state before the first run."""
+def initial_content(tensor: Any) -> Any:
+    """Return the content of a state, a tensor or a value, before the first run."""
     return np.zeros(tensor.shape, tensor.dtype) if tensor.content is None else np.array(tensor.content)
-
-
-def _states(graph: Graph) -> list[Tensor]:
-    """Return the states that the graph reads or updates."""
-    used = [tensor for node in graph.nodes for tensor in node.inputs if tensor is not None]
-    return [fromkey for fromkey in dict.fromkeys((*used, *graph.outputs, *graph.updates)) if fromkey.is_state]
 
 
 def outputs_of(graph: Graph, values: Mapping[Tensor, Any]) -> list[Any]:

@@ -129,7 +129,7 @@ def _line(value: Any) -> bytes:
 
 
 def _packed(cases: Cases, others: Mapping[str, Any] | None = None) -> bytes:
-    arrays = {f"{case}/{number}": one for case, some in enumerate(cases) for number, one in enumerate(some)}
+    arrays = {f"{case}/{number}": array for case, some in enumerate(cases) for number, array in enumerate(some)}
     return npz({**arrays, **(others or {})})
 
 
@@ -159,7 +159,9 @@ def _serve() -> None:
         call = Call(**head["call"])
         answer = _SERVED[call.format](call, content, _unpacked(_loaded(inputs), head["cases"]))
         named = {
-            f"{case}/tensor/{one}": array for case, some in enumerate(answer.tensors) for one, array in some.items()
+            f"{case}/tensor/{tensor}": array
+            for case, some in enumerate(answer.tensors)
+            for tensor, array in some.items()
         }
         reason, packed = "", _packed(answer.outputs, named)
     except Exception as error:  # it can lack an operator, or refuse a file
@@ -234,7 +236,7 @@ def _onnxruntime(call: Call, content: bytes, cases: Cases) -> Found:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    names = call.inputs or [one.name for one in session.get_inputs()]
+    names = call.inputs or [port.name for port in session.get_inputs()]
     wanted = call.outputs or None
     outputs = [list(map(np.asarray, session.run(wanted, dict(zip(names, case, strict=True))))) for case in cases]
     return Found(outputs, [])

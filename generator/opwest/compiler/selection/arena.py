@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.ir.program import Operation, Program, Value
-from opwest.compiler.output.emit import Emitted, Step, emit_program
+from opwest.compiler.output.emit import Step, emit_program
 from opwest.compiler.output.manifest import declared, name_values
 from opwest.compiler.selection.choose import Choice
 from opwest.plan.memory import plan_blocks
@@ -19,17 +18,12 @@ ALIGN = 8
 """The least alignment of buffers: DEFAULT_ALIGNMENT in model/model.py."""
 
 
-@dataclass(frozen=True, eq=False)
-class Arena:
-    """The memory between steps, with scratch memory; constants in pools (`--place`) are not part of it."""
+def arena(program: Program, choice: Choice, caller_memory: bool) -> tuple[PoolPlan, list[int]]:
+    """Return the plan of the memory between steps, with scratch memory, and the bytes of tensors live in each step.
 
-    plan: PoolPlan
-    live: Sequence[int]
-    """By step: the bytes of tensors that are live in it, without its scratch memory, if the plan shares memory."""
-
-
-def arena(program: Program, emitted: Emitted, caller_memory: bool) -> Arena:
-    """Return the planned memory of the steps of a program."""
+    Constants in pools (`--place`) are not part of it. The bytes of a step are without its scratch memory.
+    """
+    emitted = emit_program(program, "", choice.variants)
     # Names decide between equal blocks: these are the names of the manifest and of its plan.
     names = name_values(program, emitted)
     uses = [list(_uses(step, names, caller_memory)) for step in emitted.steps]
@@ -41,19 +35,14 @@ def arena(program: Program, emitted: Emitted, caller_memory: bool) -> Arena:
     lives = lifetimes(used, range(len(used)), roles, copied)
     tensors = [_block(name, value.nbytes, lives[name]) for name, value in values.items()]
     scratch = [
-        _block(
-            f"{parameter.name} of step {number}",
-            parameter.nbytes,
-            Lifetime(number, number),
-            parameter.align,
-        )
+        _block(f"{parameter.name} of step {number}", parameter.nbytes, Lifetime(number, number), parameter.align)
         for number, step in enumerate(emitted.steps)
         for parameter in step.function.parameters
         if parameter.direction == "scratch"
     ]
     shares = allowed_shares(uses, roles, copied)
     plan = plan_blocks([*tensors, *scratch], shares, "greedy")
-    return Arena(plan, _live(tensors, shares, len(emitted.steps)))
+    return plan, _live(tensors, shares, len(emitted.steps))
 
 
 def _uses(step: Step, names: Mapping[Value, str], caller_memory: bool) -> Iterator[Use]:
@@ -89,7 +78,7 @@ Limits = Mapping[Operation, int]
 
 def arena_of(program: Program, choice: Choice, caller_memory: bool) -> int:
     """Return the bytes of the planned workspace of a choice."""
-    return arena(program, emit_program(program, "", choice.variants), caller_memory).plan.size
+    return arena(program, choice, caller_memory)[0].size
 
 
 def within(
@@ -105,12 +94,12 @@ def within(
     for _ in range(ROUNDS):
         if choice is None:
             return None
-        planned = arena(program, emit_program(program, "", choice.variants), caller_memory)
-        if planned.plan.size <= limit:
+        plan, lives = arena(program, choice, caller_memory)
+        if plan.size <= limit:
             return choice
-        needs = [live + row.scratch for live, row in zip(planned.live, choice.rows, strict=True)]
+        needs = [live + row.scratch for live, row in zip(lives, choice.rows, strict=True)]
         if max(needs) > limit:
-            for live, row in zip(planned.live, choice.rows, strict=True):
+            for live, row in zip(lives, choice.rows, strict=True):
                 limits[row.operation] = min(limits.get(row.operation, limit), limit - live)
         else:
             largest = choice.rows[needs.index(max(needs))]

@@ -9,15 +9,15 @@ others are dropped, and the rest moves to the start of the buffer. Each row is c
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from math import prod
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
 from opwest.compiler.ir.program import Operation, Value
-from opwest.compiler.ir.stripes import ALIGN, Buffer, Layer, Source, Striped
+from opwest.compiler.ir.stripes import ALIGN, Buffer, Layer, Source, Striped, pitch_of
 from opwest.compiler.semantics.fixed_point import RANGES
 
 
@@ -50,11 +50,11 @@ def readings(operation: Operation) -> tuple[Reading, ...] | None:
         return None
     data = [value for value in operation.inputs if value.role != "constant"]
     [result] = operation.results
-    if not data or any(len(one.shape) != 4 or one.shape[0] != 1 or one.pitch for one in (*data, result)):
+    if not data or any(len(value.shape) != 4 or value.shape[0] != 1 or value.pitch for value in (*data, result)):
         return None
     if isinstance(operation, Elementwise):
-        constants = [one for one in operation.inputs if one.role == "constant"]
-        is_by_row = all(one.shape == result.shape for one in data)
+        constants = [value for value in operation.inputs if value.role == "constant"]
+        is_by_row = all(value.shape == result.shape for value in data)
         is_by_row = is_by_row and all(len(constant.shape) < 3 or constant.shape[-3] == 1 for constant in constants)
         return tuple(Reading() for _ in data) if is_by_row else None
     if len(data) < len(operation.inputs):  # a constant operand of a sum has all rows
@@ -67,8 +67,8 @@ def _window_reading(operation: Operation) -> Reading | None:
     window = operation.window  # type: ignore[attr-defined]
     height, dtype = operation.inputs[0].shape[1], operation.inputs[0].dtype
     stride, before = window.stride[0], window.before[0]
-    reach = (window.size[0] - 1) * window.dilation[0] + 1
-    if before == 0 and (window.result[0] - 1) * stride + reach <= height:
+    reach = window.reach(0)
+    if before == 0 and window.span(0) <= height:
         return Reading(stride, 0, reach)
     if isinstance(operation, Pool):
         # Elements of the padding do not count: the least value is no maximum, but averages have another divisor.
@@ -104,103 +104,78 @@ def _rows(value: Value, role: str, count: int) -> Value:
 
 def divisor(number: int, most: int) -> int:
     """Return the largest divisor of a number that is at most `most`."""
-    return next(one for one in range(min(number, most), 0, -1) if number % one == 0)
+    return next(count for count in range(min(number, most), 0, -1) if number % count == 0)
 
 
-def pitch_of(value: Value) -> int:
-    """Return the bytes of a row of [n,h,w,c]."""
-    return prod(value.shape[2:]) * np.dtype(value.dtype).itemsize
+@functools.lru_cache(maxsize=1 << 14)  # the layouts are the same for all processors
+def layout_of(operations: tuple[Operation, ...], turn: int, most: int) -> Layout | None:
+    """Return the layout of a block of operations; None if they cannot be one.
 
-
-class Layouts:
-    """The layouts of blocks: the same for all processors."""
-
-    def __init__(self) -> None:
-        self._layouts: dict[tuple[tuple[Operation, ...], int, int], Layout | None] = {}
-
-    def of(self, operations: Sequence[Operation], turn: int, most: int) -> Layout | None:
-        """Return the layout of a block of operations; None if they cannot be one.
-
-        Only the last result is read after the block. A call of the last layer computes `turn` rows, calls of the others
-        at most `most`.
-        """
-        key = (tuple(operations), turn, most)
-        if key not in self._layouts:
-            shape = _shape(operations, turn, most)
-            self._layouts[key] = None if shape is None else _layout(shape)
-        return self._layouts[key]
+    Only the last result is read after the block. A call of the last layer computes `turn` rows, calls of the others at
+    most `most`.
+    """
+    layout = _without_sizes(operations, turn, most)
+    if layout is None:
+        return None
+    run = _Run(layout)
+    size, buffers = 0, []
+    for buffer, rows in zip(layout.buffers, run.most, strict=True):
+        buffers.append(dataclasses.replace(buffer, rows=rows, offset=size))
+        size += -(-rows * buffer.pitch // ALIGN) * ALIGN
+    in_place = tuple(sorted(run.replaceable))
+    return dataclasses.replace(layout, buffers=tuple(buffers), size=size, in_place=in_place, moved=run.moved)
 
 
 def block_of(
     operations: Sequence[Operation], layout: Layout, part: Callable[[Operation, int], Part], copies: str
 ) -> Striped:
     """Return the block of layers. `part` returns a layer for a number of rows."""
-    shape = layout.shape
-    parts = [part(operation, count) for operation, count in zip(operations, shape.counts, strict=True)]
+    parts = [part(operation, count) for operation, count in zip(operations, layout.counts, strict=True)]
     layers = tuple(
-        Layer(one.operation, one.variant, count, height, tuple(sources))
-        for one, count, height, sources in zip(parts, shape.counts, shape.heights, shape.sources, strict=True)
+        Layer(made.operation, made.variant, count, height, tuple(sources))
+        for made, count, height, sources in zip(parts, layout.counts, layout.heights, layout.sources, strict=True)
     )
-    numbers = ",".join(dict.fromkeys(one.label.split(" ", 1)[0] for one in operations))
-    turn = shape.counts[-1]
+    numbers = ",".join(dict.fromkeys(operation.label.split(" ", 1)[0] for operation in operations))
+    turn = layout.counts[-1]
     return Striped(
         f"{numbers} ({len(operations)} layers in stripes of {turn} {'row' if turn == 1 else 'rows'})",
-        tuple(shape.inputs),
+        tuple(layout.inputs),
         operations[-1].results,
         layers,
         layout.buffers,
         copies,
         layout.in_place,
         layout.size,
-        layout.size + max(one.scratch for one in parts),
+        layout.size + max(made.scratch for made in parts),
         layout.moved,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The buffers of a block."""
+    """The rows of each call of a layer in a block, and the buffers between the layers."""
 
-    shape: _Shape
-    buffers: tuple[Buffer, ...]
-    size: int
-    """The bytes of the buffers."""
-    in_place: tuple[int, ...]
-    moved: int
-
-
-def _layout(shape: _Shape) -> Layout:
-    run = _Run(shape)
-    offset, buffers = 0, []
-    for buffer, rows in zip(shape.buffers, run.most, strict=True):
-        buffers.append(dataclasses.replace(buffer, rows=rows, offset=offset))
-        offset += -(-rows * buffer.pitch // ALIGN) * ALIGN
-    return Layout(shape, tuple(buffers), offset, tuple(sorted(run.replaceable)), run.moved)
-
-
-@dataclass(frozen=True, eq=False)
-class _Shape:
-    """A block before its buffers have sizes."""
-
-    counts: list[int]
-    sources: list[list[Source]]
-    heights: list[int]
+    counts: Sequence[int]
+    sources: Sequence[Sequence[Source]]
+    heights: Sequence[int]
     """Of the results."""
-    buffers: list[Buffer]
-    readers: list[list[tuple[int, Source]]]
-    """By buffer: the layers that read it."""
-    inputs: list[Value]
+    buffers: tuple[Buffer, ...]
+    inputs: Sequence[Value]
     result: Value
+    size: int = 0
+    """The bytes of the buffers."""
+    in_place: tuple[int, ...] = ()
+    moved: int = 0
 
 
-def _shape(operations: Sequence[Operation], turn: int, most: int) -> _Shape | None:
+def _without_sizes(operations: Sequence[Operation], turn: int, most: int) -> Layout | None:
     numbers = {operation.results[0]: number for number, operation in enumerate(operations)}
     all_readings = [readings(operation) for operation in operations]
     if any(each is None for each in all_readings):
         return None
     given = [
-        list(zip([v for v in one.inputs if v.role != "constant"], some or (), strict=True))
-        for one, some in zip(operations, all_readings, strict=True)
+        list(zip([v for v in operation.inputs if v.role != "constant"], some or (), strict=True))
+        for operation, some in zip(operations, all_readings, strict=True)
     ]
     heights = [operation.results[0].shape[1] for operation in operations]
     rows = [0] * len(operations)
@@ -230,13 +205,8 @@ def _shape(operations: Sequence[Operation], turn: int, most: int) -> _Shape | No
         number = inputs.index(value)
         return Source(None if one.fill is None else places[~number], number, one.stride, one.before, one.reach)
 
-    sources = [[source(*one) for one in some] for some in given]
-    readers: list[list[tuple[int, Source]]] = [[] for _ in buffers]
-    for layer, found_sources in enumerate(sources):
-        for one in found_sources:
-            if one.buffer is not None:
-                readers[one.buffer].append((layer, one))
-    return _Shape(counts, sources, heights, buffers, readers, inputs, operations[-1].results[0])
+    sources = [[source(*pair) for pair in some] for some in given]
+    return Layout(counts, sources, heights, tuple(buffers), inputs, operations[-1].results[0])
 
 
 def _buffers(
@@ -265,9 +235,15 @@ def _buffers(
 class _Run:
     """The calls of a block, with numbers of rows instead of data: what the emitted code does."""
 
-    def __init__(self, shape: _Shape) -> None:
+    def __init__(self, shape: Layout) -> None:
         """Compute all rows of the result."""
         self.shape = shape
+        self.readers: list[list[tuple[int, Source]]] = [[] for _ in shape.buffers]
+        """By buffer: the layers that read it."""
+        for layer, sources in enumerate(shape.sources):
+            for source in sources:
+                if source.buffer is not None:
+                    self.readers[source.buffer].append((layer, source))
         self.next = [0] * len(shape.counts)
         """The row that each layer computes next."""
         self.first = [-buffer.top for buffer in shape.buffers]
@@ -312,7 +288,9 @@ class _Run:
 
     def _drop(self, buffer: int) -> None:
         """Drop the rows that no layer reads any more."""
-        low = min(self._low(buffer), self.filled[buffer])
+        # The first row that a layer still reads.
+        rows = (self.next[layer] * source.stride - source.before for layer, source in self.readers[buffer])
+        low = min(*rows, self.filled[buffer])
         if low > self.first[buffer]:
             self.moved += (self.filled[buffer] - low) * self.shape.buffers[buffer].pitch
             self.first[buffer] = low
@@ -320,10 +298,6 @@ class _Run:
     def _grow(self, buffer: int, end: int) -> None:
         self.filled[buffer] = max(self.filled[buffer], end)
         self.most[buffer] = max(self.most[buffer], self.filled[buffer] - self.first[buffer])
-
-    def _low(self, buffer: int) -> int:
-        """Return the first row of a buffer that a layer still reads."""
-        return min(self.next[layer] * source.stride - source.before for layer, source in self.shape.readers[buffer])
 
     def _check_replacement(self, end: int) -> None:
         """Drop the inputs with rows that the result overwrites before the last layer, or a later call, reads them."""

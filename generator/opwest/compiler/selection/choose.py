@@ -12,7 +12,7 @@ from opwest.compiler.emission.function import Call
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.output.emit import candidates
 from opwest.compiler.request import OBJECTIVES
-from opwest.compiler.selection.costs import Cost, Table, geometry_of
+from opwest.compiler.selection.costs import ABSENT_FUNCTION, Cost, Table, geometry_of
 from opwest.compiler.selection.knapsack import Option, Solution, solve_shared
 
 SPEED, FLASH, RAM = OBJECTIVES
@@ -122,9 +122,7 @@ def choose(
     groups: dict[str, list[Operation]] = {}
     for operation in program.operations:
         groups.setdefault(geometry_of(operation), []).append(operation)
-    offers = [
-        _preferred(_offers(group, processor, table, max_scratch or {}, libraries), prefer) for group in groups.values()
-    ]
+    offers = [_offers(group, processor, table, max_scratch or {}, libraries, prefer) for group in groups.values()]
     if not all(offers):
         return None
     options = [[_option(offer, objective) for offer in group] for group in offers]
@@ -146,24 +144,24 @@ def _offers(
     table: Table,
     limits: Mapping[Operation, int],
     libraries: Sequence[str],
+    prefer: Sequence[str],
 ) -> list[_Offer]:
-    """Return the variants that apply to all layers of a group."""
+    """Return the variants that apply to all layers of a group; the first preferred one alone."""
     each = [candidates(operation, processor, libraries) for operation in group]
     offers = []
     for name in each[0]:
-        if not all(name in one for one in each):
+        if not all(name in calls for calls in each):
             continue
-        calls = [one[name] for one in each]
-        functions = {one: table.function_code(one) for call in calls for one in call.function.external}
+        calls = [variants[name] for variants in each]
+        functions = {
+            function: table.functions.get(function, ABSENT_FUNCTION)
+            for call in calls
+            for function in call.function.external
+        }
         offer = _Offer(name, calls, [table.cost(operation, name) for operation in group], functions)
         least = min((limits[operation] for operation in group if operation in limits), default=None)
         if least is None or offer.scratch <= least:
             offers.append(offer)
-    return offers
-
-
-def _preferred(offers: list[_Offer], prefer: Sequence[str]) -> list[_Offer]:
-    """Return the first preferred offer alone; all offers without one."""
     by_name = {offer.name: offer for offer in offers}
     return next(([by_name[name]] for name in prefer if name in by_name), offers)
 
@@ -203,7 +201,7 @@ def _rows(
 
 def _why(offer: _Offer, offers: Sequence[_Offer], objective: str, is_limited: bool) -> str:
     """Return the reason for a choice in a few words."""
-    others = [one for one in offers if one is not offer]
+    others = [other for other in offers if other is not offer]
     if not others:
         return "the only one"
     measured = "measured" if offer.costs[0].is_measured else "estimated"

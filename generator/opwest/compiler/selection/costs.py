@@ -164,16 +164,14 @@ class Table:
         cycles = sum(given[term] * numbers[term] for term in TERMS)
         return Cost(cycles, ABSENT_CODE if terms is None else int(terms["code"]), False)
 
-    def function_code(self, name: str) -> int:
-        """Return the bytes of a function of a library, which all layers that call it share."""
-        return self.functions.get(name, ABSENT_FUNCTION)
-
     def _striped(self, block: Striped) -> Cost:
         costs = [self.cost(layer.operation, layer.variant) for layer in block.layers]
         calls = [layer.height // layer.count for layer in block.layers]
-        cycles = sum(count * (one.cycles + CALL) for count, one in zip(calls, costs, strict=True))
-        code = sum({key_of(one.operation): cost.code for one, cost in zip(block.layers, costs, strict=True)}.values())
-        return Cost(cycles + block.moved * MOVED, code, all(one.is_measured for one in costs))
+        cycles = sum(count * (cost.cycles + CALL) for count, cost in zip(calls, costs, strict=True))
+        code = sum(
+            {key_of(layer.operation): cost.code for layer, cost in zip(block.layers, costs, strict=True)}.values()
+        )
+        return Cost(cycles + block.moved * MOVED, code, all(cost.is_measured for cost in costs))
 
     def replaced_by(self, other: Table) -> Table:
         """Return a table with the entries of both. Those of `other` take precedence."""

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.ir.movement import RESULT, Move, Region, simplified
 from opwest.compiler.ir.program import JOINED_CHANNELS, Operation, Program, Value
 from opwest.compiler.lowering.builder import region
@@ -21,18 +20,11 @@ from opwest.compiler.selection.choose import scratch_bytes
 from opwest.compiler.selection.costs import Table
 
 
-@dataclass(frozen=True)
-class Operand:
-    """An operand of a concatenation."""
+def operands_of(move: Operation) -> dict[Value, int]:
+    """Return the operands of a concatenation of channels that are copied once and unchanged; none for other moves.
 
-    first: int
-    """Its first channel in the joined tensor."""
-    region: Region
-    """The copy of the operand alone: its place is its first element."""
-
-
-def operands_of(move: Operation) -> dict[Value, Operand]:
-    """Return the operands of a concatenation of channels that are copied once and unchanged; none for other moves."""
+    The numbers are those of their first channels in the joined tensor.
+    """
     if not isinstance(move, Move) or len(move.inputs) < 2 or len(move.regions) < 2:
         return {}
     [result] = move.results
@@ -40,21 +32,21 @@ def operands_of(move: Operation) -> dict[Value, Operand]:
     rows, first = result.size // channels, 0
     if rows < 2:
         return {}
-    operands: dict[Value, Operand] = {}
+    operands: dict[Value, int] = {}
     repeated: set[Value] = set()
-    for one in move.regions:
-        if one.source is None or one.source == RESULT:
+    for copy in move.regions:
+        if copy.source is None or copy.source == RESULT:
             return {}
-        value = move.inputs[one.source]
+        value = move.inputs[copy.source]
         width = value.size // rows
-        copied = dataclasses.replace(one, source=0, place=0)
-        if one.place != first or not _is_block(copied, rows, width, result.row):
+        copied = dataclasses.replace(copy, source=0, place=0)
+        if copy.place != first or not _is_block(copied, rows, width, result.row):
             return {}
-        if value in operands or one.table is not None or value.shape[-1:] != (width,):
+        if value in operands or copy.table is not None or value.shape[-1:] != (width,):
             repeated.add(value)
-        operands[value] = Operand(first, copied)
+        operands[value] = first
         first += width
-    return {} if first != channels else {value: operand for value, operand in operands.items() if value not in repeated}
+    return {} if first != channels else {value: at for value, at in operands.items() if value not in repeated}
 
 
 def _is_block(one: Region, rows: int, width: int, row: int) -> bool:
@@ -94,7 +86,7 @@ def write_in_place(program: Program, move: Operation, values: Sequence[Value]) -
     for operation in program.operations:
         for value in operation.results:
             if value in values:
-                made = _with_result(operation, value, _part(result, value, operands[value].first))
+                made = _with_result(operation, value, _part(result, value, operands[value]))
                 assert made is not None
                 replaced[operation] = [made]
     replaced[move] = list(_copies(move, values))
@@ -110,13 +102,13 @@ def _copies(move: Move, values: Sequence[Value]) -> Iterator[Move]:
     """Yield the copies of the other operands, each to its part of the result."""
     [result] = move.results
     first = 0
-    for one in move.regions:
-        assert one.source is not None
-        value = move.inputs[one.source]
+    for copy in move.regions:
+        assert copy.source is not None
+        value = move.inputs[copy.source]
         width = value.size // (result.size // result.shape[-1])
         if value not in values:
             part = _part(result, dataclasses.replace(value, shape=(*result.shape[:-1], width)), first)
-            copied = dataclasses.replace(one, source=0, place=0)
+            copied = dataclasses.replace(copy, source=0, place=0)
             yield Move(move.label, (value,), (part,), (copied,))
         first += width
 
@@ -135,10 +127,11 @@ def _with_result(operation: Operation, value: Value, part: Value) -> Operation |
         return None
     if not isinstance(operation, Move):
         return dataclasses.replace(operation, results=(part,))
-    regions = [_spread(one, value.shape[-1], part.row) for one in operation.regions]
-    if None in regions or any(one.source == RESULT for one in operation.regions):
+    spread = [_spread(copy, value.shape[-1], part.row) for copy in operation.regions]
+    regions = tuple(copy for copy in spread if copy is not None)
+    if len(regions) < len(spread) or any(copy.source == RESULT for copy in operation.regions):
         return None
-    return dataclasses.replace(operation, results=(part,), regions=tuple(one for one in regions if one is not None))
+    return dataclasses.replace(operation, results=(part,), regions=regions)
 
 
 def _spread(one: Region, channels: int, row: int) -> Region | None:
@@ -166,7 +159,7 @@ class Needs:
         self._table = table
         self._known: dict[Operation, tuple[float, int]] = {}
 
-    def _of(self, operation: Operation) -> tuple[float, int]:
+    def of(self, operation: Operation) -> tuple[float, int]:
         """Return the cycles and the bytes of scratch memory."""
         if operation not in self._known:
             calls = candidates(operation, self._processor)
@@ -177,16 +170,13 @@ class Needs:
             )
         return self._known[operation]
 
-    def scratch(self, operation: Operation) -> int:
-        """Return the bytes of scratch memory."""
-        return self._of(operation)[1]
-
     def is_faster(self, after: Program, before: Program) -> bool:
         """Whether a program takes less time than another one that has most of its operations."""
         if self._table is None:
             return True
         old, new = set(before.operations), set(after.operations)
-        return sum(self._of(operation)[0] for operation in new - old) < sum(self._of(one)[0] for one in old - new)
+        gone, added = (sum(self.of(operation)[0] for operation in some) for some in (old - new, new - old))
+        return added < gone
 
 
 def joined_in_place(program: Program, needs: Needs | None = None, *, caller_memory: bool = True) -> Program:
@@ -206,7 +196,7 @@ def joined_in_place(program: Program, needs: Needs | None = None, *, caller_memo
             return program
         seen.add(move)
         each = ((value, write_in_place(program, move, [value])) for value in in_place(program, move))
-        values = [value for value, one in each if needs.is_faster(one, program)]
+        values = [value for value, joined in each if needs.is_faster(joined, program)]
         if not values:
             continue
         made = write_in_place(program, move, values)
@@ -225,5 +215,5 @@ def live_bytes(program: Program, needs: Needs, caller_memory: bool) -> int:
             changes[end + 1] -= value.nbytes
     live = changes.cumsum()
     return max(
-        (int(live[number]) + needs.scratch(operation) for number, operation in enumerate(program.operations)), default=0
+        (int(live[number]) + needs.of(operation)[1] for number, operation in enumerate(program.operations)), default=0
     )

@@ -44,7 +44,7 @@ def solve(groups: Sequence[Sequence[Option]], limit: int | None = None) -> Solut
     if limit is not None and sum(least) > limit:
         return None
     picked = [min(front, key=lambda one: (one[1].cost, one[1].size)) for front in fronts]
-    if limit is None or sum(one.size for _, one in picked) <= limit:
+    if limit is None or sum(option.size for _, option in picked) <= limit:
         chosen = tuple(place for place, _ in picked)
         return Solution(chosen, sum(one.cost for _, one in picked), sum(one.size for _, one in picked), 0.0)
     return _within(fronts, least, limit)

@@ -17,7 +17,7 @@ from opwest.compiler.emission.function import Call
 from opwest.compiler.ir.program import STRIPES, Operation, Program, Value
 from opwest.compiler.ir.stripes import ALIGN, Striped
 from opwest.compiler.output.emit import candidates
-from opwest.compiler.selection.block import Layouts, Part, block_of, part_of, readings
+from opwest.compiler.selection.block import Part, block_of, layout_of, part_of, readings
 from opwest.compiler.selection.choose import scratch_bytes
 from opwest.compiler.selection.costs import Table
 
@@ -45,14 +45,14 @@ class Segments:
     def __init__(
         self,
         program: Program,
-        layouts: Layouts,
         processor: str,
         table: Table,
         caller_memory: bool,
         prefer: Sequence[str] = (),
     ) -> None:
         self._program, self._processor, self._table = program, processor or "portable", table
-        self._layouts = layouts
+        self._spans = program.spans
+        self._operations = tuple(program.operations)
         self._caller_memory, self._prefer = caller_memory, prefer
         self._parts: dict[tuple[Operation, int], Part] = {}
         self._calls: dict[Operation, Mapping[str, Call]] = {}
@@ -102,15 +102,13 @@ class Segments:
             return None
         return self._program.derived(STRIPES, operations=operations[::-1])
 
-    @cached_property
-    def _operations(self) -> Sequence[Operation]:
-        return self._program.operations
-
     def _segments(self, end: int, limit: int) -> Iterator[_Segment]:
         """Yield the segments that end before operation `end`."""
         yield from self._singles[end - 1]
         for first in self._firsts(end):
-            if not any(self._is_beyond(number, limit) for number in range(first, end)):
+            if all(
+                min(segment.need for segment in self._singles[number]) <= limit for number in range(first, end)
+            ):  # none is beyond it
                 continue
             for number, form in enumerate(FORMS):
                 block = self._block(first, end, form)
@@ -120,10 +118,6 @@ class Segments:
                 if number == 0 and need > limit:
                     break
                 yield _Segment(first, form, need, self._table.cost(block, "stripes").cycles)
-
-    def _is_beyond(self, number: int, limit: int) -> bool:
-        """Whether an operation as it is needs more bytes than a limit."""
-        return min(single.need for single in self._singles[number]) > limit
 
     def _firsts(self, end: int) -> Iterator[int]:
         """Yield the first operations of blocks that end before operation `end`."""
@@ -146,10 +140,6 @@ class Segments:
             firsts.append(firsts[-1] if can_join else number)
         return firsts
 
-    @cached_property
-    def _spans(self) -> Mapping[Value, tuple[int, int]]:
-        return self._program.spans
-
     def _is_closed(self, first: int, end: int) -> bool:
         """Whether only the last result of some operations is read after them, and none is a view."""
         for operation in self._operations[first : end - 1]:
@@ -163,7 +153,7 @@ class Segments:
     @cached_property
     def _viewed(self) -> frozenset[Value]:
         """The tensors that have views."""
-        values = (one for operation in self._operations for one in (*operation.inputs, *operation.results))
+        values = (value for operation in self._operations for value in (*operation.inputs, *operation.results))
         return frozenset(value.base for value in values if value.root is not None)
 
     def _live(self, first: int, end: int, block: Striped | None) -> int:
@@ -203,7 +193,7 @@ class Segments:
             values = {p.name: v for p, v in zip(given, call.arguments, strict=True) if isinstance(v, Value)}
             replaced = max(
                 (
-                    self._replaced([values[one] for one in p.in_place if one in values], values[p.name], number)
+                    self._replaced([values[name] for name in p.in_place if name in values], values[p.name], number)
                     for p in given
                     if p.in_place and p.name in values
                 ),
@@ -225,7 +215,7 @@ class Segments:
         key = (first, end, form)
         if key not in self._blocks:
             operations = self._operations[first:end]
-            layout = self._layouts.of(operations, *form)
+            layout = layout_of(operations, *form)
             self._blocks[key] = None if layout is None else block_of(operations, layout, self._part, self._processor)
         return self._blocks[key]
 

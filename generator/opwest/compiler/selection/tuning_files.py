@@ -69,10 +69,10 @@ def merged(tables: Iterable[Tables]) -> Tables:
     """Return the entries of all. Those of later ones take precedence."""
     cores: dict[str, Table] = {}
     classes: dict[str, str] = {}
-    for one in tables:
-        for core, table in one.cores.items():
+    for some in tables:
+        for core, table in some.cores.items():
             cores[core] = cores[core].replaced_by(table) if core in cores else table
-        classes.update(one.classes)
+        classes.update(some.classes)
     return Tables(cores, classes)
 
 
@@ -85,7 +85,7 @@ def _tables(content: Mapping[str, Any]) -> Tables:
     cores = {}
     for core, entries in content.get("cores", {}).items():
         layers = {
-            key: {name: (one[0], one[1]) for name, one in variants.items()}
+            key: {name: (measured[0], measured[1]) for name, measured in variants.items()}
             for key, variants in entries.get("layers", {}).items()
         }
         functions = entries.get("functions", {})
@@ -136,8 +136,8 @@ class _Checker:
                 self.faults.error(what, root.value_location(key), expected=f"{key}: {wanted}", hint=_AGAIN)
         self.keys(root, ("version", "kernels", "classes", "cores"))
         for name, core in self.items(root, "classes"):
-            classes = {one: class_of(one) for one in measured_cores()}
-            of_class = [one for one, known in classes.items() if known == name]
+            classes = {core: class_of(core) for core in measured_cores()}
+            of_class = [core for core, known in classes.items() if known == name]
             if core not in of_class:
                 expected = f"one of: {', '.join(of_class or sorted(set(classes.values())))}"
                 what = f"invalid core {describe(core)} of class {name!r}" if of_class else f"unknown class {name!r}"

@@ -11,7 +11,6 @@ from opwest.compiler.semantics import (  # noqa: F401 - fills the table
     float_functions,
     layers,
     movement,
-    onnx,
     recurrent,
     rows,
     slices,

@@ -35,6 +35,7 @@ from opwest.compiler.semantics.fixed_point import (
     RANGES,
     Multiplier,
     activation_range,
+    exponent_of,
     limits_of,
     one_quantization,
     quantize_multiplier,
@@ -197,21 +198,14 @@ def shift_numbers(node: Node) -> ShiftNumbers | None:
     """
     if node.output.dtype != "int16" or not node.options["pot_scale_int16"]:
         return None
-    exponents = [_log2(one_quantization(tensor).scale) for tensor in (node.input(0), node.input(1), node.output)]
-    one, other, result = exponents
+    tensors = node.input(0), node.input(1), node.output
+    one, other, result = (exponent_of(one_quantization(tensor).scale) for tensor in tensors)
     if one is None or other is None or result is None:
         return None
     places = (result - one, result - other)
     if min(places) != 0 or max(places) > 15:
         return None
     return ShiftNumbers(places, *activation_range(_activation(node), node.output))
-
-
-def _log2(scale: float) -> int | None:
-    """Return the exponent of a power of two. Source: TFLite's CheckedLog2, with its tolerance."""
-    exact = math.log2(scale)
-    nearest = round(exact)
-    return nearest if abs(exact - nearest) < 1e-3 else None
 
 
 @dataclass(frozen=True)

@@ -187,11 +187,29 @@ def _cast(node: Node) -> Sequence[Result]:
     return [(result.dtype, data.shape)]
 
 
+def _onnx_quantize(node: Node) -> Sequence[Result]:
+    if node.output.dtype not in ("int8", "int16"):
+        raise Unsupported(f"result of dtype {node.output.dtype}", "int8 or int16")
+    return [(node.output.dtype, node.input(0).shape)]
+
+
+def _onnx_lookup(node: Node) -> Sequence[Result]:
+    data, table = node.input(0), node.input(1)
+    if table.shape != (256,):
+        raise Unsupported(f"a table of shape {list(table.shape)}", "[256]")
+    return [(table.dtype, data.shape)]
+
+
 specify(
     Operator("QUANTIZE", _quantize, tuple(_TARGETS)),
     # float16 constants are float32 here.
     Operator("DEQUANTIZE", _dequantize, ("int8", "uint8", "int16", "float32")),
     Operator("CAST", _cast, CAST_DTYPES),
+    # Operators that only readers of ONNX make. Sources: onnx/docs/Operators.md; onnxruntime's core/util/qmath.h
+    # (GetQuantizationParameter) and core/mlas/lib/quantize.cpp (MlasQuantizeLinear).
+    Operator("ONNX_QUANTIZE", _onnx_quantize, ("float32",)),
+    Operator("ONNX_LOOKUP", _onnx_lookup, ("int8|uint8 int8|uint8",), known=(1,)),
+    Operator("ONNX_DYNAMIC_QUANTIZE", lambda node: [("int16", node.input(0).shape), ("float32", ())], ("float32",)),
 )
 
 

@@ -42,6 +42,10 @@ class Multiplier:
     fixed: int
     shift: int
 
+    def times(self, values: Any, rounding: Rounding = Rounding.TWICE) -> Any:
+        """Return integers times the number, as int64."""
+        return scaled(values, self.fixed, self.shift, rounding)
+
 
 def quantize_multiplier(real: float) -> Multiplier:
     """Return the fixed-point number nearest to a multiplier that is not negative. Raises Unsupported above 2**30."""
@@ -64,6 +68,19 @@ def quantize_multiplier(real: float) -> Multiplier:
 def round_away(value: float) -> int:
     """Return the nearest integer, halves away from zero: C's round()."""
     return int(math.copysign(math.floor(abs(value) + 0.5), value))
+
+
+def rounded_away(values: Any) -> Any:
+    """Return the nearest integers as float64, halves away from zero."""
+    wide = np.asarray(values, np.float64)
+    return np.copysign(np.floor(np.abs(wide) + 0.5), wide)
+
+
+def exponent_of(scale: float) -> int | None:
+    """Return the exponent of a power of two. Source: TFLite's CheckedLog2, with its tolerance."""
+    exact = math.log2(scale)
+    nearest = round(exact)
+    return nearest if abs(exact - nearest) < 1e-3 else None
 
 
 def float32(value: float) -> float:
@@ -153,14 +170,14 @@ class Requantisation:
 
 
 def reduced(fixed: Any) -> Any:
-    """Return the 16-bit multipliers of Rounding.SIXTEEN, as int64."""
+    """Return multipliers of 16 bits, as int64. Source: DownScaleInt32ToInt16Multiplier."""
     fixed = np.asarray(fixed, np.int64)
     return np.where(fixed < 0x7FFF0000, (fixed + (1 << 15)) >> 16, 0x7FFF)
 
 
 def scaled(sums: Any, fixed: Any, shift: Any, rounding: Rounding) -> Any:
     """Return int64 sums times fixed-point numbers. Sums of Rounding.TWICE wrap to 32 bits after the left shift."""
-    sums, fixed, shift = (np.asarray(one, np.int64) for one in (sums, fixed, shift))
+    sums, fixed, shift = (np.asarray(array, np.int64) for array in (sums, fixed, shift))
     if rounding is Rounding.ONCE:
         places = 31 - shift
         return (sums * fixed + (np.int64(1) << (places - 1))) >> places
@@ -172,16 +189,21 @@ def scaled(sums: Any, fixed: Any, shift: Any, rounding: Rounding) -> Any:
     return round_shift(doubled_high(shifted, fixed), right)
 
 
-def wrapped(values: Any) -> Any:
-    """Return int64 values wrapped to 32 bits."""
-    return values.astype(np.int32).astype(np.int64)
+def wrapped(values: Any, width: int = 32) -> Any:
+    """Return int64 values wrapped to 32 or 16 bits."""
+    return np.asarray(values).astype(f"int{width}").astype(np.int64)
 
 
-def doubled_high(one: Any, other: Any) -> Any:
-    """Return the high 32 bits of twice the product, rounded. Source: gemmlowp, SaturatingRoundingDoublingHighMul."""
+def saturated(values: Any, width: int = 32) -> Any:
+    """Return numbers clamped to the range of 32 or 16 bits."""
+    return np.clip(values, -1 << (width - 1), (1 << (width - 1)) - 1)
+
+
+def doubled_high(one: Any, other: Any, width: int = 32) -> Any:
+    """Return the high bits of twice the product, rounded. Source: gemmlowp, SaturatingRoundingDoublingHighMul."""
     one, other = np.asarray(one, np.int64), np.asarray(other, np.int64)
     # For INT32_MIN * INT32_MIN the sum is 2**31, which saturates.
-    return np.minimum((one * other + (1 << 30)) >> 31, 2**31 - 1)
+    return np.minimum((one * other + (1 << (width - 2))) >> (width - 1), (1 << (width - 1)) - 1)
 
 
 def round_shift(value: Any, places: Any) -> Any:
@@ -193,21 +215,16 @@ def round_shift(value: Any, places: Any) -> Any:
 
 
 GREATEST = 2**31 - 1
-_POWERS = (
-    (24, 1672461947),
-    (25, 1302514674),
-    (26, 790015084),
-    (27, 290630308),
-    (28, 39332535),
-    (29, 720401),
-    (30, 242),
-)
-"""exp(-2**k) with 0 integer bits for k from -2 to 4, by its bit in a number with 5 integer bits."""
+_EXPONENTIALS = {
+    32: (1895147668, 715827883, (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)),
+    16: (28918, 10923, (25520, 19875, 12055, 4435, 600, 11, 0)),
+}
+"""By width, with 0 integer bits: exp(-1/8), 1/3, and exp(-2**k) for k from -2 to 4."""
 
 
 def shift_left(value: Any, places: Any) -> Any:
     """Return a saturating shift to the left."""
-    return np.clip(np.asarray(value, np.int64) << places, -GREATEST - 1, GREATEST)
+    return saturated(np.asarray(value, np.int64) << places)
 
 
 def leading_zeros(value: Any) -> Any:
@@ -215,29 +232,38 @@ def leading_zeros(value: Any) -> Any:
     return 32 - np.frexp(np.asarray(value, np.float64))[1].astype(np.int64)
 
 
-def exponential(value: Any) -> Any:
-    """Return exp with 0 integer bits of numbers that are not positive, with 5 integer bits."""
+def exponential(value: Any, bits: int = 5, width: int = 32) -> Any:
+    """Return exp with 0 integer bits of numbers that are not positive, with `bits` integer bits."""
     value = np.asarray(value, np.int64)
-    rest = (value & ((1 << 24) - 1)) - (1 << 24)
-    x = (rest << 5) + (1 << 28)
-    square = doubled_high(x, x)
-    third = doubled_high(square, x)
-    fourth = round_shift(doubled_high(square, square), 2)
-    tail = round_shift(doubled_high(fourth + third, 715827883) + square, 1)
-    result = 1895147668 + doubled_high(1895147668, x + tail)
-    remainder = rest - value
-    for bit, factor in _POWERS:
-        result = np.where(remainder & (1 << bit), doubled_high(result, factor), result)
-    return np.where(value == 0, GREATEST, result)
+    eighth, third, powers = _EXPONENTIALS[width]
+    quarter = 1 << (width - 3 - bits)
+    rest = (value & (quarter - 1)) - quarter
+    x = (rest << bits) + (1 << (width - 4))
+    square = doubled_high(x, x, width)
+    fourth = round_shift(doubled_high(square, square, width), 2)
+    tail = round_shift(doubled_high(fourth + doubled_high(square, x, width), third, width) + square, 1)
+    result = saturated(eighth + doubled_high(eighth, x + tail, width), width)
+    remainder = wrapped(rest - value, width)
+    for number, factor in enumerate(powers[: bits + 2]):
+        result = np.where(remainder & (quarter << number), doubled_high(result, factor, width), result)
+    if bits > 5:
+        result = np.where(value < -(1 << (width + 4 - bits)), 0, result)
+    return np.where(value == 0, (1 << (width - 1)) - 1, result)
+
+
+def _inverse(value: Any, width: int) -> Any:
+    """Return 1 / ((1 + value) / 2) with 2 integer bits for numbers between 0 and 1."""
+    start, slope = {32: (1515870810, -1010580540), 16: (23130, -15420)}[width]
+    half = (np.asarray(value, np.int64) + (1 << (width - 1))) >> 1
+    x = start + doubled_high(half, slope, width)
+    for _ in range(3):
+        x = x + saturated(doubled_high(x, (1 << (width - 3)) - doubled_high(half, x, width), width) << 2, width)
+    return x
 
 
 def reciprocal(value: Any) -> Any:
     """Return 1 / (1 + value) for numbers between 0 and 1: both have 0 integer bits."""
-    half = (np.asarray(value, np.int64) + GREATEST + 1) >> 1
-    x = 1515870810 + doubled_high(half, -1010580540)
-    for _ in range(3):
-        x = x + shift_left(doubled_high(x, (1 << 29) - doubled_high(half, x)), 2)
-    return shift_left(x, 1)
+    return shift_left(_inverse(value, 32), 1)
 
 
 def logarithm(value: Any) -> Any:
@@ -281,61 +307,17 @@ def inverse_root(value: Any) -> tuple[Any, Any]:
     return np.where(small, GREATEST, x), np.where(small, 0, np.maximum(places, 0))
 
 
-INT16_MAX = 32767
-_POWERS_16 = (25520, 19875, 12055, 4435, 600, 11, 0)
-"""exp(-2**k) with 0 integer bits for k from -2 to 4."""
-
-
-def doubled_high_16(one: Any, other: Any) -> Any:
-    """Return the high 16 bits of twice the product, rounded. Source: SaturatingRoundingDoublingHighMul."""
-    return np.minimum((one * other + (1 << 14)) >> 15, INT16_MAX)
-
-
-def _shift_left(value: Any, places: int) -> Any:
-    return np.clip(value << places, -INT16_MAX - 1, INT16_MAX)
-
-
-def _negative(value: Any) -> Any:
-    """Return -value; that of -32768 is itself."""
-    return (-value).astype(np.int16).astype(np.int64)
-
-
-def _exponential(value: Any, bits: int) -> Any:
-    """Return exp with 0 integer bits of numbers that are not positive."""
-    quarter = 1 << (13 - bits)
-    rest = (value & (quarter - 1)) - quarter
-    x = (rest << bits) + (1 << 12)
-    square = doubled_high_16(x, x)
-    fourth = round_shift(doubled_high_16(square, square), 2)
-    tail = round_shift(doubled_high_16(fourth + doubled_high_16(square, x), 10923) + square, 1)
-    result = np.minimum(28918 + doubled_high_16(28918, x + tail), INT16_MAX)
-    remainder = (rest - value).astype(np.int16).astype(np.int64)
-    for number, factor in enumerate(_POWERS_16[: bits + 2]):
-        result = np.where(remainder & (1 << (13 - bits + number)), doubled_high_16(result, factor), result)
-    if bits > 5:
-        result = np.where(value < -(1 << (20 - bits)), 0, result)
-    return np.where(value == 0, INT16_MAX, result)
-
-
-def _inverse(value: Any) -> Any:
-    """Return 1 / ((1 + value) / 2) with 2 integer bits for numbers between 0 and 1."""
-    half = (value + INT16_MAX + 1) >> 1
-    x = 23130 + doubled_high_16(half, -15420)
-    for _ in range(3):
-        x = x + _shift_left(doubled_high_16(x, (1 << 13) - doubled_high_16(half, x)), 2)
-    return x
-
-
 def logistic(value: Any) -> Any:
-    """Return 1 / (1 + exp(-x)) with 0 integer bits of numbers with 3 integer bits."""
+    """Return 1 / (1 + exp(-x)) with 0 integer bits of int16 numbers with 3 integer bits."""
     value = np.asarray(value, np.int64)
-    above = _shift_left(_inverse(_exponential(_negative(np.where(value > 0, value, _negative(value))), 3)), 1)
-    return np.where(value == 0, 1 << 14, np.where(value > 0, above, INT16_MAX - above))
+    magnitude = np.where(value > 0, value, wrapped(-value, 16))
+    above = saturated(_inverse(exponential(wrapped(-magnitude, 16), 3, 16), 16) << 1, 16)
+    return np.where(value == 0, 1 << 14, np.where(value > 0, above, 32767 - above))
 
 
 def tanh(value: Any, bits: int) -> Any:
-    """Return tanh with 0 integer bits of numbers with up to 6 integer bits."""
+    """Return tanh with 0 integer bits of int16 numbers with up to 6 integer bits."""
     value = np.asarray(value, np.int64)
-    below = np.where(value < 0, value, _negative(value))
-    result = _shift_left(_inverse(_exponential(below, bits + 1)) - (1 << 13), 2)
-    return np.where(value == 0, 0, np.where(value < 0, _negative(result), result))
+    below = np.where(value < 0, value, wrapped(-value, 16))
+    result = saturated((_inverse(exponential(below, bits + 1, 16), 16) - (1 << 13)) << 2, 16)
+    return np.where(value == 0, 0, np.where(value < 0, wrapped(-result, 16), result))

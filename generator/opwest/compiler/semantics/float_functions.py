@@ -38,13 +38,8 @@ class FloatFunction:
             return self.numpy(*(array.astype(np.float64) if self.is_wide else array for array in arrays))
 
 
-def _erf(values: Any) -> Any:
-    results = np.asarray([math.erf(float(one)) for one in values.reshape(-1)], values.dtype)
-    return results.reshape(values.shape)
-
-
 _OF_ONNX: dict[str, Callable[..., Any]] = {
-    "erf": _erf,
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "tan": np.tan,
     "asin": np.arcsin,
     "acos": np.arccos,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions and fully connected layers.
+"""Convolutions, fully connected layers, matrix products.
 
 Sources in TFLite: kernels/conv.cc, depthwise_conv.cc, fully_connected.cc, kernels/kernel_util.cc
 (PopulateConvolutionQuantizationParams, GetQuantizedConvolutionMultipler), internal/reference/integer_ops/conv.h,
@@ -111,19 +111,15 @@ def window(node: Node) -> Window:
 
 def _convolution(node: Node) -> Sequence[Result]:
     data, weights = node.input(0), node.input(1)
-    _check_ranks(data, weights)
-    depth, inner, results = data.shape[3], weights.shape[3], weights.shape[0]
-    if not inner or depth % inner or results % (depth // inner):
-        raise Unsupported(f"weights {list(weights.shape)} for data {list(data.shape)}")
-    _check_bias(node, results)
-    return [(data.dtype, (data.shape[0], *window(node).result, results))]
-
-
-def _depthwise(node: Node) -> Sequence[Result]:
-    data, weights = node.input(0), node.input(1)
-    _check_ranks(data, weights)
-    results = weights.shape[3]
-    if weights.shape[0] != 1 or results % data.shape[3]:
+    if len(data.shape) != 4 or len(weights.shape) != 4:
+        raise Unsupported(f"data {list(data.shape)}, weights {list(weights.shape)}", "4 dimensions each")
+    depth, inner = data.shape[3], weights.shape[3]
+    if node.kind == "DEPTHWISE_CONV_2D":
+        results, fits = inner, weights.shape[0] == 1 and inner % depth == 0
+    else:
+        results = weights.shape[0]
+        fits = inner > 0 and depth % inner == 0 and results % (depth // inner) == 0
+    if not fits:
         raise Unsupported(f"weights {list(weights.shape)} for data {list(data.shape)}")
     _check_bias(node, results)
     return [(data.dtype, (data.shape[0], *window(node).result, results))]
@@ -144,11 +140,6 @@ def _dense(node: Node) -> Sequence[Result]:
     return [(data.dtype, (data.size // length, results))]
 
 
-def _check_ranks(data: Tensor, weights: Tensor) -> None:
-    if len(data.shape) != 4 or len(weights.shape) != 4:
-        raise Unsupported(f"data {list(data.shape)}, weights {list(weights.shape)}", "4 dimensions each")
-
-
 def _check_bias(node: Node, results: int) -> None:
     if is_hybrid(node):
         check_hybrid(node)
@@ -163,7 +154,7 @@ _WINDOW = {"padding": "SAME", "stride_w": 1, "stride_h": 1, **_ACTIVATION}
 _DILATION = {"dilation_w_factor": 1, "dilation_h_factor": 1}
 specify(
     Operator("CONV_2D", _convolution, _DTYPES, {**_WINDOW, **_DILATION}),
-    Operator("DEPTHWISE_CONV_2D", _depthwise, _DTYPES, {**_WINDOW, **_DILATION}),
+    Operator("DEPTHWISE_CONV_2D", _convolution, _DTYPES, {**_WINDOW, **_DILATION}),
     Operator(
         "FULLY_CONNECTED",
         _dense,
@@ -281,3 +272,37 @@ specify(
         shape_input=0,
     )
 )
+
+
+def _integer_convolution(node: Node) -> Sequence[Result]:
+    data, weights = node.input(0).shape, node.input(1).shape
+    if len(data) != 4 or len(weights) != 4 or data[3] % weights[3] or weights[0] % (data[3] // weights[3]):
+        raise Unsupported(f"weights {list(weights)} for data {list(data)}")
+    return [("int32", (data[0], *window(node).result, weights[0]))]
+
+
+def _integer_dense(node: Node) -> Sequence[Result]:
+    data, weights = node.input(0).shape, node.input(1).shape
+    if len(weights) != 2 or data[-1] != weights[1]:
+        raise Unsupported(f"weights {list(weights)} for data {list(data)}")
+    return [("int32", (*data[:-1], weights[0]))]
+
+
+# Operators that only readers of ONNX make. Source: onnx/docs/Operators.md.
+_INTEGERS = ("int8|int16 int8|int16",)
+specify(
+    Operator(
+        "ONNX_CONV_INTEGER",
+        _integer_convolution,
+        _INTEGERS,
+        {"padding": "VALID", "stride_w": 1, "stride_h": 1, **_DILATION},
+        known=(1,),
+    ),
+    Operator("ONNX_DENSE_INTEGER", _integer_dense, _INTEGERS, known=(1,)),
+)
+
+
+def zeros_of(node: Node) -> tuple[int, int]:
+    """Return the zero points of the data and the weights of an integer layer."""
+    data, weights = node.input(0).quantization, node.input(1).quantization
+    return (0 if data is None or node.input(0).dtype == "int16" else data.zero, 0 if weights is None else weights.zero)

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from opwest.compiler.graph.spec import Operator, Result, broadcast, same, specify
-from opwest.compiler.graph.types import Node, Shape, Unsupported
+from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
 
 MOVED = "float32|int8|uint8|int16|int32|int64|bool|uint16|uint32|uint64|float64"
 """The dtypes of elements that are copied."""
@@ -171,11 +171,13 @@ def fill_of(node: Node) -> int | float | None:
     value = node.optional(2)
     if value is not None:
         return None if not value.is_constant else value.content.reshape(-1)[0].item()
-    # The zero point of the result. Source: kernels/pad.cc, PadTyped.
-    quantization = node.output.quantization
-    if node.output.dtype in QUANTISED and quantization is not None:
-        return quantization.zeros[0]
-    return 0
+    return zero_of(node.output)  # source: kernels/pad.cc, PadTyped
+
+
+def zero_of(tensor: Tensor) -> int:
+    """Return the stored value of real zero."""
+    quantization = tensor.quantization
+    return quantization.zeros[0] if tensor.dtype in QUANTISED and quantization is not None else 0
 
 
 specify(
@@ -189,27 +191,18 @@ MAX_PLACES = 1 << 10
 """The most elements of a block: each is a copy of its own."""
 
 
-def _block(node: Node) -> int:
-    block = int(node.options["block_size"])
-    if len(node.input(0).shape) != 4 or block < 1:
-        raise Unsupported(f"blocks of {block} in shape {list(node.input(0).shape)}", "4 dimensions, positive blocks")
-    return block
-
-
-def _space_to_depth(node: Node) -> Sequence[Result]:
-    block = _block(node)
-    n, height, width, depth = node.input(0).shape
-    if height % block or width % block:
-        raise Unsupported(f"blocks of {block} in {height} rows and {width} columns")
-    return [(node.input(0).dtype, (n, height // block, width // block, depth * block * block))]
-
-
-def _depth_to_space(node: Node) -> Sequence[Result]:
-    block = _block(node)
-    n, height, width, depth = node.input(0).shape
+def _depth_blocks(node: Node) -> Sequence[Result]:
+    block, data = int(node.options["block_size"]), node.input(0)
+    if len(data.shape) != 4 or block < 1:
+        raise Unsupported(f"blocks of {block} in shape {list(data.shape)}", "4 dimensions, positive blocks")
+    n, height, width, depth = data.shape
+    if node.kind == "SPACE_TO_DEPTH":
+        if height % block or width % block:
+            raise Unsupported(f"blocks of {block} in {height} rows and {width} columns")
+        return [(data.dtype, (n, height // block, width // block, depth * block * block))]
     if depth % (block * block):
         raise Unsupported(f"blocks of {block} from {depth} channels")
-    return [(node.input(0).dtype, (n, height * block, width * block, depth // (block * block)))]
+    return [(data.dtype, (n, height * block, width * block, depth // (block * block)))]
 
 
 def block_shape(node: Node) -> tuple[list[int], list[tuple[int, int]]]:
@@ -246,8 +239,8 @@ def _batch_to_space(node: Node) -> Sequence[Result]:
 
 
 specify(
-    Operator("SPACE_TO_DEPTH", _space_to_depth, (MOVED,), {"block_size": 0}),
-    Operator("DEPTH_TO_SPACE", _depth_to_space, (MOVED,), {"block_size": 0}),
+    Operator("SPACE_TO_DEPTH", _depth_blocks, (MOVED,), {"block_size": 0}),
+    Operator("DEPTH_TO_SPACE", _depth_blocks, (MOVED,), {"block_size": 0}),
     Operator("SPACE_TO_BATCH_ND", _space_to_batch, (f"{MOVED} {INDEX} {INDEX}",), known=(1, 2)),
     Operator("BATCH_TO_SPACE_ND", _batch_to_space, (f"{MOVED} {INDEX} {INDEX}",), known=(1, 2)),
 )

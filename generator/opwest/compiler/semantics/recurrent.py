@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A layer with a state: SVDF.
+"""Layers with a state: SVDF and LSTM.
 
-Sources in TFLite: kernels/svdf.cc, internal/reference/svdf.h; tflite-micro's kernels/svdf_common.cc.
+Sources in TFLite: kernels/svdf.cc, internal/reference/svdf.h, kernels/unidirectional_sequence_lstm.cc,
+kernels/lstm_eval.cc; tflite-micro's kernels/svdf_common.cc, kernels/lstm_eval.cc.
 The int8 SVDF demands RELU and does not apply it, in LiteRT and in tflite-micro.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +21,7 @@ from opwest.compiler.semantics.fixed_point import (
     Multiplier,
     Requantisation,
     Rounding,
+    exponent_of,
     float32,
     limits_of,
     one_quantization,
@@ -70,27 +71,19 @@ def _svdf(node: Node) -> Sequence[Result]:
     return [(data.dtype, (data.shape[0], filters // rank))]
 
 
-@dataclass(frozen=True)
-class HybridScales:
-    """The scales of int8 weights with float32 data."""
-
-    feature: float
-    time: float
-
-
-def hybrid_scales(node: Node) -> HybridScales | None:
-    """Return the scales of the weights, None for float32. Raises Unsupported unless they are symmetric."""
+def hybrid_scales(node: Node) -> tuple[float, float] | None:
+    """Return the scales of int8 weights of the features and the times, None for float32. Raises Unsupported."""
     if node.input(0).dtype != "float32" or node.input(1).dtype == "float32":
         return None
-    quantizations = [one_quantization(node.input(i)) for i in (1, 2)]
-    if any(quantization.zero for quantization in quantizations):
+    feature, time = (one_quantization(node.input(i)) for i in (1, 2))
+    if feature.zero or time.zero:
         raise Unsupported("int8 weights with a zero point, with float32 data", "the zero point 0")
-    return HybridScales(*(quantization.scale for quantization in quantizations))
+    return feature.scale, time.scale
 
 
-def time_weights(array: Any, scales: HybridScales) -> Any:
+def time_weights(array: Any, scale: float) -> Any:
     """Return the weights of the times as float32. Source: kernels/svdf.cc, Eval."""
-    return array.astype(np.float32) * np.float32(scales.time)
+    return array.astype(np.float32) * np.float32(scale)
 
 
 def svdf_numbers(node: Node) -> tuple[Requantisation, Requantisation]:
@@ -168,9 +161,9 @@ class LstmNumbers:
     low: int
     high: int
     """The limits of the products of cells and output gate."""
-    peepholes: tuple[Multiplier | None, ...]
-    norms: tuple[Normalisation | None, ...]
-    projection: Projection | None
+    peepholes: tuple[Multiplier | None, ...] = (None,) * 3
+    norms: tuple[Normalisation | None, ...] = (None,) * 4
+    projection: Projection | None = None
 
     @property
     def tanh(self) -> SigmoidNumbers:
@@ -186,8 +179,8 @@ GATE_TANH = SigmoidNumbers(3, 0)
 def lstm_numbers(node: Node) -> LstmNumbers:
     """Return the numbers of a layer with int8 or int16 data. Raises Unsupported."""
     cells = one_quantization(node.input(19))
-    power = round(math.log2(cells.scale))
-    if abs(math.log2(cells.scale) - power) >= 1e-3 or not _MIN_POWER <= power <= _MAX_POWER:
+    power = exponent_of(cells.scale)
+    if power is None or not _MIN_POWER <= power <= _MAX_POWER:
         limits = f"a power of 2 between 2**{_MIN_POWER} and 2**{_MAX_POWER}"
         raise Unsupported(f"the cells '{node.input(19).name}' have the scale {cells.scale:g}", limits)
     inner = node.options["intermediates"]
@@ -297,9 +290,6 @@ def _micro(node: Node, cells: Quantization, power: int) -> LstmNumbers:
         hidden_zero=last.zero,
         low=low,
         high=high,
-        peepholes=(None,) * 3,
-        norms=(None,) * 4,
-        projection=None,
     )
 
 
@@ -369,14 +359,9 @@ def _shapes(node: Node) -> Sequence[Result]:
     if data.dtype != "float32":
         lstm_numbers(node)
     elif node.input(2).dtype == "int8":
-        _check_hybrid(node)
+        for number in (*DATA_WEIGHTS, *LAST_WEIGHTS, *PEEPHOLES, PROJECTION):
+            scale_of_weights(node, number)
     return [(data.dtype, (*data.shape[:2], units))]
-
-
-def _check_hybrid(node: Node) -> None:
-    """Raise Unsupported unless int8 weights have one scale and no zero point."""
-    for number in (*DATA_WEIGHTS, *LAST_WEIGHTS, *PEEPHOLES, PROJECTION):
-        scale_of_weights(node, number)
 
 
 def scale_of_weights(node: Node, number: int) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax and its relatives.
+"""Softmax and its relatives, reductions, positions, running sums.
 
 Sources in TFLite: kernels/activations.cc (SoftmaxPrepare, LogSoftmaxPrepare), internal/reference/softmax.h,
 log_softmax.h, l2normalization.h, internal/quantization_util.cc (PreprocessSoftmaxScaling). LiteRT's reference resolver
@@ -9,6 +9,7 @@ and tflite-micro use these fixed-point rules; LiteRT's optimised kernels use flo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,9 @@ from opwest.compiler.semantics.fixed_point import (
     exponential,
     one_quantization,
     quantize_multiplier,
-    round_away,
     round_shift,
-    scaled,
 )
+from opwest.compiler.semantics.tables import samples_of
 
 
 def _softmax(node: Node) -> Sequence[Result]:
@@ -54,65 +54,53 @@ def check_result(tensor: Tensor, scale: float, zero: int) -> None:
         )
 
 
-def _log_softmax(node: Node) -> Sequence[Result]:
-    data = node.input(0)
-    if not data.shape:
-        raise Unsupported("data without dimensions", "at least 1 dimension")
-    if data.dtype != "float32":
-        one_quantization(data)
-        check_result(node.output, 1 / 16, 255 if data.dtype == "uint8" else 127)
-    return same(node)
+_RESULTS = {
+    "LOG_SOFTMAX": (1 / 16, {"int8": 127, "uint8": 255}),
+    "L2_NORMALIZATION": (1 / 128, {"int8": 0, "uint8": 128}),
+}
+"""The scale of results, and their zero points by the dtype of the data."""
 
 
-def _l2_normalisation(node: Node) -> Sequence[Result]:
-    data = node.input(0)
+def _normalised(node: Node) -> Sequence[Result]:
+    data, activation = node.input(0), node.options.get("fused_activation_function", "NONE")
     if not data.shape:
         raise Unsupported("data without dimensions", "at least 1 dimension")
-    if node.options["fused_activation_function"] != "NONE":
-        raise Unsupported(f"fused activation {node.options['fused_activation_function']}", "NONE")
+    if activation != "NONE":
+        raise Unsupported(f"fused activation {activation}", "NONE")
     if data.dtype != "float32":
         one_quantization(data)
-        check_result(node.output, 1 / 128, 128 if data.dtype == "uint8" else 0)
+        scale, zeros = _RESULTS[node.kind]
+        check_result(node.output, scale, zeros[data.dtype])
     return same(node)
 
 
 specify(
     Operator("SOFTMAX", _softmax, ("float32", "int8", "uint8", "int16"), {"beta": 1.0}),
-    Operator("LOG_SOFTMAX", _log_softmax, ("float32", "int8", "uint8")),
-    Operator(
-        "L2_NORMALIZATION", _l2_normalisation, ("float32", "int8", "uint8"), {"fused_activation_function": "NONE"}
-    ),
+    Operator("LOG_SOFTMAX", _normalised, ("float32", "int8", "uint8")),
+    Operator("L2_NORMALIZATION", _normalised, ("float32", "int8", "uint8"), {"fused_activation_function": "NONE"}),
 )
 
 
-@dataclass(frozen=True)
-class Differences:
-    """The fixed-point form of differences from the greatest element of a row of 8-bit data."""
+def differences_of(factor: float) -> tuple[Any, Any, Multiplier, int]:
+    """Return the fixed-point form of differences from the greatest element of a row of 8-bit data.
 
-    scaled: Any
-    """The negative differences 0 to 255 times a factor, with 5 integer bits; 0 where they do not fit."""
-    fits: Any
-    multiplier: Multiplier
-    radius: int
-    """The greatest difference that fits."""
-
-
-def differences_of(factor: float) -> Differences:
-    """Return the differences times a factor. Source: PreprocessSoftmaxScaling, CalculateInputRadius."""
+    The negative differences 0 to 255 times a factor, with 5 integer bits, 0 where they do not fit; which ones fit; the
+    multiplier; the greatest difference that fits. Source: PreprocessSoftmaxScaling, CalculateInputRadius.
+    """
     if factor <= 2.0**-26:
         raise Unsupported(f"the scale times beta is {factor:g}", "more than 2**-26")
     multiplier = quantize_multiplier(factor * (1 << 26))
     radius = int(31.0 * (1 << 26) / (1 << multiplier.shift))
     differences = np.arange(256)
     fits = differences <= radius
-    numbers = scaled(np.where(fits, -differences, 0), multiplier.fixed, multiplier.shift, Rounding.TWICE)
-    return Differences(numbers, fits, multiplier, radius)
+    return multiplier.times(np.where(fits, -differences, 0)), fits, multiplier, radius
 
 
 def exponentials(node: Node) -> tuple[int, ...]:
     """Return exp with 0 integer bits by the difference from the greatest element, for SOFTMAX of 8-bit data."""
-    differences = differences_of(float(np.float32(node.options["beta"])) * one_quantization(node.input(0)).scale)
-    return tuple(map(int, np.where(differences.fits, exponential(differences.scaled), 0)))
+    factor = float(np.float32(node.options["beta"])) * one_quantization(node.input(0)).scale
+    differences, fits, _, _ = differences_of(factor)
+    return tuple(map(int, np.where(fits, exponential(differences), 0)))
 
 
 @dataclass(frozen=True)
@@ -132,25 +120,17 @@ def softmax16_numbers(node: Node) -> Softmax16Numbers:
     scale = float(np.float32(one_quantization(node.input(0)).scale) * np.float32(node.options["beta"]))
     return Softmax16Numbers(
         quantize_multiplier(scale / (10.0 / 65535.0)),
-        _sampled(lambda x: float(np.exp(x)), 10.0 / 65535, 32767),
+        _sampled(np.exp, 10.0 / 65535, 32767),
         _sampled(lambda x: 1.0 / (1.0 + x), 1.0 / 65535, -32768),
     )
 
 
-def _sampled(function: Callable[[float], float], scale: float, zero: int) -> tuple[int, ...]:
-    """Return 513 samples for int16 inputs, corrected for linear interpolation. Source: LUTPopulateInt16."""
-    low, high = scale * (-32768 - zero), scale * (32767 - zero)
+def _sampled(function: Callable[[Any], Any], scale: float, zero: int) -> tuple[int, ...]:
+    """Return 513 samples for int16 inputs. Source: LUTPopulateInt16."""
+    ends = np.float64(scale * (-32768 - zero)), np.float64(scale * (32767 - zero))
     least, greatest = 2.0 / 65535 * -32768, 2.0 / 65535 * 32767
-    step, inverse = (high - low) / 512, 65536.0 / (greatest - least)
-    samples = []
-    for i in range(512):
-        sample = round_away(function(low + i * step) * inverse)
-        following = function(low + (i + 1) * step) * inverse
-        interpolated = round_away((following + sample) / 2)
-        error = interpolated - round_away(function(low + i * step + step / 2) * inverse)
-        samples.append(sample - round_away(error / 2))
-    samples.append(round_away(function(high) * inverse))
-    return tuple(min(max(one, -32768), 32767) for one in samples)
+    samples = samples_of(function, *ends, np.float64(65536.0 / (greatest - least)))
+    return tuple(int(sample) for sample in np.clip(samples, -32768, 32767))
 
 
 @dataclass(frozen=True)
@@ -169,10 +149,10 @@ class LogSoftmaxNumbers:
 
 def log_softmax_numbers(node: Node) -> LogSoftmaxNumbers:
     """Return the numbers of LOG_SOFTMAX for int8 and uint8."""
-    differences = differences_of(one_quantization(node.input(0)).scale)
-    reverse = quantize_multiplier((1 << (31 - differences.multiplier.shift)) / differences.multiplier.fixed)
-    powers = np.where(differences.fits, round_shift(exponential(differences.scaled), 12), 0)
-    return LogSoftmaxNumbers(tuple(map(int, differences.scaled)), tuple(map(int, powers)), reverse, differences.radius)
+    differences, fits, multiplier, radius = differences_of(one_quantization(node.input(0)).scale)
+    reverse = quantize_multiplier((1 << (31 - multiplier.shift)) / multiplier.fixed)
+    powers = np.where(fits, round_shift(exponential(differences), 12), 0)
+    return LogSoftmaxNumbers(tuple(map(int, differences)), tuple(map(int, powers)), reverse, radius)
 
 
 QUANTISED = ("int8", "uint8", "int16")
@@ -193,10 +173,7 @@ def axes_of(node: Node) -> tuple[int, ...]:
 
 def count_of(node: Node) -> int:
     """Return the number of elements that one result joins."""
-    count = 1
-    for axis in axes_of(node):
-        count *= node.input(0).shape[axis]
-    return count
+    return prod(node.input(0).shape[axis] for axis in axes_of(node))
 
 
 def _reduction(node: Node) -> Sequence[Result]:
@@ -251,6 +228,11 @@ def _positions(node: Node) -> Sequence[Result]:
 def position_axis(node: Node) -> int:
     """Return the dimension of ARG_MAX, ARG_MIN and CUMSUM."""
     return axis_of(int(node.input(1).content.reshape(-1)[0]), node.input(0).shape)
+
+
+def zero_of_rows(node: Node) -> int:
+    """Return the zero point of the data of L2_NORMALIZATION; 0 for float32."""
+    return 0 if node.output.dtype == "float32" else one_quantization(node.input(0)).zero
 
 
 def greatest_count(node: Node) -> int:
@@ -356,3 +338,29 @@ def product_numbers(node: Node) -> Requantisation:
     if multiplier.shift > 14:
         raise Unsupported(f"the scales {source.scale:g} and {target.scale:g}", "a multiplier below 2**14")
     return Requantisation((multiplier,), Rounding.SIXTEEN, target.zero, *RANGES[node.output.dtype])
+
+
+REDUCTIONS = {
+    "MEAN": "mean",
+    "SUM": "sum",
+    "REDUCE_PROD": "product",
+    "REDUCE_MAX": "maximum",
+    "REDUCE_MIN": "minimum",
+    "REDUCE_ANY": "any",
+    "REDUCE_ALL": "all",
+}
+"""The operations of the operators that join elements."""
+_REQUANTISATIONS = {
+    "MEAN": sum_numbers,
+    "SUM": sum_numbers,
+    "REDUCE_PROD": product_numbers,
+    "CUMSUM": running_sum_numbers,
+}
+
+
+def ending_of(node: Node) -> tuple[int, Requantisation | None]:
+    """Return the zero point of the data and the requantisation of a reduction or CUMSUM; 0 and None without one."""
+    data, numbers = node.input(0), _REQUANTISATIONS.get(node.kind)
+    if numbers is None or data.dtype not in QUANTISED or (node.kind == "REDUCE_PROD" and data.quantization is None):
+        return 0, None
+    return one_quantization(data).zero, numbers(node)

@@ -14,7 +14,7 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.spec import Operator, Result, specify
 from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
-from opwest.compiler.semantics.fixed_point import one_quantization
+from opwest.compiler.semantics.fixed_point import one_quantization, rounded_away
 from opwest.compiler.semantics.movement import INDEX, MOVED, axis_of, integers, one_integer
 
 
@@ -200,8 +200,7 @@ def rescaling(tensor: Tensor, result: Tensor) -> tuple[int, ...] | None:
     scale = np.float32(source.scale) * (np.float32(1.0) / np.float32(target.scale))
     bias = np.float32(-source.zero) * scale
     real = np.arange(256).astype(np.float32) * scale + bias
-    rounded = np.copysign(np.floor(np.abs(real.astype(np.float64)) + 0.5), real).astype(np.int64) + target.zero
-    return tuple(int(v) for v in np.clip(rounded, 0, 255))
+    return tuple(int(v) for v in np.clip(rounded_away(real).astype(np.int64) + target.zero, 0, 255))
 
 
 _MASKS = {f"{name}_mask": 0 for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}

@@ -52,11 +52,8 @@ class Rescale:
         """Return integers as int64 results."""
         given = fixed_point.wrapped(np.asarray(values, np.int64) - self.source)
         given = np.abs(given) if self.magnitude else given
-        above = fixed_point.scaled(given, self.positive.fixed, self.positive.shift, fixed_point.Rounding.TWICE)
-        below = (
-            fixed_point.scaled(given, self.negative.fixed, self.negative.shift, fixed_point.Rounding.TWICE) * self.sign
-        )
-        return np.clip(fixed_point.wrapped(np.where(given >= 0, above, below) + self.zero), self.low, self.high)
+        scaled = np.where(given >= 0, self.positive.times(given), self.negative.times(given) * self.sign)
+        return np.clip(fixed_point.wrapped(scaled + self.zero), self.low, self.high)
 
 
 def rescale_of(node: Node) -> Rescale:
@@ -100,21 +97,24 @@ def hard_swish(node: Node, values: Any) -> Any:
         ratio = source.scale / target.scale
         raise Unsupported(f"the input's scale is {ratio:g} times that of the result", "at most 128 times")
     gate = fixed_point.quantize_multiplier(float(fine / np.float32(3 / 32768)))
-    high = _int16(_int16(values - source.zero) * 128)
-    outer = fixed_point.doubled_high_16(high, _reduced(result))
+    high = fixed_point.wrapped(fixed_point.wrapped(values - source.zero, 16) * 128, 16)
+    outer = fixed_point.doubled_high(high, fixed_point.reduced(result.fixed), 16)
     inner = high
     if gate.shift > 0:
-        inner = _saturated(inner * (1 << (gate.shift - 1)))
-    inner = fixed_point.doubled_high_16(inner, _reduced(gate))
+        inner = fixed_point.saturated(inner * (1 << (gate.shift - 1)), 16)
+    inner = fixed_point.doubled_high(inner, fixed_point.reduced(gate.fixed), 16)
     if gate.shift > 0:
-        inner = _saturated(inner * 2)
+        inner = fixed_point.saturated(inner * 2, 16)
     elif gate.shift < 0:
-        inner = _int16(_divided(inner, -gate.shift))
+        inner = fixed_point.wrapped(_divided(inner, -gate.shift), 16)
     inner = (inner + (1 << 15)) >> 1
     product = inner * outer
     # Rounded to zero.
     truncated = np.where(product < 0, -(-product >> 15), product >> 15)
-    return np.clip(_int16(_divided(truncated, -result.shift) + target.zero), *fixed_point.RANGES[node.output.dtype])
+    return np.clip(
+        fixed_point.wrapped(_divided(truncated, -result.shift) + target.zero, 16),
+        *fixed_point.RANGES[node.output.dtype],
+    )
 
 
 def _divided(value: Any, places: int) -> Any:
@@ -123,19 +123,6 @@ def _divided(value: Any, places: int) -> Any:
     By 16 places and more its threshold is below each remainder from 0 on: the result is then 1, and -1 below 0.
     """
     return fixed_point.round_shift(value, places) if places < 16 else np.where(value < 0, -1, 1)
-
-
-def _reduced(by: fixed_point.Multiplier) -> int:
-    """Return a multiplier of 16 bits. Source: DownScaleInt32ToInt16Multiplier."""
-    return 0x7FFF if by.fixed >= 2**31 - 1 - (1 << 15) else (by.fixed + (1 << 15)) >> 16
-
-
-def _saturated(value: Any) -> Any:
-    return np.clip(value, -32768, 32767)
-
-
-def _int16(value: Any) -> Any:
-    return np.asarray(value).astype(np.int16).astype(np.int64)
 
 
 _PLACES = 20
@@ -218,42 +205,45 @@ def _bytes(node: Node, values: Any) -> Any:
     if node.kind == "SQRT":
         return np.trunc(np.sqrt(np.maximum(real, 0)) / np.float32(target.scale)).astype(np.int64) + target.zero
     inverse = _ONE / np.float32(target.scale)
-    rescaled = _away(real_function(node)(real) * inverse) + np.float32(target.zero)
+    whole = fixed_point.rounded_away(real_function(node)(real) * inverse).astype(np.float32)
+    rescaled = whole + np.float32(target.zero)
     return np.trunc(np.clip(rescaled.astype(np.float64), -(2.0**31), 2.0**31 - 1)).astype(np.int64)
 
 
-def _away(x: Any) -> Any:
-    """Return float32 numbers rounded to integers, halves away from zero."""
-    wide = np.asarray(x, np.float64)
-    return np.copysign(np.floor(np.abs(wide) + 0.5), wide).astype(np.float32)
-
-
 def sample_table(node: Node) -> Any:
-    """Return 513 samples of an int16 function, each corrected by half of the error in the middle of its interval."""
+    """Return 513 samples of an int16 function."""
     source, target = (np.float32(fixed_point.one_quantization(t).scale) for t in (node.input(0), node.output))
-    function = real_function(node)
     least, greatest = np.float32(source * np.float32(-32768)), np.float32(source * np.float32(32767))
-    step = np.float32((greatest - least) / np.float32(512))
     scaling = np.float32(np.float32(65536) / (target * np.float32(32767) - target * np.float32(-32768)))
-    at = least + np.arange(512, dtype=np.float32) * step
-    after = least + np.arange(1, 513, dtype=np.float32) * step
-    with np.errstate(all="ignore"):
-        sample = _away(function(at) * scaling)
-        between = _away((function(after) * scaling + sample) / np.float32(2))
-        middle = _away(function(at + step / np.float32(2)) * scaling)
-        bias = _away((between - middle) / np.float32(2))
-        last = _away(function(np.asarray([greatest], np.float32)) * scaling)
-        samples = np.concatenate([sample - bias, last])
+    samples = samples_of(real_function(node), least, greatest, scaling)
     return np.clip(np.nan_to_num(samples, nan=-32768.0), -32768, 32767).astype(np.int16)
 
 
+def samples_of(function: Function, least: Any, greatest: Any, scaling: Any) -> Any:
+    """Return 513 samples in the dtype of the limits, each corrected by half of the error inside of its interval."""
+    dtype = type(least)
+
+    def rounded(values: Any) -> Any:
+        return fixed_point.rounded_away(values).astype(dtype)
+
+    step = dtype((greatest - least) / dtype(512))
+    at = least + np.arange(512, dtype=dtype) * step
+    after = least + np.arange(1, 513, dtype=dtype) * step
+    with np.errstate(all="ignore"):
+        sample = rounded(function(at) * scaling)
+        between = rounded((function(after) * scaling + sample) / dtype(2))
+        middle = rounded(function(at + step / dtype(2)) * scaling)
+        last = rounded(function(np.asarray([greatest], dtype)) * scaling)
+        return np.concatenate([sample - rounded((between - middle) / dtype(2)), last])
+
+
 def interpolated(values: Any, table: Any) -> Any:
-    """Return the results of int16 values by linear interpolation, as int64. Slopes wrap to 16 bits."""
+    """Return the results of int16 values by linear interpolation, as int64. Slopes wrap. Source: LUTLookup."""
     values = np.asarray(values, np.int64)
     index = 256 + (values >> 7)
-    base, following = table.astype(np.int64)[index], table.astype(np.int64)[index + 1]
-    slope = (following - base).astype(np.int16).astype(np.int64)
-    return (base + ((slope * (values & 127) + 64) >> 7)).astype(np.int16).astype(np.int64)
+    table = np.asarray(table, np.int64)
+    slope = fixed_point.wrapped(table[index + 1] - table[index], 16)
+    return fixed_point.wrapped(table[index] + ((slope * (values & 127) + 64) >> 7), 16)
 
 
 def sigmoid_table() -> Any:
@@ -286,20 +276,14 @@ def sigmoid_numbers(node: Node) -> SigmoidNumbers:
     scale = fixed_point.one_quantization(node.input(0)).scale
     if scale > _MAX_SCALE:
         raise Unsupported(f"'{node.input(0).name}' has the scale {scale:g}", f"at most {_MAX_SCALE:g}")
-    exact = math.log2(scale)
-    shift = 12 + round(exact)
-    if abs(exact - round(exact)) < 1e-3 and (shift == 0 or (shift == 1 and node.kind == "TANH")):
-        return SigmoidNumbers(3 << shift, 0)
+    exponent = fixed_point.exponent_of(scale)
+    if exponent == -12 or (exponent == -11 and node.kind == "TANH"):
+        return SigmoidNumbers(3 << (12 + exponent), 0)
     multiplier, places = scale * 4096.0 * 3.0, 0
     while multiplier <= 32767.0 / 2.0 and places <= 30:
         places += 1
         multiplier *= 2.0
     return SigmoidNumbers(int(multiplier), places)
-
-
-def sigmoid(node: Node, values: Any) -> Any:
-    """Return the results of int16 LOGISTIC or TANH as int64."""
-    return interpolated_sigmoid(values, sigmoid_numbers(node), node.kind == "TANH")
 
 
 def interpolated_sigmoid(values: Any, numbers: SigmoidNumbers, is_tanh: bool) -> Any:

@@ -152,10 +152,8 @@ class Window:
         The gaps of a dilated window count as parts of it.
         """
         return all(
-            before < (size - 1) * dilation + 1 and (count - 1) * stride - before < length
-            for before, count, stride, size, dilation, length in zip(
-                self.before, self.result, self.stride, self.size, self.dilation, image, strict=True
-            )
+            before < self.reach(axis) and (self.result[axis] - 1) * self.stride[axis] - before < image[axis]
+            for axis, before in enumerate(self.before)
         )
 
 
@@ -180,7 +178,7 @@ def window_of(node: Node, size: tuple[int, int], image: tuple[int, int]) -> Wind
     if min(*stride, *dilation, *size) < 1:
         raise Unsupported(f"window {list(size)}, stride {list(stride)}, dilation {list(dilation)}", "at least 1 each")
     padding = node.options["padding"]
-    reach = [(one - 1) * d + 1 for one, d in zip(size, dilation, strict=True)]
+    reach = [(length - 1) * d + 1 for length, d in zip(size, dilation, strict=True)]
     before, result = [], []
     for axis in range(2):
         if padding == "SAME":

@@ -12,7 +12,7 @@ from opwest.compiler.child import Progress, silent
 from opwest.compiler.faults import fault
 from opwest.compiler.folder import refuse_occupied, write_folder
 from opwest.compiler.names import ObjectFile
-from opwest.compiler.output.checked import checker
+from opwest.compiler.output.checked import checked
 from opwest.frontends.tvm.read import Source, require_tvm
 
 
@@ -114,7 +114,7 @@ def _convert(source: Source, folder: Path, options: Options) -> Imported:
     text = manifest_text(model, steps, names, operators.scratch, objects, vectors, origin)
     files["manifest.yaml"] = text.encode()
     progress(f"writing {folder}")
-    write_folder(folder, files, checker(["manifest.yaml"], ""))
+    write_folder(folder, files, lambda draft: checked(draft, ["manifest.yaml"], ""))
     return Imported(
         folder,
         model,

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.execution.registry import results_of
-from opwest.compiler.execution.run import PATTERN
+from opwest.compiler.execution.run import PATTERN, results_of
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.output.emit import Step as Emitted
 from opwest.compiler.output.manifest import Implementation

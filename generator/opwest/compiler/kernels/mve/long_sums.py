@@ -43,7 +43,7 @@ def render(operation: Convolution) -> Call | None:
 def _packed(weights: Any, bias: Any, scalars: list[Any], numbers: list[int]) -> Any:
     """Return numbers, then for each channel the bias of 64 bits, the multiplier, the shift, the weights."""
     channels, length = weights.shape
-    wide = np.pad(weights, ((0, 0), (0, padded(2 * length) // 2 - length)))
+    wide = np.ascontiguousarray(np.pad(weights, ((0, 0), (0, padded(2 * length) // 2 - length))))
     biases = np.ascontiguousarray(bias.astype("<i8")).view("<i4").reshape(channels, 2)
     each = np.concatenate([biases, np.stack(scalars, axis=1).astype(np.int32), wide.view(np.int32)], axis=1)
     return np.concatenate([np.asarray(numbers, np.int32), each.reshape(-1)])
