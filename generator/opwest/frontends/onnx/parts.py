@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Tensor, Unsupported
-from opwest.compiler.reference.onnx import quantised_even
+from opwest.compiler.reference.elementwise import quantised_even
+from opwest.compiler.semantics.elementwise import QuantizeNumbers
 from opwest.frontends.onnx.elements import quantise_constants, raised
 from opwest.frontends.onnx.movement import gathered, numbers, of_integers, same, sliced
 from opwest.frontends.onnx.translation import (
@@ -289,7 +290,7 @@ def _padded(t: Translation, data: Item, source: Tensor, pads: Any, amount: float
     scale = source.quantization
     if data in t.real:
         assert scale is not None
-        whole = int(quantised_even(np.float32(amount), scale.scale, scale.zero, -128, 127))
+        whole = int(quantised_even(np.float32(amount), QuantizeNumbers(scale.scale, scale.zero, -128, 127)))
         if whole == scale.zero:
             return same(t, "PAD", [source, where], shape)
         value = np.asarray(whole, np.int8)

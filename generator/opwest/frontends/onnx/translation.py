@@ -16,7 +16,8 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Node, Quantization, Rules, Shape, Tensor, Unsupported
-from opwest.compiler.reference.onnx import quantised_even
+from opwest.compiler.reference.elementwise import quantised_even
+from opwest.compiler.semantics.elementwise import QuantizeNumbers
 from opwest.frontends.onnx.values import Item, Model, Op
 
 
@@ -87,7 +88,7 @@ def table_of(source: Quantization, target: Quantization, function: Any) -> Any:
     values = np.arange(-128, 128).astype(np.float32) - np.float32(source.zero)
     with np.errstate(all="ignore"):
         results = np.asarray(function(values * np.float32(source.scale)), np.float32)
-        return quantised_even(results, target.scale, target.zero, -128, 127).astype(np.int8)
+        return quantised_even(results, QuantizeNumbers(target.scale, target.zero, -128, 127)).astype(np.int8)
 
 
 Order = tuple[int, ...]
