@@ -71,7 +71,7 @@ def checked(
         )
         faults = Diagnostics()
         try:
-            (found,) = pipeline.run(Request((manifest,)), faults, "plan").found
+            (found,) = pipeline.run(Request((manifest,)), faults, "plan").examinations
         except OpwestError as error:
             raise AssertionError("\n".join(map(str, error.diagnostics))) from None
         return exportability(found.model, found.objects)

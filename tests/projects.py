@@ -13,7 +13,7 @@ from opwest.render.application import Planned
 
 def check(manifests: Sequence[Path], faults: Diagnostics) -> list[Planned]:
     """Return the checked and planned models. Raises OpwestError with every fault of every manifest."""
-    found = pipeline.run(Request(tuple(manifests)), faults, "plan").found
+    found = pipeline.run(Request(tuple(manifests)), faults, "plan").examinations
     faults.raise_if_errors()
     return [(one.model, one.plan) for one in found]
 

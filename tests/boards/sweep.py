@@ -94,7 +94,7 @@ def emit(folder: Path, *, objects: bool) -> Emitted:
     given = dict(re.findall(r"^set\((\w+)_KCONFIG ([^)]*)\)", text, re.MULTILINE))
     conditions = {name: dict(one.split("=") for one in given[prefix].split()) for prefix, name in names.items()}
     assert set(conditions) == (set(named_targets()) if objects else set())
-    return Emitted(done.found[0].model, folder / "app" / "models" / "m" / "Kconfig", conditions)
+    return Emitted(done.examinations[0].model, folder / "app" / "models" / "m" / "Kconfig", conditions)
 
 
 def true_target(emitted: Emitted, values: Mapping[str, str]) -> str | None:

@@ -29,7 +29,7 @@ def _objects(sources: Sequence[Path], flags: Sequence[str]) -> list[Path]:
 
 def built(name: str, sources: Sequence[str], flags: Sequence[str] = FLAGS) -> Path:
     """Return a program of `programs/` with the core, compiled once in a session."""
-    # GCC needs minutes for the vendored curve with UndefinedBehaviorSanitizer: fuzz_device.py has it, with clang.
+    # GCC needs minutes for the vendored curve with UndefinedBehaviorSanitizer; fuzz/fuzz_device.py uses it, with clang.
     light = [flag.replace("address,undefined", "address") for flag in flags]
     objects = _objects(VENDORED, light) + _objects([*CORE, *RUNTIME_PARTS], flags)
 

@@ -46,13 +46,12 @@ def _start_text(_folder: Path) -> Read:
     def read(content: bytes) -> str:
         module = content.decode("utf-8", "replace")
         lines = list(ir.globals_of(module))
-        names = ir.global_names(module)
-        ir.used_names(module), ir.target_attributes(module), ir.target_abi(module)
+        names = ir.used_names(module)
+        ir.target_attributes(module), ir.target_abi(module)
         for step in (
-            lambda t: ir.without_foreign_attributes(t, keep_unwind=False),
+            ir.without_foreign_attributes,
             ir.without_enum_size,
             ir.with_plain_source_name,
-            lambda t: ir.renamed(t, {"op": "model__op"}),
             lambda t: ir.with_sections(t, position_independent=True, jump_tables=False),
         ):
             try:
@@ -79,17 +78,19 @@ def _start_bitcode(folder: Path) -> Read:
     """Read and compile each input in a separate process, as opwest does with the first."""
     from llvm_support import target
     from opwest.objects.inspect import read_member
+    from opwest.objects.llvm import child
     from opwest.objects.llvm.api import compile_ir, read_ir
-    from opwest.objects.llvm.facts import CompileOptions, Limits, LlvmError
+    from opwest.objects.llvm.facts import LlvmError
 
-    goal, limits, path = target("cortex-m4f"), Limits(seconds=20.0), folder / "op.bc"
+    goal, path = target("cortex-m4f"), folder / "op.bc"
+    child.SECONDS = 20.0
 
     def read(content: bytes) -> str:
         path.write_bytes(content)
         try:
-            module = read_ir(path, limits)
+            module = read_ir(path)
             found = f"{len(module.functions)} {module.has_assembly}"
-            made = compile_ir(content, goal, CompileOptions(), limits)
+            made = compile_ir(content, goal)
             read_member("op.o", made)
         except LlvmError as fault:
             assert fault.message.strip() and fault.message.isprintable() and len(fault.message) < 2_000

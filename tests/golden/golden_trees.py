@@ -66,7 +66,7 @@ def emit(name: str, work: Path) -> Emission:
         return _emit_llvm(work)
     manifests = copy_project(name, work / "source")
     faults = Diagnostics()
-    found = pipeline.run(Request(tuple(manifests), work / "app"), faults).found
+    found = pipeline.run(Request(tuple(manifests), work / "app"), faults).examinations
     return Emission(work / "source", emitted(work / "app"), [(one.model, one.plan) for one in found])
 
 
@@ -76,7 +76,7 @@ def _emit_llvm(work: Path) -> Emission:
     for name, target in LLVM.items():
         request = Request(tuple(copy_project(name, work / name)), metadata="llvm", targets=(target,))
         faults = Diagnostics()
-        found = pipeline.run(request, faults, "plan").found
+        found = pipeline.run(request, faults, "plan").examinations
         faults.raise_if_errors()
         planned += [(one.model, one.plan) for one in found]
     models = [model for model, _ in planned]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of functions in a process of their own, because the kernels of a runtime can abort.
 
-The process serves many calls. That of `importers/runtimes.py` is new for each model, which takes 0.2 s.
+The process serves many calls. That of `compiler/reference/runtimes.py` is new for each model, which takes 0.2 s.
 """
 
 import faulthandler

@@ -120,7 +120,7 @@ def applications(work: Path, back_ends: Sequence[str] = BACK_ENDS, count: int | 
 
 
 def target_abi(name: str) -> TargetAbi:
-    return targets.target_abi(targets.make_target(name, named_targets()[name]))
+    return targets.make_target(name, named_targets()[name])
 
 
 @dataclass(frozen=True)

@@ -217,11 +217,11 @@ def test_placement_in_memory(model, tmp_path, plant):
         return dataclasses.replace(pool, offsets=dict.fromkeys(pool.offsets, 0))
 
     def wrong(done):
-        found = []
-        for one in done.found:
-            pools = {name: at_the_first_byte(pool) for name, pool in one.plan.pools.items()}
-            found.append(one._replace(plan=dataclasses.replace(one.plan, pools=pools)))
-        return done._replace(found=found)
+        moved = []
+        for examination in done.examinations:
+            pools = {name: at_the_first_byte(pool) for name, pool in examination.plan.pools.items()}
+            moved.append(examination._replace(plan=dataclasses.replace(examination.plan, pools=pools)))
+        return done._replace(examinations=moved)
 
     plant("run", wrong, checker)
     message, expected = failure(model, tmp_path)

@@ -65,7 +65,7 @@ def example(path: Path = TWO_NPUS) -> data.Report:
 
 def examined(path: Path) -> Examination:
     faults = Diagnostics()
-    found = pipeline.run(Request((path,)), faults, "plan").found
+    found = pipeline.run(Request((path,)), faults, "plan").examinations
     faults.raise_if_errors()
     return found[0]
 

@@ -89,6 +89,16 @@ def readable(text: str) -> str:
     return printable(shortened, keep="\n\t")
 
 
+class FileError(Exception):
+    """An unusable file: message, expected form, hint."""
+
+    def __init__(self, message: str, expected: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.expected = expected
+        self.hint = hint
+
+
 class OpwestError(Exception):
     """Invalid input, with all collected diagnostics (exit code 1)."""
 

@@ -26,7 +26,7 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def table_lines(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
+def table_lines(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
     """Return the rows of a table as lines of aligned cells, two spaces apart; `right` are the right-aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

@@ -158,7 +158,7 @@ def make_bundle(request: BundleRequest, faults: Diagnostics) -> Made:
     )
     with tempfile.TemporaryDirectory(prefix="opwest-") as temporary:
         work = Path(temporary)
-        examination, build, chain = select(project.found, request, work, faults)
+        examination, build, chain = select(project.examinations, request, work, faults)
         faults.raise_if_errors()
         model, plan = examination.model, examination.plan
         check_model(model, build, faults)
@@ -201,7 +201,7 @@ def check_choice(request: BundleRequest) -> None:
     planned = pipeline.run(Request((request.manifest,), None, vendored=False, layout="model"), faults, "plan")
     faults.raise_if_errors()
     with tempfile.TemporaryDirectory(prefix="opwest-") as temporary:
-        select(planned.found, request, Path(temporary), faults)
+        select(planned.examinations, request, Path(temporary), faults)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -112,7 +112,7 @@ def _needed(elf: Elf) -> list[str]:
     """Return the undefined symbols that a relocation of the image refers to, without weak ones, sorted."""
     numbers = {entry.symbol for entry in loaded_relocations(elf)}
     symbols = [(name, raw) for name, raw in named_symbols(elf) if raw.number in numbers]
-    return sorted({name for name, raw in symbols if name and raw.section == UNDEFINED and raw.info >> 4 != _WEAK})
+    return sorted({name for name, raw in symbols if name and raw.section == UNDEFINED and raw.binding != _WEAK})
 
 
 def _writable(elf: Elf) -> Iterator[tuple[Section, list[tuple[str, int]]]]:

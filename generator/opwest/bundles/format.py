@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from opwest.base.diagnostics import fail
+from opwest.base.diagnostics import FileError, fail
 from opwest.base.frozen_dataclass import dataclass
 from opwest.project.disk import write_whole
 
@@ -38,13 +38,8 @@ _BLOCK = struct.Struct("<4sHH")
 _SIGNATURE = struct.Struct("<8sHHI64s")
 
 
-class BundleError(Exception):
-    """A file that is no usable bundle: message and expected form."""
-
-    def __init__(self, message: str, expected: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.expected = expected
+class BundleError(FileError):
+    """The file is no usable bundle."""
 
 
 class AbiRecord(NamedTuple):

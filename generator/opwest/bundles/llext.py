@@ -71,7 +71,7 @@ class _Symbols:
 
     def of(self, section: int, raw: RawSymbol) -> int:
         """Return the number of a local symbol."""
-        key = section, raw.value, raw.info & 15
+        key = section, raw.value, raw.kind
         return self._others.setdefault(key, 1 + self.section_count + len(self._others))
 
     def table(self, exported: tuple[int, RawSymbol]) -> tuple[bytes, int]:
@@ -80,7 +80,7 @@ class _Symbols:
         rows += [(0, 0, 0, _SECTION_TYPE, 0, index + 1) for index in range(self.section_count)]
         rows += [(0, value, 0, kind, 0, section) for section, value, kind in self._others]
         section, raw = exported
-        rows.append((1, raw.value, raw.size, _GLOBAL << 4 | raw.info & 15, 0, section))
+        rows.append((1, raw.value, raw.size, _GLOBAL << 4 | raw.kind, 0, section))
         return b"".join(_SYMBOL.pack(*row) for row in rows), len(rows) - 1
 
 

@@ -136,7 +136,7 @@ class StepCheck:
 def expected_steps(manifest: Path, variant: str | None, faults: Diagnostics) -> Expected:
     """Return the results of steps of a manifest, from a run on this machine. Raises OpwestError."""
     project = pipeline.run(Request((manifest,), None, vendored=False, layout="model"), faults, "render")
-    model = of_variant(project.found, variant, faults)[0].model
+    model = of_variant(project.examinations, variant, faults)[0].model
     results = tuple(sorted(step_results(manifest, model, faults), key=lambda result: result.point))
     faults.raise_if_errors()
     steps = [step.operator.name for step in model.steps]

@@ -117,7 +117,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
         raise fail("--profile requires --schedule")
     _warn_of_base(options, faults)
     request = Request(tuple(options.manifests), zephyr=_zephyr(options))
-    examinations = pipeline.run(request, faults, "plan").found
+    examinations = pipeline.run(request, faults, "plan").examinations
     measured = None
     if options.profile is not None and not faults.has_errors:
         measured = MeasuredLatency(options.profile, [examination.model for examination in examinations], faults)

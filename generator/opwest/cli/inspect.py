@@ -13,7 +13,7 @@ from opwest.base.result import Result, table_lines
 from opwest.bundles.explanation import as_json as bundle_json
 from opwest.bundles.explanation import as_text as bundle_text
 from opwest.bundles.format import is_bundle, read_bundle
-from opwest.model.inputs.targets import make_target, target_abi
+from opwest.model.inputs.targets import make_target
 from opwest.model.types.builds import Target, is_ir
 from opwest.objects.elf import parse_elf
 from opwest.objects.facts import ObjectError
@@ -76,7 +76,7 @@ def _report(path: Path, error: ObjectError, faults: Diagnostics) -> None:
 def _requirement(target: Target | None, libc: str | None, compiled_for: str | None = None) -> Requirement:
     if target is None:
         return Requirement(None, libc)
-    return Requirement(target_abi(target), "host" if target.host else libc, compiled_for)
+    return Requirement(target, "host" if target.host else libc, compiled_for)
 
 
 def _object(path: Path, target: Target | None, libc: str | None, faults: Diagnostics) -> tuple[str, dict[str, Any]]:

@@ -149,7 +149,7 @@ def plan_model(options: argparse.Namespace, faults: Diagnostics) -> Result:
         faults.error("--no-offsets requires -o")
     faults.raise_if_errors()
     request = Request((options.file,), planner=options.planner)
-    examinations = pipeline.run(request, faults, "plan").found
+    examinations = pipeline.run(request, faults, "plan").examinations
     faults.raise_if_errors()
     (model, plan, *_), *_ = of_variant(examinations, options.variant, faults)
     rows = {name: pool_rows(model, plan, name) for name in plan.pools}

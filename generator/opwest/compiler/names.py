@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of the manifests that importers write."""
+"""Parts of the manifests that imports write."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-from opwest.base.diagnostics import beginning
+from opwest.base.diagnostics import FileError, beginning
 from opwest.base.frozen_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -32,14 +32,8 @@ class Array:
     shape: tuple[int, ...] | None
 
 
-class ArrayError(Exception):
+class ArrayError(FileError):
     """The file cannot be read as an array."""
-
-    def __init__(self, message: str, expected: str | None = None, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.expected = expected
-        self.hint = hint
 
 
 def read_array(path: Path, key: str, *, key_given: bool) -> Array:

@@ -61,11 +61,6 @@ class Items(list[Any]):
         self.append(value)
         self.items_at.append(position)
 
-    @property
-    def location(self) -> Location:
-        """The start of the sequence."""
-        return Location(self.file, *self.start)
-
     def item_location(self, index: int) -> Location:
         """Return the location of an item."""
         return Location(self.file, *self.items_at[index])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of manifests: the only module that spells their YAML. `opwest init` and the importers choose the values.
+"""The text of manifests: the only module that spells their YAML. `opwest init` and `opwest import` choose the values.
 
 Values arrive as text of YAML: `scalar` quotes names, marks are used as they are.
 """

@@ -150,25 +150,22 @@ class _Reader:
         for marks in self.data.values():
             marks.sort()
 
-    def _offset(self, raw: RawSymbol) -> int:
-        return raw.value & ~1 if self.machine == "arm" else raw.value
-
     def _note(self, raw: RawSymbol) -> None:
         """Record a function, or the start of data or instructions on Arm ($d, $t)."""
         if raw.section <= 0 or not self.elf.sections[raw.section].flags & elf_format.SHF_EXECINSTR:
             return
-        name, kind, local = self.strings.name(raw.name), raw.info & 15, raw.info >> 4 == 0
+        name = self.strings.name(raw.name)
         if self.machine in ("arm", "aarch64") and name[:2] in ("$a", "$d", "$t", "$x"):
             self.data.setdefault(raw.section, []).append((raw.value, name[1] == "d" or name[:2] == "$a"))
             return
-        if not name or (kind != elf_format.STT_FUNC and (local or kind != elf_format.STT_NOTYPE)):
+        if not name or not self.elf.is_function(raw):
             return
-        place = CallSite(raw.section, self._offset(raw))
+        place = CallSite(raw.section, self.elf.code_offset(raw))
         old = self.functions.get(place)
         if old is None:
             self.starts.setdefault(raw.section, []).append(place.offset)
-        if old is None or (old[1] and not local):
-            self.functions[place] = name, local, raw.size or (old[2] if old else 0)
+        if old is None or (old[1] and not raw.is_local):
+            self.functions[place] = name, raw.is_local, raw.size or (old[2] if old else 0)
 
     def all(self) -> Iterator[Function]:
         """Yield every function."""
@@ -238,8 +235,8 @@ class _Reader:
             return self.strings.name(raw.name) or None
         if raw.section < 0 or not self.elf.sections[raw.section].flags & elf_format.SHF_EXECINSTR:
             return None
-        if raw.info & 15 != elf_format.STT_SECTION:
-            return CallSite(raw.section, self._offset(raw))
+        if raw.kind != elf_format.STT_SECTION:
+            return CallSite(raw.section, self.elf.code_offset(raw))
         return self._in_section(raw, entry, branch)
 
     def _in_section(self, raw: RawSymbol, entry: Entry, branch: _Branch) -> CallSite | None:

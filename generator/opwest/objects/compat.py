@@ -87,8 +87,6 @@ class Fault:
     message: str
     expected: str | None = None
     hint: str | None = None
-    warning: bool = False
-    """Whether the object links and runs unless the difference is part of its interface."""
 
 
 def abi_faults(abi: Abi, target: TargetAbi) -> list[Fault]:
@@ -118,12 +116,12 @@ def abi_warnings(abi: Abi, target: TargetAbi) -> list[Fault]:
         flag = "-fshort-enums" if target.enum_size == "short" else "-fno-short-enums"
         text = f"has {words[abi.enum_size]}; the rest of the firmware has {words[target.enum_size]}"
         hint = f"compile with {flag}; this matters only for functions with an enumeration in their interface"
-        warnings.append(Fault(text, flag, hint, warning=True))
+        warnings.append(Fault(text, flag, hint))
     if abi.wchar_size and abi.wchar_size != target.wchar_size:
         flag = "-fno-short-wchar" if target.wchar_size == 4 else "-fshort-wchar"
         text = f"has a wchar_t of {abi.wchar_size} bytes; the rest of the firmware has {target.wchar_size}"
         hint = f"compile with {flag}; this matters only for functions with wchar_t in their interface"
-        warnings.append(Fault(text, flag, hint, warning=True))
+        warnings.append(Fault(text, flag, hint))
     return warnings
 
 
@@ -186,8 +184,8 @@ def _arm_basic_faults(abi: Abi, target: TargetAbi) -> Iterator[Fault]:
     yield from _arm_float_faults(abi.float_abi, target)
 
 
-_MVE_ORDER: tuple[Mve, ...] = ("none", "integer", "float")
-_FPU_ORDER: tuple[Fpu, ...] = ("none", "single", "double")
+MVE_ORDER: tuple[Mve, ...] = ("none", "integer", "float")
+FPU_ORDER: tuple[Fpu, ...] = ("none", "single", "double")
 
 
 def _arm_extension_faults(abi: Abi, target: TargetAbi) -> Iterator[Fault]:
@@ -195,12 +193,12 @@ def _arm_extension_faults(abi: Abi, target: TargetAbi) -> Iterator[Fault]:
     if abi.dsp and target.dsp is False:
         hint = f"compile for {target.name}, with +nodsp appended to -mcpu"
         yield Fault("uses the DSP instructions", "no DSP instructions", hint)
-    if abi.mve and target.mve and _MVE_ORDER.index(abi.mve) > _MVE_ORDER.index(target.mve):
+    if abi.mve and target.mve and MVE_ORDER.index(abi.mve) > MVE_ORDER.index(target.mve):
         expected = {"none": "no vector extension", "integer": "its integer instructions only"}[target.mve]
         option = {"none": "+nomve", "integer": "+nomve.fp"}[target.mve]
         hint = f"compile for {target.name}, with {option} appended to -mcpu"
         yield Fault(f"uses the M-profile vector extension (MVE, {abi.mve})", expected, hint)
-    if abi.fpu and target.fpu and _FPU_ORDER.index(abi.fpu) > _FPU_ORDER.index(target.fpu):
+    if abi.fpu and target.fpu and FPU_ORDER.index(abi.fpu) > FPU_ORDER.index(target.fpu):
         seen = "double-precision" if abi.fpu == "double" else "single-precision"
         expected = {"none": "no FPU", "single": "a single-precision FPU"}[target.fpu]
         option = {"none": "-mfloat-abi=soft", "single": "a single-precision -mfpu such as fpv5-sp-d16"}[target.fpu]

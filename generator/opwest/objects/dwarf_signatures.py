@@ -5,7 +5,7 @@ Compared are the kind, size and sign of values, and the types that pointers refe
 and any 8-bit integer; `void *` and any pointer; `_Bool` and `uint8_t`; an enumeration and an integer of its
 size; integers of one size and sign with any name (`long` and `int32_t` on a 32-bit target); a half-precision
 float and `uint16_t` behind a pointer (the bits of a float16). `const` is a difference only for outputs,
-which the function must write. `model/prototypes.py` warns of inputs without `const`.
+which the function must write. `model/checks/prototypes.py` warns of inputs without `const`.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _same_addresses(elf: Elf, requested: set[str]) -> dict[str, set[str]]:
     places: dict[tuple[int, int], set[str]] = {}
     every: list[tuple[str, tuple[int, int]]] = []
     for raw in elf.symbols():
-        if raw.section > 0 and raw.info & 15 in (STT_NOTYPE, STT_FUNC) and raw.name:
+        if raw.section > 0 and raw.kind in (STT_NOTYPE, STT_FUNC) and raw.name:
             name = names.name(raw.name)
             place = raw.section, raw.value
             every.append((name, place))

@@ -129,8 +129,16 @@ class Unit:
     version: int
     address: int
     offset: int
-    abbreviations: dict[int, Abbreviation]
+    abbreviations: dict[int, Abbreviation] = field(default_factory=dict)
     strings_base: int = 0
+
+    def size_of(self, form: int) -> int | None:
+        """Return the size of a form in bytes, None if it varies."""
+        if form == _ADDR or (form == _REF_ADDR and self.version == 2):
+            return self.address
+        if form == _REF_ADDR or form in _OFFSETS:
+            return self.offset
+        return _FIXED.get(form)
 
 
 @dataclass(slots=True)
@@ -194,7 +202,7 @@ def _read_unit(data: DebugData, start: int) -> Unit:
         if kind in (4, 5, 6):
             raise ObjectError(SPLIT)
         if kind not in (_UNIT_COMPILE, _UNIT_PARTIAL):
-            return Unit(start, end, end, 0, 0, 0, {})
+            return Unit(start, end, end, 0, 0, 0)
     elif version in (2, 3, 4):
         table, address = data.number(at, offset), data.number(at + offset, 1)
         at += offset + 1
@@ -202,10 +210,11 @@ def _read_unit(data: DebugData, start: int) -> Unit:
         raise damaged(f"debug information of DWARF version {version}, not 2 to 5")
     if address not in (4, 8):
         raise damaged(f"debug information with addresses of {address} bytes")
-    unit = Unit(start, at, end, version, address, offset, _abbreviations(data, table, address, offset, version))
+    unit = Unit(start, at, end, version, address, offset)
+    unit.abbreviations = _abbreviations(data, table, unit)
     root = read_entry(data, unit, at)
     if root is None:
-        return Unit(start, end, end, 0, 0, 0, {})
+        return Unit(start, end, end, 0, 0, 0)
     if any(name in root.attributes for name in _DWO_NAMES):
         raise ObjectError(SPLIT)
     base = root.attributes.get(AT_STR_OFFSETS_BASE)
@@ -213,9 +222,9 @@ def _read_unit(data: DebugData, start: int) -> Unit:
     return unit
 
 
-def _abbreviations(data: DebugData, at: int, address: int, offset: int, version: int) -> dict[int, Abbreviation]:
+def _abbreviations(data: DebugData, at: int, unit: Unit) -> dict[int, Abbreviation]:
     """Return the abbreviations at `at` by their codes."""
-    key = at, address, offset, version
+    key = at, unit.address, unit.offset, unit.version
     if key in data.tables:
         return data.tables[key]
     table: dict[int, Abbreviation] = {}
@@ -238,20 +247,11 @@ def _abbreviations(data: DebugData, at: int, address: int, offset: int, version:
             if name == 0 and form == 0:
                 break
             attributes.append((name, form, constant))
-            width = _form_size(form, address, offset, version)
+            width = unit.size_of(form)
             size = None if width is None or size is None else size + width
         table[code] = Abbreviation(tag, bool(children), tuple(attributes), size)
     data.tables[key] = table
     return table
-
-
-def _form_size(form: int, address: int, offset: int, version: int) -> int | None:
-    """Return the size of a form in bytes, None if it varies."""
-    if form == _ADDR or (form == _REF_ADDR and version == 2):
-        return address
-    if form == _REF_ADDR or form in _OFFSETS:
-        return offset
-    return _FIXED.get(form)
 
 
 def _skip(data: DebugData, unit: Unit, form: int, at: int) -> int:
@@ -269,7 +269,7 @@ def _skip(data: DebugData, unit: Unit, form: int, at: int) -> int:
         return at + length
     if form == _INDIRECT:
         real, at = uleb(info, at)
-        size = _form_size(real, unit.address, unit.offset, unit.version)
+        size = unit.size_of(real)
         if real == _INDIRECT:
             raise damaged("nested indirect form in the debug information")
         return _skip(data, unit, real, at) if size is None else at + size
@@ -282,7 +282,7 @@ def _past(data: DebugData, unit: Unit, abbreviation: Abbreviation, at: int) -> i
         return at + abbreviation.size
     data.spend(len(abbreviation.attributes))
     for _, form, _ in abbreviation.attributes:
-        size = _form_size(form, unit.address, unit.offset, unit.version)
+        size = unit.size_of(form)
         at = _skip(data, unit, form, at) if size is None else at + size
     return at
 
@@ -302,7 +302,7 @@ def read_entry(data: DebugData, unit: Unit, offset: int) -> Entry | None:
     for name, form, constant in abbreviation.attributes:
         if form == _INDIRECT:
             form, at = uleb(data.info, at)
-        size = _form_size(form, unit.address, unit.offset, unit.version)
+        size = unit.size_of(form)
         if size is None:
             end = _skip(data, unit, form, at)
             number = uleb(data.info, at)[0] if form in _ULEBS else sleb(data.info, at)[0] if form == _SDATA else 0

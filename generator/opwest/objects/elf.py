@@ -89,6 +89,21 @@ class RawSymbol(NamedTuple):
     value: int = 0
     """In a relocatable object: the offset in the section (Arm: bit 0 set for Thumb functions)."""
 
+    @property
+    def kind(self) -> int:
+        """The type: STT_FUNC, STT_OBJECT, …"""
+        return self.info & 15
+
+    @property
+    def binding(self) -> int:
+        """The binding: 0 local, 1 global, 2 weak, …"""
+        return self.info >> 4
+
+    @property
+    def is_local(self) -> bool:
+        """Whether other objects cannot refer to it."""
+        return self.binding == 0
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -183,6 +198,16 @@ class Elf:
         table = self.symbol_table()
         if table is not None:
             yield from self.raw_symbols(table)
+
+    def is_function(self, raw: RawSymbol) -> bool:
+        """Whether a symbol is a function, or a global symbol without a type, in a section of code."""
+        if raw.section <= 0 or not self.sections[raw.section].flags & SHF_EXECINSTR:
+            return False
+        return raw.kind == STT_FUNC or (raw.kind == STT_NOTYPE and not raw.is_local)
+
+    def code_offset(self, raw: RawSymbol) -> int:
+        """Return the offset of a function in its section: on Arm without the bit of Thumb state."""
+        return raw.value & ~1 if self.machine_name == "arm" else raw.value
 
     def symbol_names(self) -> StringTable:
         """Return the names of `symbols`."""

@@ -202,7 +202,7 @@ class EntryCode:
         self._by_number = {symbol.number: symbol for symbol in self._elf.symbols()}
         self._relocations = Relocations(self._elf)
         for raw in self._by_number.values():
-            if raw.section > 0 and raw.info & 15 in (STT_FUNC, STT_NOTYPE) and raw.info >> 4:  # not local
+            if raw.section > 0 and raw.kind in (STT_FUNC, STT_NOTYPE) and not raw.is_local:
                 self._symbols[self._names.name(raw.name)] = raw
 
     def _code(self, symbol: str) -> _Code | None:
@@ -216,7 +216,7 @@ class EntryCode:
         is_arm = self._elf.machine_name == "arm"
         if not section.flags & SHF_EXECINSTR or section.kind == SHT_NOBITS or (is_arm and not raw.value & 1):
             return None  # data, or code in Arm state
-        start = raw.value & ~1 if is_arm else raw.value
+        start = self._elf.code_offset(raw)
         end = min(start + (raw.size or _MAX_FUNCTION_BYTES), section.size)
         content = self._elf.content[section.offset : section.offset + section.size]
         return _Code(self._decoder, self._elf.machine_name, content, start, end, self._calls(raw.section))

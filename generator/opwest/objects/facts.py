@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Literal
 
+from opwest.base.diagnostics import FileError
 from opwest.base.frozen_dataclass import dataclass
 
 CPP_SUFFIXES: Final = (".cc", ".cpp", ".cxx")
@@ -35,14 +36,8 @@ SymbolKind = Literal["function", "object", "tls", "other"]
 SectionKind = Literal["code", "constant", "data", "bss", "common", "absolute", "undefined"]
 
 
-class ObjectError(Exception):
-    """An unusable file: message, expected form, hint."""
-
-    def __init__(self, message: str, expected: str | None = None, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.expected = expected
-        self.hint = hint
+class ObjectError(FileError):
+    """The file is no usable object or source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,5 +239,4 @@ def _listed(heading: str, texts: Iterable[str]) -> Iterator[str]:
 def _table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """Yield aligned lines; columns of numbers are aligned to the right."""
     numbers = [column for column in range(len(heads)) if all(row[column].isdigit() for row in rows)]
-    for line in table_lines([heads, *rows], right=numbers):
-        yield f"    {line}"
+    yield from (f"    {line}" for line in table_lines([heads, *rows], numbers))

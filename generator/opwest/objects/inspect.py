@@ -138,11 +138,11 @@ def _symbols(
     symbols: list[Symbol] = []
     indirect: set[str] = set()
     for raw in elf.symbols():
-        kind = raw.info & 15
+        kind = raw.kind
         if kind in (elf_format.STT_SECTION, elf_format.STT_FILE):
             continue
         name = names.name(raw.name)
-        binding = _BINDINGS.get(raw.info >> 4)
+        binding = _BINDINGS.get(raw.binding)
         if binding is None:
             raise damaged(f"unknown binding of symbol {name!r}")
         if binding == "local" and (not name or name.startswith(".L") or (mapped and name.startswith("$"))):

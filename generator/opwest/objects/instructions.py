@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterator
 from functools import lru_cache
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.resources import script
 from opwest.objects.calls import Code, UndecodedError, code_of
 from opwest.objects.facts import CSource, Member, ObjectError
-from opwest.objects.library_symbols import HiddenEffect, instruction_effect
+from opwest.objects.library_symbols import HiddenEffect
 
 _CANDIDATES = {
     # svc, smc and hvc, cps and msr, vmsr, hints (wfi, wfe, sev), bkpt; little-endian halfwords
@@ -52,7 +53,7 @@ class HiddenInstruction:
     text: str
     """Mnemonic and operands: `svc #0`."""
     effect: str
-    """`control`, `io`, `nondeterminism` or `fenv`, as in objects/effects.py."""
+    """`control`, `io`, `nondeterminism` or `fenv`, as in zephyr_module/scripts/effects.py."""
 
 
 def hidden_instructions(item: Member | CSource) -> tuple[HiddenInstruction, ...]:
@@ -63,7 +64,7 @@ def hidden_instructions(item: Member | CSource) -> tuple[HiddenInstruction, ...]
 def instruction_effects(item: Member | CSource, permitted: Collection[str] = frozenset()) -> list[HiddenEffect]:
     """Return the effects of instructions that are not permitted."""
     return [
-        instruction_effect(instruction.text, instruction.function, instruction.effect)
+        HiddenEffect(*script("effects").instruction(instruction.text, instruction.function, instruction.effect))
         for instruction in hidden_instructions(item)
         if instruction.effect not in permitted
     ]

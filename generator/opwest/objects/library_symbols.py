@@ -98,11 +98,6 @@ def hidden_effects(
     return [HiddenEffect(*effect) for effect in script("effects").hidden(functions, tuple(libcs), permitted)]
 
 
-def instruction_effect(instruction: str, function: str, effect: str) -> HiddenEffect:
-    """Return the effect of an instruction in a function, which is empty for assembly in a source."""
-    return HiddenEffect(*script("effects").instruction(instruction, function, effect))
-
-
 def is_float_code(symbol: str) -> bool:
     """Whether a symbol is a function of libm or of soft float."""
     return is_soft_float(symbol) or uses_libm(symbol)

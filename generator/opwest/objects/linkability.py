@@ -73,7 +73,7 @@ class Reason:
     symbol: str = ""
     """Kinds `undefined` and `tvm`: the symbol. Kind `effect`: the function or the instruction."""
     effects: tuple[str, ...] = ()
-    """Kind `effect`: as in objects/effects.py."""
+    """Kind `effect`: as in zephyr_module/scripts/effects.py."""
 
     def message(self, name: str, where: str = "") -> str:
         """Return the message of the error for the object `name`; `where` names the target."""

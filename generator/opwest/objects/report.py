@@ -191,7 +191,7 @@ def _row(label: str, *values: str) -> list[str]:
 
 def _columns(rows: Iterable[Sequence[str]]) -> list[str]:
     """Return rows with their columns aligned."""
-    return table_lines([[printable(cell) for cell in row] for row in rows], right=())
+    return table_lines([[printable(cell) for cell in row] for row in rows])
 
 
 def abi_words(abi: Abi) -> str:

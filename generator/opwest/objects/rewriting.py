@@ -61,8 +61,7 @@ def _changes(elf: Elf, table: int, names: Mapping[str, str]) -> list[tuple[int, 
     changes: list[tuple[int, bytes]] = []
     holders: dict[bytes, bytes] = {}  # new name to old name
     for raw in elf.raw_symbols(table):
-        is_local = raw.info >> 4 == 0
-        if is_local or raw.info & 15 in (elf_format.STT_SECTION, elf_format.STT_FILE):
+        if raw.is_local or raw.kind in (elf_format.STT_SECTION, elf_format.STT_FILE):
             continue
         old = strings.raw(raw.name)
         new = renames.get(old, old)
@@ -135,7 +134,7 @@ def _weaken(elf: Elf, data: bytearray) -> None:
     for raw in elf.raw_symbols(table):
         is_personality = elf.content.startswith(UNWIND_PREFIX.encode(), names.offset + raw.name)
         if raw.section == elf_format.UNDEFINED and is_personality:
-            data[symbols.offset + raw.number * symbols.entry_size + info_at] = 2 << 4 | raw.info & 15
+            data[symbols.offset + raw.number * symbols.entry_size + info_at] = 2 << 4 | raw.kind
 
 
 FUNCTIONS: Final = (elf_format.STT_FUNC, elf_format.STT_IFUNC)
@@ -167,10 +166,10 @@ def writable_code(elf: Elf) -> dict[int, WritableCode]:
 def _section(section: Section, symbols: list[RawSymbol]) -> WritableCode:
     if not section.size:
         return WritableCode("constant")
-    functions = [s for s in symbols if s.info & 15 in FUNCTIONS]
+    functions = [s for s in symbols if s.kind in FUNCTIONS]
     if not functions:
         return WritableCode("bss" if section.kind == elf_format.SHT_NOBITS else "data")
-    variables = _covered([s for s in symbols if s.info & 15 == elf_format.STT_OBJECT], section.size)
+    variables = _covered([s for s in symbols if s.kind == elf_format.STT_OBJECT], section.size)
     # Local variables without symbols: bytes that belong to no function. Assembly may give no sizes.
     if all(s.size for s in functions):
         rest = section.size - _covered(functions, section.size)
@@ -182,7 +181,7 @@ def _section(section: Section, symbols: list[RawSymbol]) -> WritableCode:
 def _covered(symbols: list[RawSymbol], size: int) -> int:
     """Return the number of bytes of a section that symbols cover."""
     end = total = 0
-    for start, length in sorted((s.value & ~1 if s.info & 15 in FUNCTIONS else s.value, s.size) for s in symbols):
+    for start, length in sorted((s.value & ~1 if s.kind in FUNCTIONS else s.value, s.size) for s in symbols):
         stop = min(start + length, size)
         total += max(0, stop - max(start, end))
         end = max(end, stop)

@@ -24,7 +24,7 @@ from typing import Literal
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.dwarf_units import uleb
-from opwest.objects.elf import SHF_EXECINSTR, SHT_ARM_EXIDX, SHT_NOBITS, STT_FUNC, STT_NOTYPE, Elf, parse_elf
+from opwest.objects.elf import SHT_ARM_EXIDX, SHT_NOBITS, Elf, parse_elf
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.relocations import Relocations
 from opwest.objects.unwind_tables import Frame, cfi_frames, exidx_frames
@@ -165,16 +165,10 @@ def _functions(elf: Elf) -> dict[tuple[int, int], list[tuple[str, bool]]]:
     """Return names of functions, and whether they are local, by section and offset."""
     functions: dict[tuple[int, int], list[tuple[str, bool]]] = {}
     strings = elf.symbol_names()
-    thumb = elf.machine_name == "arm"
-    for raw in elf.symbols():
-        kind, local = raw.info & 15, raw.info >> 4 == 0
-        if raw.section <= 0 or (kind != STT_FUNC and (local or kind != STT_NOTYPE)):
-            continue
-        if not elf.sections[raw.section].flags & SHF_EXECINSTR:
-            continue
+    for raw in filter(elf.is_function, elf.symbols()):
         name = strings.name(raw.name)
         if name:
-            functions.setdefault((raw.section, raw.value & ~1 if thumb else raw.value), []).append((name, local))
+            functions.setdefault((raw.section, elf.code_offset(raw)), []).append((name, raw.is_local))
     return functions
 
 

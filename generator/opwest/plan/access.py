@@ -7,6 +7,7 @@ from collections import deque
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.model import Step
+from opwest.plan.problem import round_up
 
 Ranges = dict[str, list[tuple[int, int]]]
 """Ranges of bytes by tensor, each from its first byte up to its end."""
@@ -34,7 +35,7 @@ def access_of(step: Step, line: int) -> Access:
         extent = (0, _END)
         if binding.view is not None:
             end = binding.offset + argument.type.size
-            extent = (binding.offset // line * line, -(-end // line) * line)
+            extent = (binding.offset // line * line, round_up(end, line))
         if argument.direction != "out":
             access.reads.setdefault(binding.name, []).append(extent)
         if argument.direction != "in":

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.model.types.model import Buffer, FixedOffset, FixedPlan, FixedPool, Model, Pool
-from opwest.plan.problem import Block, PoolPlan, Share, peak
+from opwest.plan.problem import Block, PoolPlan, Share, peak, round_up
 from opwest.plan.schedule import Schedule
 from opwest.plan.sharing import SHARED, alternatives, find_shares, merged
 from opwest.plan.tables import Row, read_table
@@ -96,7 +96,7 @@ def block_of(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
     line = pool.cache_line if pool.cache_line and buffer.incoherent else 1
     align = max(buffer.align, pool.align, line)
     life = schedule.lives[buffer.name]
-    return Block(buffer.name, -(-buffer.type.size // align) * align, align, life.first, life.last)
+    return Block(buffer.name, round_up(buffer.type.size, align), align, life.first, life.last)
 
 
 _SHOWN = 8

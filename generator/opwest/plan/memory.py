@@ -12,7 +12,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.model import Model, Pool
 from opwest.plan import greedy
 from opwest.plan.fixed import block_of, plan_fixed
-from opwest.plan.problem import Block, PoolPlan, Share, peak
+from opwest.plan.problem import Block, PoolPlan, Share, peak, round_up
 from opwest.plan.schedule import Schedule, plan_schedule
 from opwest.plan.sharing import alternatives, find_shares, merged
 from opwest.plan.verify import verify
@@ -37,7 +37,7 @@ def shared_by_frames(model: Model) -> frozenset[str]:
 
 def joined(shared: PoolPlan, own: PoolPlan) -> PoolPlan:
     """Return the plan of a pool for one frame: the shared blocks first, then its own."""
-    start = _rounded(shared.size, own.align)
+    start = round_up(shared.size, own.align)
     offsets = dict(shared.offsets) | {name: start + offset for name, offset in own.offsets.items()}
     return PoolPlan(offsets, start + own.size, max(shared.align, own.align), shared.lower_bound + own.lower_bound)
 
@@ -48,7 +48,7 @@ def frames_of(blocks: Sequence[Block], plan: PoolPlan, shared: frozenset[str]) -
     if not own:
         return Frames(0, plan.size)
     start = min(plan.offsets[block.name] for block in own)
-    stride = _rounded(plan.size - start, max(block.align for block in own))
+    stride = round_up(plan.size - start, max(block.align for block in own))
     return Frames(stride, plan.size + stride)
 
 
@@ -72,10 +72,6 @@ def verify_frames(
             extents.append(Block(f"frame {number}", end - begin, 1, 0, last))
             places[f"frame {number}"] = begin
     verify(extents, places, frames.size)
-
-
-def _rounded(size: int, align: int) -> int:
-    return -(-size // align) * align
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,11 @@ class PoolPlan:
     lower_bound: int
 
 
+def round_up(size: int, multiple: int) -> int:
+    """Return the least multiple that is not less than a size."""
+    return -(-size // multiple) * multiple
+
+
 def peak(blocks: Sequence[Block]) -> Peak:
     """Return the step with the most live bytes, a lower bound of every plan."""
     if not blocks:

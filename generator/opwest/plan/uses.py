@@ -50,12 +50,10 @@ def lifetimes(
             lives[tensor] = Lifetime(known.first, max(known.last, ends[index]))
     for tensor, role in roles.items():
         life = lives.setdefault(tensor, Lifetime(0, last))  # unused, or of an unresolved step
-        if role == "input":  # the caller writes it before the run
-            lives[tensor] = Lifetime(0, life.last)
-        elif role == "output" or tensor in copied:  # read after the last step
-            lives[tensor] = Lifetime(life.first, last)
-        elif role in ("constant", "state"):  # copied once; lasts until the next run
-            lives[tensor] = Lifetime(0, last)
+        # The caller writes an input before the run; constants and states last until the next run.
+        first = 0 if role in ("input", "constant", "state") else life.first
+        is_kept = role in ("output", "constant", "state") or tensor in copied  # read after the last step
+        lives[tensor] = Lifetime(first, last if is_kept else life.last)
     return lives
 
 

@@ -96,7 +96,7 @@ def of_variant(examinations: Sequence[Examination], name: str | None, faults: Di
 class Project(NamedTuple):
     """The output of the pipeline up to its last stage."""
 
-    found: list[Examination]
+    examinations: list[Examination]
     """One for each loaded manifest, followed by one for each of its variants."""
     files: Sequence[ProjectFile] = ()
     record: Mapping[str, Any] = MappingProxyType({})

@@ -10,6 +10,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.model import Binding, Model, Step
 from opwest.model.types.sections import Program
 from opwest.plan.memory import MemoryPlan
+from opwest.plan.problem import round_up
 from opwest.plan.schedule import Sync
 from opwest.render.tensors import external_line
 
@@ -163,7 +164,7 @@ class _Actions:
                     continue
                 operation = "invalidate"
             start = binding.offset // line * line
-            size = -(-(binding.offset + argument.type.size) // line) * line - start
+            size = round_up(binding.offset + argument.type.size, line) - start
             yield Cache(operation, binding, start, size, step.index, step.device, self.index[step.device])
 
     def _line(self, binding: Binding) -> int | None:

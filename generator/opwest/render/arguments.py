@@ -7,6 +7,7 @@ from typing import Any
 
 from opwest.model.types.model import Model, Operator
 from opwest.model.types.sections import Device
+from opwest.plan.problem import round_up
 from opwest.render.tensors import type_row
 
 ENTRY = 8
@@ -67,10 +68,10 @@ def _align(model: Model) -> int:
 
 def _layout(operator: Operator, align: int) -> tuple[list[int], int]:
     """Return the offset of each argument, 0 for scalars, and the end: whole units of `align`."""
-    end = -(-ENTRY * len(operator.args) // align) * align
+    end = round_up(ENTRY * len(operator.args), align)
     offsets = []
     for argument in operator.args:
         offsets.append(0 if argument.scalar else end)
         if not argument.scalar:
-            end += -(-argument.type.size // align) * align
+            end += round_up(argument.type.size, align)
     return offsets, end

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opwest.model.types.model import Model
+from opwest.plan.problem import round_up
 from opwest.render.templates.renderer import Renderer
 from opwest.zephyr.floats import board_options
 
@@ -49,7 +50,7 @@ def stack_size(models: Sequence[Model]) -> int:
     """Return the stack in bytes of a thread that runs any of the models on any target."""
     needs = [need for model in models for need in model.stack]
     most = max((need.bytes for need in needs), default=0)
-    size = -(-(most + MARGIN) // _STEP) * _STEP
+    size = round_up(most + MARGIN, _STEP)
     return size if stack_is_known(models) else max(size, DEFAULT)
 
 

@@ -12,6 +12,7 @@ from opwest.model.types.c_names import CNames
 from opwest.model.types.dtypes import DTYPES, DType, round_to_float32
 from opwest.model.types.model import Interface, Model
 from opwest.plan.memory import MemoryPlan
+from opwest.plan.problem import round_up
 from opwest.render.c.header import pool_rows
 from opwest.render.devices import device_rows
 from opwest.render.literals import c_float
@@ -145,7 +146,7 @@ def _vectors(
         strides = {}
         for tensor in tensors:
             name, size = tensor["name"], tensor["size"]
-            stride = strides[name] = -(-size // tensor["align"]) * tensor["align"]
+            stride = strides[name] = round_up(size, tensor["align"])
             padded = b"".join(content[name][i * size : (i + 1) * size].ljust(stride, b"\0") for i in range(count))
             symbol = f"{model.name}_bundle_vectors_{index}_{name}"
             arrays.append(array_row(model, symbol, f"{index}_{name}", types[name].type.dtype, padded))

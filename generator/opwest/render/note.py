@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The note of a model in an ELF image: its description as JSON in a section that is not loaded.
 
-`opwest inspect` reads it: objects/image.py describes the members (NOTE_SHAPE). The section is written in assembly: a
+`opwest inspect` reads it: objects/images.py describes the members (NOTE_SHAPE). The section is written in assembly: a
 compiler would place it in flash.
 """
 

@@ -10,6 +10,7 @@ from opwest.model.types.c_names import CNames, member_name
 from opwest.model.types.dtypes import DTYPES, TensorType
 from opwest.model.types.model import Interface, Model, Quantization
 from opwest.model.types.sections import Device, Devicetree
+from opwest.plan.problem import round_up
 from opwest.render.literals import c_comment, c_float, c_string
 
 _FLOAT32 = DTYPES["float32"]
@@ -66,7 +67,7 @@ def external_line(model: Model, tensor: Interface) -> int | None:
 def padded_elements(model: Model, tensor: Interface) -> int:
     """Return the size of a buffer in bytes: a multiple of the cache line, so that it shares no line."""
     line = external_line(model, tensor) or 1
-    return -(-tensor.type.size // line) * line // tensor.type.dtype.size
+    return round_up(tensor.type.size, line) // tensor.type.dtype.size
 
 
 def title(role: str, tensor: Interface, padded: int = 0) -> str:

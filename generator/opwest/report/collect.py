@@ -246,7 +246,7 @@ def read_inputs(paths: Sequence[Path], faults: Diagnostics) -> Inputs:
 
 
 def _examined(manifests: Sequence[Path], zephyr: ZephyrOptions, faults: Diagnostics) -> Sequence[Examination]:
-    examinations = pipeline.run(Request(tuple(manifests), zephyr=zephyr), faults, "plan").found
+    examinations = pipeline.run(Request(tuple(manifests), zephyr=zephyr), faults, "plan").examinations
     faults.raise_if_errors()
     return examinations
 

@@ -49,8 +49,7 @@ class ShellConnection:
 
         Input received earlier, such as late responses, is discarded. The caller decides whether to repeat the command.
         """
-        while self._receive(0):
-            pass
+        self._drain()
         self._received = b""
         self._send(f"\nopwest {command}\n".encode())
         end = time.monotonic() + seconds
@@ -78,6 +77,11 @@ class ShellConnection:
         text = printable(self._received)
         last = f"received {text!r} last" if text else "received nothing"
         return LinkError(f"{self.device}: timeout after {seconds:g} s waiting for {awaited}; {last}", NO_SERVICE_HINT)
+
+    def _drain(self) -> None:
+        """Discard what has been received; tests replace it."""
+        while self._receive(0):
+            pass
 
     def _receive(self, seconds: float) -> bool:
         """Append the input of at most `seconds`; return whether there was any."""

@@ -15,7 +15,6 @@ from opwest.zephyr.workspace import Workspace
 class Machine:
     """A machine of QEMU and the compiler for its core."""
 
-    core: str
     emulator: tuple[str, ...]
     compiler: tuple[str, ...]
     memories: tuple[tuple[str, int], ...]
@@ -29,10 +28,10 @@ class Machine:
 @cache
 def machines() -> dict[str, Machine]:
     """Return the machine of each core of measurements."""
-    return {core: _machine(core, processor) for core, processor in measured_cores().items()}
+    return {core: _machine(processor) for core, processor in measured_cores().items()}
 
 
-def _machine(core: str, processor: Processor) -> Machine:
+def _machine(processor: Processor) -> Machine:
     assert processor.qemu is not None
     row = processor.qemu
     memories, machine = tuple(row["memories"].items()), str(row["machine"])
@@ -40,10 +39,10 @@ def _machine(core: str, processor: Processor) -> Machine:
     if processor.machine == "riscv":
         compiler: tuple[str, ...] = ("riscv64-unknown-elf-gcc", "--specs=picolibc.specs", *flags)
         emulator: tuple[str, ...] = ("qemu-system-riscv32", "-M", machine, "-bios", "none")
-        return Machine(core, emulator, compiler, memories, "startup_riscv.c", ("-lgcc",), cycles)
+        return Machine(emulator, compiler, memories, "startup_riscv.c", ("-lgcc",), cycles)
     compiler = ("arm-none-eabi-gcc", "-mthumb", f"-mcpu={processor.name}", *flags)
     emulator = ("qemu-system-arm", "-M", machine)
-    return Machine(core, emulator, compiler, memories, "startup_arm.c", ("-lc", "-lgcc"), cycles)
+    return Machine(emulator, compiler, memories, "startup_arm.c", ("-lc", "-lgcc"), cycles)
 
 
 def core_of_board(board: str, workspace: Workspace | None) -> str | None:

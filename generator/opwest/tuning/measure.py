@@ -49,10 +49,7 @@ class Measured:
     """Changed bytes around inputs and outputs."""
     stack: int
     """Bytes of stack of a call, with its arguments."""
-    instructions: int
     loads: int
-    stores: int
-    branches: int
     cycles: int
     """Of the model in count.c."""
     constants: int
@@ -77,8 +74,8 @@ def run(
     if len(rows) != len(candidates) or len(counts) != len(candidates):
         raise EmulatorError(f"{len(rows)} of {len(candidates)} candidates ended:\n{output[-2000:]}")
     return [
-        Measured(wrong, first, guards, stack, total, loads, stores, branches, cycles, constants, code)
-        for (_, wrong, first, guards, stack), (total, _, loads, stores, branches, cycles, constants), code in zip(
+        Measured(wrong, first, guards, stack, loads, cycles, constants, code)
+        for (_, wrong, first, guards, stack), (_, _, loads, _, _, cycles, constants), code in zip(
             rows, counts, code_of(len(candidates), machine, work), strict=True
         )
     ]

@@ -409,7 +409,7 @@ class BoardRunner:
                 shutil.rmtree(folder)
         write_folder(source, files)
         project = pipeline.run(Request((source / "manifest.yaml",), self._options.directory), Diagnostics())
-        return sum(pool.size for pool in project.found[0].plan.pools.values())
+        return sum(pool.size for pool in project.examinations[0].plan.pools.values())
 
     def _check_ram(self, needed: int) -> None:
         """Raise TooLargeError, without a build, for more memory than an earlier configuration has."""

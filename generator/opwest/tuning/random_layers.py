@@ -124,6 +124,14 @@ def bias_of(random: Random, results: int) -> Any:
     return random.integers(-30000, 30000, results).astype(np.int64)
 
 
+def numbers_of(random: Random, weights: Any, kind: str | None, dtype: str) -> tuple[Any, int, Requantisation]:
+    """Return the bias, the zero point of the data and the end of a layer with weights [o, ...]."""
+    bias, zero = bias_of(random, len(weights)), zero_point(random, dtype)
+    kind = kind or str(random.choice(KINDS))
+    rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
+    return bias, zero, requantisation(random, weights, kind, rounding, dtype)
+
+
 def convolution(
     random: Random,
     shape: Any = None,
@@ -147,10 +155,7 @@ def convolution(
         keys["dilation"] = (int(random.integers(1, 3)), int(random.integers(1, 3)))
         keys["same"] = True
     weights = weights_of(random, (results, *size, shape[3]))
-    bias, zero = bias_of(random, results), zero_point(random, dtype)
-    kind = kind or str(random.choice(KINDS))
-    rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
-    finish = requantisation(random, weights, kind, rounding, dtype)
+    bias, zero, finish = numbers_of(random, weights, kind, dtype)
     places = window(random, shape[1:3], size, **keys)
     data, result = value("input", dtype, shape), value("output", dtype, (shape[0], *places.result, results))
     return program(Convolution("layer", (data,), (result,), places, 1, weights, bias, zero, 0, finish))
@@ -206,10 +211,7 @@ def depthwise(
         keys["dilation"] = (2, 2)
         keys["same"] = True
     weights = weights_of(random, (results, *size))
-    bias, zero = bias_of(random, results), zero_point(random, dtype)
-    kind = kind or str(random.choice(KINDS))
-    rounding = Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE
-    finish = requantisation(random, weights, kind, rounding, dtype)
+    bias, zero, finish = numbers_of(random, weights, kind, dtype)
     places = window(random, shape[1:3], size, **keys)
     data, result = value("input", dtype, shape), value("output", dtype, (shape[0], *places.result, results))
     moved = np.ascontiguousarray(np.moveaxis(weights, 0, -1))

@@ -137,29 +137,15 @@ def _without_target(
     if near:
         wrong = ", ".join(f"{symbol}={_value(symbol, symbols)}" for symbol, _ in _mismatches(near[0], symbols))
         needed = ", ".join(f"{symbol}={value}" for symbol, value in _mismatches(near[0], symbols))
-        return Choice(
-            processor,
-            None,
-            f"its configuration has {wrong}",
-            f"{needed}, for the objects of {near[0].name}",
-            "set options under `application: kconfig:` in the manifest, or add objects for the target of the board",
-        )
+        reason, expected = f"its configuration has {wrong}", f"{needed}, for the objects of {near[0].name}"
+        hint = "set options under `application: kconfig:` in the manifest, or add objects for the target of the board"
+        return Choice(processor, None, reason, expected, hint)
     usual, given = selected_targets(board, workspace), listed(list(targets), _LISTED)
     if usual:
-        return Choice(
-            processor,
-            None,
-            processor,
-            f"objects for {listed(usual, _LISTED)}",
-            f"found: {listed(list(targets), _LISTED)}",
-        )
-    return Choice(
-        processor,
-        None,
-        f"{processor}, without a named target",
-        "C sources only, or a target under `targets:` in the manifest",
-        f"found objects for: {given}",
-    )
+        return Choice(processor, None, processor, f"objects for {listed(usual, _LISTED)}", f"found: {given}")
+    reason = f"{processor}, without a named target"
+    expected = "C sources only, or a target under `targets:` in the manifest"
+    return Choice(processor, None, reason, expected, f"found objects for: {given}")
 
 
 def _options(models: Sequence[Model], board: str) -> dict[str, bool]:

@@ -6,7 +6,7 @@ import yaml
 from drafting_support import draft, drafted
 from objects_factory import compile_object, make_archive
 from opwest.base.diagnostics import OpwestError
-from opwest.model.inputs.targets import make_target, target_abi
+from opwest.model.inputs.targets import make_target
 from opwest.objects.compat import abi_faults
 from opwest.objects.inspect import inspect_object
 from requirements_support import need
@@ -94,7 +94,7 @@ def test_declared_target_matches(tmp_path, compiler, flags, name):
     assert declared.split("-")[0] == name.split("-")[0] and entry["kconfig"] == "FILL_IN"
     entry["kconfig"] = {}
     (member,) = inspect_object(path).members
-    assert abi_faults(member.abi, target_abi(make_target(declared, entry))) == []
+    assert abi_faults(member.abi, make_target(declared, entry)) == []
 
 
 @pytest.mark.needs("llvmlite")

@@ -9,19 +9,18 @@ from opwest.objects.llvm.child import _Child
 @pytest.fixture(scope="module")
 def one_child():
     """Let the requests of all tests of a file share a child until it ends."""
-    children: dict[str, _Child] = {}
+    children: list[_Child] = []
 
-    def run(requests, limits):
+    def run(requests):
         answers = []
         for request in requests:
-            child = children.get(repr(limits))
-            if child is None or child.ended:
-                child = children[repr(limits)] = _Child(limits)
-            answers.append(child.respond(request))
+            if not children or children[-1].ended:
+                children.append(_Child())
+            answers.append(children[-1].respond(request))
         return answers
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(api, "run", run)
         yield
-    for child in children.values():
+    for child in children:
         child.close()

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from opwest.model.inputs.targets import make_target, target_abi
+from opwest.model.inputs.targets import make_target
 from opwest.objects.compat import TargetAbi
 from opwest.objects.facts import Member
 from opwest.objects.inspect import read_member
 from opwest.objects.llvm.api import compile_ir, compile_many
-from opwest.objects.llvm.facts import CompileJob, CompileOptions, LlvmTarget
+from opwest.objects.llvm.facts import CompileJob, LlvmTarget
 from opwest.objects.targets import named_targets
 from requirements_support import need
 from session_support import made_once
@@ -44,12 +44,12 @@ def target(name: str, /, **changes: object) -> LlvmTarget:
 
 
 def abi(name: str) -> TargetAbi:
-    return target_abi(make_target(name, entry(name)))
+    return make_target(name, entry(name))
 
 
-def compiled(ir: str | bytes, name: str, **options: object) -> tuple[bytes, Member]:
+def compiled(ir: str | bytes, name: str, optimize: Literal["size", "speed"] = "size") -> tuple[bytes, Member]:
     content = ir.encode() if isinstance(ir, str) else ir
-    made = compile_ir(content, target(name), CompileOptions(**options))
+    made = compile_ir(content, target(name), optimize)
     return made, read_member(f"{name}.o", made)
 
 
@@ -57,8 +57,7 @@ def everything(name: str, optimize: Literal["size", "speed"] = "size") -> tuple[
     """Return EVERYTHING compiled: for all targets once in a session, by one child process."""
 
     def make(folder: Path) -> None:
-        options = CompileOptions(optimize)
-        jobs = [CompileJob(EVERYTHING.encode(), target(each), options, "op.ll") for each in NAMES]
+        jobs = [CompileJob(EVERYTHING.encode(), target(each), optimize, "op.ll") for each in NAMES]
         for each, content in zip(NAMES, compile_many(jobs), strict=True):
             assert isinstance(content, bytes), content
             (folder / f"{each}.o").write_bytes(content)

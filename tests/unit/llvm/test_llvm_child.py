@@ -9,9 +9,10 @@ import time
 import pytest
 from campaign import sized
 from llvm_support import ADD, EVERYTHING, bitcode, needs_llvmlite, target
+from opwest.objects.llvm import child
 from opwest.objects.llvm.api import compile_many, read_many
 from opwest.objects.llvm.child import useful_line
-from opwest.objects.llvm.facts import CompileJob, CompileOptions, IrModule, Limits, LlvmError
+from opwest.objects.llvm.facts import CompileJob, IrModule, LlvmError
 
 # LLVM has no instruction for this: `Cannot select`, and abort.
 ABORTS = target("cortex-m55f-mvei", name="odd", features="-vfp2sp,-mve.fp", triple="thumbv8.1m.main-unknown-none-eabi",
@@ -19,8 +20,8 @@ ABORTS = target("cortex-m55f-mvei", name="odd", features="-vfp2sp,-mve.fp", trip
 DOUBLES = b"define double @f(double %a) { %b = fmul double %a, %a ret double %b }"
 
 
-def job(ir=ADD, name="cortex-m3", **options):
-    return CompileJob(ir.encode(), target(name), CompileOptions(**options), "op.ll")
+def job(ir=ADD, name="cortex-m3", optimize="size"):
+    return CompileJob(ir.encode(), target(name), optimize, "op.ll")
 
 
 @needs_llvmlite
@@ -36,12 +37,13 @@ def test_aborted_job_is_an_error_and_others_are_completed():
 
 
 @needs_llvmlite
-def test_too_little_memory():
+def test_too_little_memory(monkeypatch):
+    monkeypatch.setattr(child, "MEMORY", 1 << 30)
     big = (
         "@a = constant [{0} x i8] zeroinitializer\n"
         "@b = constant {{ i8, [{0} x i8] }} {{ i8 1, [{0} x i8] zeroinitializer }}\n"
     )
-    fault, small = compile_many([job(big.format(700_000_000)), job()], Limits(memory=1 << 30))
+    fault, small = compile_many([job(big.format(700_000_000)), job()])
     assert isinstance(fault, LlvmError) and isinstance(small, bytes)
     assert "memory" in fault.message or "SIGABRT" in fault.message or "bad_alloc" in fault.message
 
@@ -53,9 +55,10 @@ def slow():
 
 
 @needs_llvmlite
-def test_timeout():
+def test_timeout(monkeypatch):
+    monkeypatch.setattr(child, "SECONDS", 1.0)
     started = time.monotonic()
-    fault, small = compile_many([job(slow(), optimize="speed"), job()], Limits(seconds=1.0))
+    fault, small = compile_many([job(slow(), optimize="speed"), job()])
     assert isinstance(fault, LlvmError) and isinstance(small, bytes)
     assert "LLVM took more than 1 s compiling op.ll" in fault.message
     assert time.monotonic() - started < 10
@@ -89,10 +92,11 @@ def mutants(content, count, seed):
 
 @pytest.mark.slow
 @needs_llvmlite
-def test_damaged_bitcode_is_rejected_or_read():
+def test_damaged_bitcode_is_rejected_or_read(monkeypatch):
+    monkeypatch.setattr(child, "SECONDS", 10.0)
     started = time.monotonic()
     damaged = mutants(bitcode(EVERYTHING), sized(100, 300), 1)
-    results = compile_many([CompileJob(one, target("cortex-m3"), name="op.bc") for one in damaged], Limits(seconds=10))
+    results = compile_many([CompileJob(one, target("cortex-m3"), name="op.bc") for one in damaged])
     assert len(results) == len(damaged)
     assert all(isinstance(r, bytes | LlvmError) for r in results)
     faults = [r.message for r in results if isinstance(r, LlvmError)]
@@ -101,12 +105,13 @@ def test_damaged_bitcode_is_rejected_or_read():
 
 
 @needs_llvmlite
-def test_damaged_bitcode_is_read_or_rejected(tmp_path):
+def test_damaged_bitcode_is_read_or_rejected(tmp_path, monkeypatch):
+    monkeypatch.setattr(child, "SECONDS", 10.0)
     paths = []
     for index, one in enumerate(mutants(bitcode(EVERYTHING), 100, 2)):
         paths.append(tmp_path / f"{index}.bc")
         paths[-1].write_bytes(one)
-    assert all(isinstance(r, IrModule | LlvmError) for r in read_many(paths, Limits(seconds=10)))
+    assert all(isinstance(r, IrModule | LlvmError) for r in read_many(paths))
 
 
 @needs_llvmlite

@@ -14,7 +14,7 @@ from opwest.objects.compat import abi_faults
 from opwest.objects.elf import parse_elf
 from opwest.objects.inspect import inspect_object
 from opwest.objects.llvm.api import compile_ir, compile_many
-from opwest.objects.llvm.facts import CompileJob, CompileOptions, LlvmError
+from opwest.objects.llvm.facts import CompileJob, LlvmError
 
 pytestmark = [needs_llvmlite, pytest.mark.usefixtures("one_child")]
 
@@ -60,7 +60,7 @@ def test_hard_float_arguments_stay_in_fpu_registers(tmp_path):
 def test_mve_is_used_only_if_the_target_has_it():
     levels = {"": 0, "f": 0, "f-mvei": 1, "f-mve": 2}
     names = {core + suffix: levels[suffix] for core in ("cortex-m55", "cortex-m85") for suffix in levels}
-    made = compile_many([CompileJob(ADD.encode(), target(name), CompileOptions("speed"), "op.ll") for name in names])
+    made = compile_many([CompileJob(ADD.encode(), target(name), "speed", "op.ll") for name in names])
     for (name, level), content in zip(names.items(), made, strict=True):
         # Tag_MVE_arch is 48, followed by the value; 0 is omitted.
         data = parse_elf(content).data(parse_elf(content).find(".ARM.attributes"))
@@ -73,31 +73,6 @@ def test_riscv_flags(name, flags):
     offset = 0x30 if target(name).bits == 64 else 0x24
     assert struct.unpack_from("<I", made, offset)[0] == flags
     assert member.abi.arch.startswith(f"rv{target(name).bits}i")
-
-
-def test_renames_apply_to_definitions_declarations_aliases_and_groups():
-    ir = EVERYTHING + (
-        "$inline = comdat any\n@second = alias i32, ptr @counter\n"
-        "define linkonce_odr i32 @inline() comdat { ret i32 4 }\n"
-        '@llvm.used = appending global [1 x ptr] [ptr @inline], section "llvm.metadata"\n'
-    )
-    names = ("add", "table", "counter", "expf", "inline", "second", "scale")
-    _, member = compiled(ir, "cortex-m3", renames={n: f"model__{n}" for n in names} | {"absent": "x"})
-    assert set(member.defined) == {
-        "model__add", "model__table", "model__inline", "model__second", "model__scale", "wide", "calls",
-        "names", "zeroed",
-    }  # fmt: skip
-    assert "model__expf" in member.undefined and "expf" not in member.undefined
-    assert "model__counter" in member.stateful_symbols
-
-
-def test_names_can_be_exchanged_but_not_merged():
-    ir = "define i32 @a() { ret i32 1 }\ndefine i32 @b(i32 %x) { ret i32 %x }"
-    _, member = compiled(ir, "cortex-m3", renames={"a": "b", "b": "a"})
-    assert set(member.defined) == {"a", "b"}
-    for renames in ({"a": "b"}, {"a": "c", "b": "c"}):
-        with pytest.raises(LlvmError, match=r"duplicate symbol '.*' in the IR"):
-            compiled(ir, "cortex-m3", renames=renames)
 
 
 def test_groups_name_only_existing_sections():
@@ -129,12 +104,10 @@ def test_optimization_levels_in_the_ir_are_ignored():
     )
 
 
-def test_unwind_tables_are_kept_on_request():
+def test_objects_have_no_unwind_tables():
     ir = "declare void @g()\ndefine void @op() uwtable { call void @g() ret void }"
-    made, _ = compiled(ir, "cortex-m3", keep_unwind=True)
-    assert any(s.name.startswith(".ARM.exidx") for s in parse_elf(made).sections)
-    made, _ = compiled(ir, "rv32imac", keep_unwind=True)
-    assert parse_elf(made).find(".eh_frame")
+    made, _ = compiled(ir, "cortex-m3")
+    assert not any(s.name.startswith(".ARM.exidx") for s in parse_elf(made).sections)
     made, _ = compiled(ir, "rv32imac")
     assert not parse_elf(made).find(".eh_frame")
 
@@ -205,7 +178,7 @@ def test_ir_for_another_abi_is_rejected():
 )
 def test_targets_unknown_to_llvm(name, changes, words):
     with pytest.raises(LlvmError) as caught:
-        compile_ir(ADD.encode(), target(name, **changes), CompileOptions())
+        compile_ir(ADD.encode(), target(name, **changes))
     assert re.search(words, f"{caught.value.message} {caught.value.expected}")
 
 

@@ -15,9 +15,9 @@ from opwest.manifest.error_recovery import READINGS, readings_of
 from opwest.manifest.load import load_manifest
 from opwest.manifest.located import lookup
 from opwest.manifest.schema import OF_C, check_schema, check_version, schema_path, violations
-from opwest.manifest.variants import split_variants
 from opwest.manifest.yaml_reader import read_yaml
 from opwest.model.inputs.context import size_in_bytes
+from opwest.model.readers.variants import split_variants
 from opwest.model.types.dtypes import DTYPES, dtype_of_c
 from opwest.objects.targets import named_targets
 

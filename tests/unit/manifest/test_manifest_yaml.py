@@ -107,7 +107,6 @@ steps:
     assert quantization.value_location("scale") == Location("m.yaml", 3, 15)
     items = quantization["list"]
     assert isinstance(items, Items)
-    assert items.location == Location("m.yaml", 3, 27)
     assert [items.item_location(n) for n in (0, 1)] == [Location("m.yaml", 3, 28), Location("m.yaml", 4, 3)]
     step = found["steps"][0]
     assert step.location == found["steps"].item_location(0) == Location("m.yaml", 7, 5)

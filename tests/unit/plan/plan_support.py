@@ -107,7 +107,7 @@ def device(name, depth=None, switching="load", switch_cycles=0, *, hooks=True, c
 
 
 def buffer(name, size=1, *, role="intermediate", align=1, pools=("sram",), incoherent=False):
-    return Buffer(name, role, TensorType(DTYPES["int8"], (size,)), align, pools, incoherent, HERE)
+    return Buffer(name, role, TensorType(DTYPES["int8"], (size,)), align, pools, incoherent)
 
 
 def pool(name="sram", size=None, *, align=1, cache_line=None):

@@ -3,6 +3,7 @@
 
 import pytest
 from opwest.plan.schedule import Latency, Lifetime, plan_schedule
+from opwest.plan.uses import lifetimes
 from plan_support import buffer, conflict, device, model_of, order, random_steps, waits
 
 
@@ -236,3 +237,9 @@ def test_steps_without_cycles_are_listed():
 def test_steps_without_cycles_have_the_numbers_of_the_order_of_execution():
     steps = ["in -> a", "left: in -> b =4"]
     assert plan_schedule(model_of(*steps, devices=[device("left")], reorder=True)).latency.unknown == (1,)
+
+
+def test_tensors_that_a_run_copies_to_states_live_to_its_end():
+    roles = {"in": "input", "kept": "input", "a": "intermediate", "b": "intermediate"}
+    lives = lifetimes([["in", "kept"], ["a"], ["b"], ["a"]], range(4), roles, {"kept", "b"})
+    assert lives == {"in": Lifetime(0, 0), "kept": Lifetime(0, 3), "a": Lifetime(1, 3), "b": Lifetime(2, 3)}

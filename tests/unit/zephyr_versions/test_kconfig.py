@@ -193,7 +193,7 @@ def built_for(model, *targets, soft_float=()):
         entry = named_targets()[name]
         kconfig = tuple(entry["kconfig"].items())
         arch, float_abi = entry.get("arch"), entry.get("float_abi")
-        target = Target(name, entry["machine"], entry["bits"], "little", arch, float_abi, (), kconfig)
+        target = Target(name, entry["machine"], entry["bits"], "little", arch, float_abi, kconfig=kconfig)
         called = soft_float if dict(kconfig).get("CONFIG_FPU") != "y" else ("__aeabi_dadd",)
         builds.append(TargetBuild(target, (), (), (), "picolibc", libm=("expf",), soft_float=called))
     return replace(model, builds=tuple(builds))

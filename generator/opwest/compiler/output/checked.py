@@ -28,7 +28,7 @@ def checked(
 def _checked(manifest: Path, place: str, users: str, hint: str) -> list[Examination]:
     faults = Diagnostics()
     try:
-        examinations = run(Request((manifest,)), faults, "plan").found
+        examinations = run(Request((manifest,)), faults, "plan").examinations
         faults.raise_if_errors()
     except OpwestError as error:
         if users:

@@ -15,7 +15,7 @@ from opwest.plan.sharing import alternatives, merged
 from opwest.plan.uses import Lifetime, Use, allowed_shares, lifetimes
 
 ALIGN = 8
-"""The least alignment of buffers: DEFAULT_ALIGNMENT in model/model.py."""
+"""The least alignment of buffers: DEFAULT_ALIGNMENT in model/types/model.py."""
 
 
 def arena(program: Program, choice: Choice, caller_memory: bool) -> tuple[PoolPlan, list[int]]:

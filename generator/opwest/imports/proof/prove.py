@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prove an import: the manifest computes what the graph as it was read computes, for a few inputs.
 
-The rules of programs are checked first (`ir/verify.py`). Then the graph runs, and each planned implementation. The
-arithmetic of kernels is not part of the proof: a step does what its operation does.
+The rules of programs are checked first (`compiler/ir/verify.py`). Then the graph runs, and each planned implementation.
+The arithmetic of kernels is not part of the proof: a step does what its operation does.
 """
 
 from __future__ import annotations

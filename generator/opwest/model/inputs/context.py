@@ -64,6 +64,11 @@ class Context:
         hint = f"first defined at line {first.line}"
         self.faults.error(f"duplicate {what}", at, expected=expected, hint=hint)
 
+    @property
+    def run(self) -> Mapping:
+        """The section `run`."""
+        return self.section("run")
+
     def section(self, key: str, parent: Mapping | None = None) -> Mapping:
         """Return the mapping at `key`, an empty one where it is absent."""
         owner = self.manifest if parent is None else parent

@@ -18,7 +18,7 @@ from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context, IrFile, fault_of_file, located_items
 from opwest.model.inputs.headers import copy_source, normal
 from opwest.model.inputs.source_options import StackFiles, compile_options, expanded, read_stack_files, refuse_options
-from opwest.model.inputs.targets import read_targets, target_abi
+from opwest.model.inputs.targets import read_targets
 from opwest.model.types.builds import CompileOptions, Examined, SourceFile, Target, is_ir, permitted_effects
 from opwest.objects.compat import abi_warnings
 from opwest.objects.facts import CFunction, CSource, Member, ObjectError, ObjectFile
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from opwest.objects.llvm.facts import IrModule
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_Cache = dict[tuple[Path, tuple[Path, ...]], ObjectFile | CSource]
-"""The facts about files, by path and directories of headers."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ class Files:
 
 def inspect_objects(context: Context) -> Files:
     """Read every file of `objects`; report unusable files, and a manifest without a usable file."""
-    files = _read_files(context, *read_targets(context))
+    files = _Inspection(context).read()
     if not files.targets and not files.sources and not files.rejected:
         context.faults.error(
             "no object file exists for any target",
@@ -135,107 +133,208 @@ def inspect_objects(context: Context) -> Files:
     return files
 
 
-def _read_files(context: Context, targets: dict[str, Target], declared: tuple[Target, ...]) -> Files:
-    files = Files(targets, declared)
-    cache = _Cache()
-    seen: dict[tuple[str | None, str], Location] = {}
-    ir_files: list[IrFile] = []
-    for entry, _ in located_items(context.items("objects")):
-        name = entry.get("target")
-        if name is not None and name not in targets:
-            _examine_without_target(context, files, entry, cache)
-            continue
-        if _left_out(context, entry):
-            continue
-        if name is not None:
-            files.targets.setdefault(name, [])
-        stack = read_stack_files(context, entry)
-        options = compile_options(context, entry)
-        folders = tuple(context.folder / folder for folder in options.include_dirs)
-        objects: list[Member] = []
+class _Inspection:
+    """Reads the files of a manifest, each once."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.faults = context.faults
+        self.files = Files(*read_targets(context))
+        self._known: dict[tuple[Path, tuple[Path, ...]], ObjectFile | CSource] = {}
+        """The facts about files, by path and directories of headers."""
+
+    def read(self) -> Files:
+        """Return the files of all entries."""
+        files = self.files
+        seen: dict[tuple[str | None, str], Location] = {}
+        ir_files: list[IrFile] = []
+        for entry, _ in located_items(self.context.items("objects")):
+            name = entry.get("target")
+            if name is not None and name not in files.named:
+                self._examine_without_target(entry)
+                continue
+            if self._left_out(entry):
+                continue
+            if name is not None:
+                files.targets.setdefault(name, [])
+            stack = read_stack_files(self.context, entry)
+            options = compile_options(self.context, entry)
+            folders = tuple(self.context.folder / folder for folder in options.include_dirs)
+            objects: list[Member] = []
+            for file, at in located_items(entry["files"]):
+                if (name, file) in seen:
+                    self.faults.error(
+                        f"duplicate file {file!r} for this target",
+                        at,
+                        expected="each file once",
+                        hint=f"first listed at line {seen[name, file].line}",
+                    )
+                    continue
+                seen[name, file] = at
+                path = self._existing(file, name, at)
+                if path is not None and is_ir(path):
+                    refuse_options(self.context, entry, file, "LLVM IR")
+                    ir_files.append(IrFile(file, path, at, entry))
+                    continue
+                item = None if path is None else self._read(file, path, name, at, folders)
+                if item is None:
+                    files.reject(file, name)
+                elif isinstance(item, CSource):
+                    self._add_source(entry, file, item, at, options)
+                else:
+                    refuse_options(self.context, entry, file, "compiled file")
+                    objects += item.members
+                    self._add_object(entry, item, file, files.named.get(name or ""), at, stack)
+            stack.check(self.context, objects)
+        if ir_files:
+            self._add_ir(ir_files)
+        return files
+
+    def _add_ir(self, ir_files: list[IrFile]) -> None:
+        """Compile LLVM IR to objects."""
+        from opwest.model.inputs.ir import compile_ir_files
+
+        files = self.files
+        objects, files.modules, failed = compile_ir_files(self.context, ir_files, files.named, tuple(files.targets))
+        for name in failed:
+            files.reject(name)
+        for item in objects:
+            reasons = judge_file(item.member, files.named[item.target])
+            for reason in reasons:
+                item.examined.error(reason.text, item.file.location, expected=reason.expected, hint=reason.hint)
+            if reasons:
+                files.reject(item.file.name if item.member.opaque else None, item.target)
+            permits = frozenset(permitted_effects(item.file.entry))
+            linkable = Linkable(
+                item.member, item.file.name, item.file.location, permits, item.examined, rejected=bool(reasons)
+            )
+            files.targets.setdefault(item.target, []).append(linkable)
+
+    def _examine_without_target(self, entry: Mapping) -> None:
+        """Read the files of an entry with an invalid target: their definitions and their own faults."""
+        name = entry["target"]
+        if self._left_out(entry):
+            return
+        why = f"invalid target {name!r}"
         for file, at in located_items(entry["files"]):
-            if (name, file) in seen:
-                context.faults.error(
-                    f"duplicate file {file!r} for this target",
-                    at,
-                    expected="each file once",
-                    hint=f"first listed at line {seen[name, file].line}",
-                )
-                continue
-            seen[name, file] = at
-            path = _existing(context, file, name, at)
+            path = self._existing(file, name, at)
             if path is not None and is_ir(path):
-                refuse_options(context, entry, file, "LLVM IR")
-                ir_files.append(IrFile(file, path, at, entry))
+                self.context.examine(file, name).refuse(why)
+                self.files.reject(file)
                 continue
-            item = None if path is None else _read(context, file, path, name, at, cache, folders)
-            if item is None:
-                files.reject(file, name)
-            elif isinstance(item, CSource):
-                _add_source(context, files, entry, file, item, at, options)
+            item = None if path is None else self._read(file, path, name, at)
+            if isinstance(item, ObjectFile):
+                self._note_unlinkable(item, file, name, why)
             else:
-                refuse_options(context, entry, file, "compiled file")
-                objects += item.members
-                _add_object(context, files, entry, item, file, targets.get(name or ""), at, stack)
-        stack.check(context, objects)
-    if ir_files:
-        _add_ir(context, files, ir_files, targets)
-    return files
+                if item is not None:
+                    examined = self.context.examine(file, name, f"{item.language} source")
+                    examined.item = item
+                    examined.refuse(why)
+                self.files.reject(file)
 
+    def _note_unlinkable(self, item: ObjectFile, file: str, target: str | None, why: str) -> None:
+        """Record the objects of a file without a usable target: their facts, their own faults and their definitions."""
+        for label, member in _members(item, file):
+            examined = self.context.examine(label, target, _kind(item))
+            examined.refuse(why)
+            examined.item = member
+            for reason in judge_file(member):
+                examined.refuse(reason.text)
+            self.files.elsewhere |= set() if member.opaque else set(member.defined)
+            self.files.reject(file if member.opaque else None)
 
-def _add_ir(context: Context, result: Files, files: list[IrFile], targets: dict[str, Target]) -> None:
-    """Compile LLVM IR to objects."""
-    from opwest.model.inputs.ir import compile_ir_files
+    def _left_out(self, entry: Mapping) -> bool:
+        """Return whether an optional entry has no existing file; note it."""
+        folder = self.context.folder
+        if not entry.get("optional"):
+            return False
+        if any(os.path.exists(folder / file) for file in entry["files"]):  # noqa: PTH110 - it never raises
+            return False
+        for file in entry["files"]:
+            self.context.missing(file)
+        what = f"target {entry['target']!r} is" if "target" in entry else "these files are"
+        self.faults.note(f"{what} skipped: {entry['files'][0]!r} does not exist", entry.value_location("files"))
+        return True
 
-    objects, result.modules, failed = compile_ir_files(context, files, targets, tuple(result.targets))
-    for name in failed:
-        result.reject(name)
-    for item in objects:
-        target = targets[item.target]
-        reasons = judge_file(item.member, target_abi(target))
-        for reason in reasons:
-            item.examined.error(reason.text, item.file.location, expected=reason.expected, hint=reason.hint)
-        if reasons:
-            result.reject(item.file.name if item.member.opaque else None, item.target)
-        permits = permitted_effects(item.file.entry)
-        linkable = Linkable(
-            item.member, item.file.name, item.file.location, frozenset(permits), item.examined, rejected=bool(reasons)
-        )
-        result.targets.setdefault(item.target, []).append(linkable)
+    def _existing(self, file: str, target: str | None, at: Location) -> Path | None:
+        """Return the path of a file; report and record one that cannot be read."""
+        path = self.context.regular_file(file, at, "an existing file", "list the objects in it")
+        if path is None:
+            reason = fault_of_file(self.context.folder / file)
+            why = f"cannot read the file: {reason}" if reason else "invalid path"
+            self.context.examine(file, target).refuse(why)
+        return path
 
+    def _read(
+        self, file: str, path: Path, target: str | None, at: Location, folders: tuple[Path, ...] = ()
+    ) -> ObjectFile | CSource | None:
+        """Return the facts about a file; `folders` are the directories of its headers."""
+        if (path, folders) not in self._known:
+            try:
+                self._known[path, folders] = inspect_object(path, folders)
+            except ObjectError as error:
+                self.context.examine(file, target).error(error.message, at, expected=error.expected, hint=error.hint)
+                return None
+        return self._known[path, folders]
 
-def _examine_without_target(context: Context, files: Files, entry: Mapping, cache: _Cache) -> None:
-    """Read the files of an entry with an invalid target: their definitions and their own faults."""
-    name = entry["target"]
-    if _left_out(context, entry):
-        return
-    for file, at in located_items(entry["files"]):
-        path = _existing(context, file, name, at)
-        if path is not None and is_ir(path):
-            context.examine(file, name).refuse(f"invalid target {name!r}")
-            files.reject(file)
-            continue
-        item = None if path is None else _read(context, file, path, name, at, cache)
-        if isinstance(item, ObjectFile):
-            _note_unlinkable(context, files, item, file, name, f"invalid target {name!r}")
-        else:
-            if item is not None:
-                examined = context.examine(file, name, f"{item.language} source")
-                examined.item = item
-                examined.refuse(f"invalid target {name!r}")
-            files.reject(file)
+    def _add_source(self, entry: Mapping, file: str, source: CSource, at: Location, options: CompileOptions) -> None:
+        source = expanded(source, options)
+        kind = f"{source.language} {'header' if source.is_header else 'source'}"
+        examined = self.context.examine(file, None, kind)
+        examined.item = source
+        if "target" in entry:
+            examined.refuse(f"{kind} in an entry with 'target'")
+            self.faults.error(
+                f"{kind} {file!r} in an entry with 'target'",
+                at,
+                expected="an entry without 'target': sources are compiled for every target",
+                hint="move it to a separate entry",
+            )
+        copies = self.files.copies
+        copy_source(self.context, copies, PurePosixPath(normal(PurePosixPath(file))), source.text, at, options)
+        source = _without_headers(source, copies)
+        permits, entry_points = frozenset(permitted_effects(entry)), frozenset(entry.get("entry_points", ()))
+        self.files.sources.append(Linkable(source, file, at, permits, examined, entry_points=entry_points))
 
-
-def _note_unlinkable(context: Context, files: Files, item: ObjectFile, file: str, target: str | None, why: str) -> None:
-    """Record the objects of a file without a usable target: their facts, their own faults and their definitions."""
-    for label, member in _members(item, file):
-        examined = context.examine(label, target, _kind(item))
-        examined.refuse(why)
-        examined.item = member
-        for reason in judge_file(member):
-            examined.refuse(reason.text)
-        files.elsewhere |= set() if member.opaque else set(member.defined)
-        files.reject(file if member.opaque else None)
+    def _add_object(
+        self, entry: Mapping, item: ObjectFile, file: str, target: Target | None, at: Location, stack: StackFiles
+    ) -> None:
+        if target is None:
+            self._note_unlinkable(item, file, None, "no 'target' in its entry")
+            self.faults.error(
+                f"compiled file {file!r} ({item.members[0].abi.machine}) in an entry without 'target'",
+                at,
+                expected="target: the target that it was compiled for",
+                hint="`opwest targets` lists the targets",
+            )
+            return
+        archived = item.kind == "archive"
+        permits = frozenset(permitted_effects(entry))
+        reported: set[str] = set()
+        for name, member in _members(item, file):
+            examined = self.context.examine(name, target.name, _kind(item))
+            examined.item, examined.stack_files = member, stack.functions
+            every = judge_file(member, target)
+            later = tuple(r for r in every if archived and r.kind != "abi" and not member.opaque)
+            reasons = [r for r in every if r not in later]
+            for reason in every:
+                examined.refuse(reason.text)
+                if reason in later:
+                    continue
+                if reason.kind == "abi" and reason.text in reported:
+                    continue  # once per archive, not once per member
+                reported.add(reason.text)
+                self.faults.error(reason.message(name), at, expected=reason.expected, hint=reason.hint)
+            rejected = any(reason.kind != "relocation" for reason in reasons)
+            if rejected:
+                self.files.reject(name if member.opaque else None, target.name)
+            for warning in () if rejected else abi_warnings(member.abi, target):
+                if warning.message not in reported:
+                    reported.add(warning.message)
+                    text = f"{name}: {warning.message}"
+                    self.faults.warning(text, at, expected=warning.expected, hint=warning.hint)
+            linkable = Linkable(member, name, at, permits, examined, archived=archived, rejected=rejected, faults=later)
+            self.files.targets[target.name].append(linkable)
 
 
 def _members(item: ObjectFile, file: str) -> list[tuple[str, Member]]:
@@ -247,138 +346,9 @@ def _kind(item: ObjectFile) -> str:
     return "archive member" if item.kind == "archive" else "ELF object"
 
 
-def _left_out(context: Context, entry: Mapping) -> bool:
-    """Return whether an optional entry has no existing file; note it."""
-    if not entry.get("optional"):
-        return False
-    if any(os.path.exists(context.folder / file) for file in entry["files"]):  # noqa: PTH110 - it never raises
-        return False
-    for file in entry["files"]:
-        context.missing(file)
-    what = f"target {entry['target']!r} is" if "target" in entry else "these files are"
-    context.faults.note(f"{what} skipped: {entry['files'][0]!r} does not exist", entry.value_location("files"))
-    return True
-
-
-def _existing(context: Context, file: str, target: str | None, at: Location) -> Path | None:
-    """Return the path of a file; report and record one that cannot be read."""
-    path = context.regular_file(file, at, "an existing file", "list the objects in it")
-    if path is None:
-        reason = fault_of_file(context.folder / file)
-        context.examine(file, target).refuse(f"cannot read the file: {reason}" if reason else "invalid path")
-    return path
-
-
-def _read(
-    context: Context,
-    file: str,
-    path: Path,
-    target: str | None,
-    at: Location,
-    cache: _Cache,
-    folders: tuple[Path, ...] = (),
-) -> ObjectFile | CSource | None:
-    """Return the facts about a file; `folders` are the directories of its headers."""
-    if (path, folders) not in cache:
-        try:
-            cache[path, folders] = inspect_object(path, folders)
-        except ObjectError as error:
-            context.examine(file, target).error(error.message, at, expected=error.expected, hint=error.hint)
-            return None
-    return cache[path, folders]
-
-
-def _add_source(
-    context: Context,
-    files: Files,
-    entry: Mapping,
-    file: str,
-    source: CSource,
-    at: Location,
-    options: CompileOptions,
-) -> None:
-    source = expanded(source, options)
-    kind = f"{source.language} {'header' if source.is_header else 'source'}"
-    examined = context.examine(file, None, kind)
-    examined.item = source
-    entry_points = frozenset(entry.get("entry_points", ()))
-    if "target" in entry:
-        examined.refuse(f"{kind} in an entry with 'target'")
-        context.faults.error(
-            f"{kind} {file!r} in an entry with 'target'",
-            at,
-            expected="an entry without 'target': sources are compiled for every target",
-            hint="move it to a separate entry",
-        )
-    copy_source(context, files.copies, PurePosixPath(normal(PurePosixPath(file))), source.text, at, options)
-    source = _without_headers(source, files.copies)
-    permits = frozenset(permitted_effects(entry))
-    files.sources.append(Linkable(source, file, at, permits, examined, entry_points=entry_points))
-
-
 def _without_headers(source: CSource, copies: list[SourceFile]) -> CSource:
     """Return a source without the library calls whose names its headers may define; the compiled object has them."""
     headers = [copy.content for copy in copies if not copy.compiled]
     words = {word for text in headers if source.library_calls for word in _WORD.findall(text)}
     kept = tuple(name for name in source.library_calls if name.encode() not in words)
     return source if kept == source.library_calls else replace(source, library_calls=kept)
-
-
-def _add_object(
-    context: Context,
-    files: Files,
-    entry: Mapping,
-    item: ObjectFile,
-    file: str,
-    target: Target | None,
-    at: Location,
-    stack: StackFiles,
-) -> None:
-    if target is None:
-        _note_unlinkable(context, files, item, file, None, "no 'target' in its entry")
-        context.faults.error(
-            f"compiled file {file!r} ({item.members[0].abi.machine}) in an entry without 'target'",
-            at,
-            expected="target: the target that it was compiled for",
-            hint="`opwest targets` lists the targets",
-        )
-        return
-    abi = target_abi(target)
-    archived = item.kind == "archive"
-    reported: set[str] = set()
-    for name, member in _members(item, file):
-        examined = context.examine(name, target.name, _kind(item))
-        examined.item, examined.stack_files = member, stack.functions
-        every = judge_file(member, abi)
-        later = tuple(r for r in every if archived and r.kind != "abi" and not member.opaque)
-        reasons = [r for r in every if r not in later]
-        for reason in every:
-            examined.refuse(reason.text)
-            if reason in later:
-                continue
-            if reason.kind == "abi" and reason.text in reported:
-                continue  # once per archive, not once per member
-            reported.add(reason.text)
-            context.faults.error(reason.message(name), at, expected=reason.expected, hint=reason.hint)
-        rejected = any(reason.kind != "relocation" for reason in reasons)
-        if rejected:
-            files.reject(name if member.opaque else None, target.name)
-        else:
-            for warning in abi_warnings(member.abi, abi):
-                if warning.message not in reported:
-                    reported.add(warning.message)
-                    context.faults.warning(
-                        f"{name}: {warning.message}", at, expected=warning.expected, hint=warning.hint
-                    )
-        files.targets[target.name].append(
-            Linkable(
-                member,
-                name,
-                at,
-                frozenset(permitted_effects(entry)),
-                examined,
-                archived=archived,
-                rejected=rejected,
-                faults=later,
-            )
-        )

@@ -20,7 +20,6 @@ from opwest.objects.inspect import read_member
 from opwest.objects.llvm.api import compile_ir, compile_many, is_available, missing, read_ir, read_many
 from opwest.objects.llvm.facts import (
     CompileJob,
-    CompileOptions,
     IrFunction,
     IrModule,
     IrParameter,
@@ -82,8 +81,8 @@ def compile_ir_files(
             failed += [file.name] if unfit else []
             if not unfit and target.llvm is not None:
                 work.append((file, name, examined))
-                options = CompileOptions(optimize=file.entry.get("optimize", "size"))
-                jobs.append(CompileJob(module.content, target.llvm, options, file.name))
+                optimize = file.entry.get("optimize", "size")
+                jobs.append(CompileJob(module.content, target.llvm, optimize, file.name))
     objects: list[IrObject] = []
     for (file, name, examined), result in zip(work, compile_many(jobs), strict=True):
         try:
@@ -242,7 +241,7 @@ def inspect_ir(path: Path, target: Target | None = None) -> InspectedIr:
     faults = tuple(fault.message for fault in module_faults(module, target))
     if faults or target.llvm is None:
         return InspectedIr(module, target, None, faults)
-    member = read_member(path.name, compile_ir(module.content, target.llvm, CompileOptions(optimize="size")))
+    member = read_member(path.name, compile_ir(module.content, target.llvm))
     return InspectedIr(module, target, ObjectFile(path, "elf", (member,)))
 
 

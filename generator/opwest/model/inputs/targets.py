@@ -16,10 +16,11 @@ from opwest.model.types.builds import Target
 from opwest.objects.compat import (
     ARM_ARCHITECTURES,
     FLOAT_ABIS,
+    FPU_ORDER,
     ISA_STRING,
+    MVE_ORDER,
     WORD_SIZES,
     Fault,
-    TargetAbi,
     abi_faults,
     isa_extensions,
 )
@@ -142,21 +143,6 @@ def make_target(name: str, entry: dict[str, Any] | Mapping) -> Target:
     )
 
 
-def target_abi(target: Target) -> TargetAbi:
-    """Return the ABI that the objects of a target must have."""
-    return TargetAbi(
-        target.name,
-        target.machine,
-        target.bits,
-        target.endian,
-        target.arch,
-        target.float_abi,
-        dsp=target.dsp,
-        mve=target.mve,
-        fpu=target.fpu,
-    )
-
-
 def _llvm(name: str, entry: dict[str, Any] | Mapping) -> LlvmTarget | None:
     given = entry.get("llvm")
     if given is None:
@@ -172,10 +158,6 @@ def _llvm(name: str, entry: dict[str, Any] | Mapping) -> LlvmTarget | None:
         abi=given.get("abi", ""),
         data_layout=given.get("data_layout", ""),
     )
-
-
-_MVE = ("none", "integer", "float")
-_FPU = ("none", "single", "double")
 
 
 @dataclass(frozen=True)
@@ -196,8 +178,8 @@ def fitting(members: Sequence[Member], name: str) -> list[str]:
     abis = {member.abi: None for member in members}
     parts = PurePosixPath(name).parts[:-1]
     ranked = []
-    for order, target in enumerate(named_targets()):
-        required = _abi(target)
+    for order, (target, entry) in enumerate(named_targets().items()):
+        required = make_target(target, entry)
         if not any(abi_faults(abi, required) for abi in abis):
             ranked.append((target not in parts, *_distance(next(iter(abis)), required), order, target))
     return [str(rank[-1]) for rank in sorted(ranked)]
@@ -205,15 +187,11 @@ def fitting(members: Sequence[Member], name: str) -> list[str]:
 
 def faults_for(members: Sequence[Member], target: str) -> list[Fault]:
     """Return the reasons why objects cannot be linked for a named target."""
-    required = _abi(target)
+    required = make_target(target, named_targets()[target])
     return list(dict.fromkeys(fault for member in members for fault in abi_faults(member.abi, required)))
 
 
-def _abi(target: str) -> TargetAbi:
-    return target_abi(make_target(target, named_targets()[target]))
-
-
-def _distance(abi: Abi, target: TargetAbi) -> tuple[int, int, int]:
+def _distance(abi: Abi, target: Target) -> tuple[int, int, int]:
     """Return the differences between objects and a target: architecture, float ABI, additional extensions."""
     architecture = 0
     if abi.arch and target.arch and abi.machine == "riscv":
@@ -223,8 +201,8 @@ def _distance(abi: Abi, target: TargetAbi) -> tuple[int, int, int]:
     float_abi = int(abi.float_abi not in (None, "any", target.float_abi))
     extras = 0
     if abi.machine == "arm":
-        extras += _FPU.index(target.fpu or "none") - _FPU.index(abi.fpu or "none")
-        extras += _MVE.index(target.mve or "none") - _MVE.index(abi.mve or "none")
+        extras += FPU_ORDER.index(target.fpu or "none") - FPU_ORDER.index(abi.fpu or "none")
+        extras += MVE_ORDER.index(target.mve or "none") - MVE_ORDER.index(abi.mve or "none")
     return architecture, float_abi, extras
 
 

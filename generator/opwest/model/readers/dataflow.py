@@ -82,14 +82,13 @@ class Dataflow:
         """The intermediate tensors and states that steps read."""
         self.used: set[str] = set()
         self.alignments: dict[str, int] = {}
-        self.run = context.section("run")
-        self.declared = context.section("tensors", self.run)
+        self.declared = context.section("tensors", context.run)
         self.declared_types = declared_types(context)
         self.writers = first_writers(context, names)
         # Names for which further errors are suppressed: tensors of unknown operators, or declared in two roles.
         self.uncertain = named_by_unknown_operators(context, names)
         self.settled = check_roles(context)
-        sections = (self.declared, *(context.section(key, self.run) for key in ("inputs", "outputs")))
+        sections = (self.declared, *(context.section(key, self.context.run) for key in ("inputs", "outputs")))
         parts = [
             (name, entry["view_of"]) for section in sections for name, entry in section.items() if "view_of" in entry
         ]
@@ -388,7 +387,7 @@ class Dataflow:
         if state.next is None:
             return state
         name = state.next.name
-        at = self.context.section("state", self.run)[state.name].value_location("next")
+        at = self.context.section("state", self.context.run)[state.name].value_location("next")
         root, view = self.names.root(name), self.names.views.get(name)
         self.used |= {name, root}
         self.read.add(root)

@@ -243,7 +243,7 @@ def externals(context: Context) -> dict[str, External]:
 
 def interface(context: Context, key: str) -> dict[str, Interface]:
     """Return the inputs or the outputs by name."""
-    section = context.section(key, context.section("run"))
+    section = context.section(key, context.run)
     interfaces = {}
     for name, entry in section.items():
         at = section.key_location(name)

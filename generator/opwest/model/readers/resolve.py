@@ -130,7 +130,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         states=workspace.states,
         views=tuple(view for view in names.views.values() if view.name in flow.views),
         steps=workspace.steps,
-        reorder=context.section("run").get("order") == "any",
+        reorder=context.run.get("order") == "any",
         memory_planner=planner,
         builds=tuple(builds),
         declared_targets=files.declared,
@@ -163,7 +163,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
 
 
 def _checks(context: Context) -> Checks:
-    section = context.section("checks", context.section("run"))
+    section = context.section("checks", context.run)
     return Checks(busy=section.get("busy", True), buffers=section.get("buffers", True))
 
 

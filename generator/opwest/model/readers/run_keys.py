@@ -30,7 +30,7 @@ from opwest.model.types.sections import Device
 
 def memory_planner(context: Context, replacement: MemoryPlanner | None) -> MemoryPlanner:
     """Return the planner: `replacement`, if any, else that of the manifest; report offsets without `fixed`."""
-    run = context.section("run")
+    run = context.run
     declared: MemoryPlanner = run.get("memory_planner", "greedy")
     if (replacement or declared) == "fixed" and "offsets" not in run:
         context.faults.error(
@@ -51,7 +51,7 @@ def memory_planner(context: Context, replacement: MemoryPlanner | None) -> Memor
 
 def fixed_plan(context: Context, pools: dict[str, Pool]) -> FixedPlan:
     """Return the offsets that the manifest gives; report undefined pools and unreadable tables."""
-    run = context.section("run")
+    run = context.run
     section = context.section("offsets", run)
     fixed_pools = []
     for name, given in section.items():
@@ -80,7 +80,7 @@ def _table(context: Context, pool: str, name: str, at: Location) -> FixedPool | 
 
 def streams(context: Context, steps: Sequence[Step], devices: abc.Mapping[str, Device], planner: MemoryPlanner) -> bool:
     """Return whether the model streams; report a model in which no two frames could overlap, and a given plan."""
-    run = context.section("run")
+    run = context.run
     if not run.get("stream", False):
         return False
     at = run.value_location("stream")
@@ -107,7 +107,7 @@ ZEROS = "zeros"
 
 def states(context: Context) -> tuple[dict[str, State], list[Constant]]:
     """Return the states by name, and the constants with their initial contents."""
-    section = context.section("state", context.section("run"))
+    section = context.section("state", context.run)
     constants = context.section("constants")
     resolved: dict[str, State] = {}
     initials: list[Constant] = []

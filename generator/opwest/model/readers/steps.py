@@ -37,7 +37,7 @@ def check_step_count(context: Context) -> None:
     if has_too_many_steps(context):
         context.faults.error(
             f"'run.steps' has {_step_count(context)} steps with all repetitions",
-            context.section("run").value_location("steps"),
+            context.run.value_location("steps"),
             expected=f"at most {MAX_STEPS}",
         )
 
@@ -49,7 +49,7 @@ def slice_name(tensor: str, turn: int) -> str:
 
 def slice_names(context: Context) -> Iterator[tuple[str, str]]:
     """Yield the names of all parts that steps are repeated over, each with its tensor."""
-    for entry in context.items("steps", context.section("run")):
+    for entry in context.items("steps", context.run):
         for tensor in context.section("over", entry).values() if "repeat" in entry else ():
             yield from ((slice_name(tensor, turn), tensor) for turn in range(_turns(entry)))
 
@@ -61,7 +61,7 @@ def slices(context: Context, types: dict[str, TensorType], views: dict[str, View
     """
     parts: dict[str, View] = {}
     used = _used(context)
-    for entry, _ in located_items(context.items("steps", context.section("run"))):
+    for entry, _ in located_items(context.items("steps", context.run)):
         over = context.section("over", entry) if "repeat" in entry else Mapping(entry.file, entry.start)
         for name, tensor in over.items():
             at = over.value_location(name)
@@ -86,38 +86,38 @@ def slices(context: Context, types: dict[str, TensorType], views: dict[str, View
                     expected=f"a tensor whose first dimension is {entry['repeat']}",
                 )
             else:
-                parts |= _parts(tensor, whole, view, at)
+                parts |= _parts(tensor, whole, view)
     return parts
 
 
 def _used(context: Context) -> set[str]:
     """Return the tensors of all steps, without the names of parts inside their own repetitions."""
     tensors: set[str] = set()
-    for entry in context.items("steps", context.section("run")):
+    for entry in context.items("steps", context.run):
         own = context.section("over", entry) if "repeat" in entry else {}
         inner = context.items("steps", entry) if "repeat" in entry else [entry]
         tensors |= {given for step in inner for given in step["args"] if isinstance(given, str) and given not in own}
     return tensors
 
 
-def _parts(tensor: str, whole: TensorType, view: View | None, at: Location) -> dict[str, View]:
+def _parts(tensor: str, whole: TensorType, view: View | None) -> dict[str, View]:
     rank = len(whole.shape)
     # A single row has no pitch.
     part = TensorType(whole.dtype, whole.shape[1:], whole.pitch if rank > 2 else 0)
     size = whole.dtype.size * (prod(whole.shape[1:-1]) * whole.pitch if whole.pitch else prod(part.shape))
     root, start = (view.root, view.offset) if view else (tensor, 0)
     names = (slice_name(tensor, turn) for turn in range(whole.shape[0]))
-    return {name: View(name, part, root, start + turn * size, at) for turn, name in enumerate(names)}
+    return {name: View(name, part, root, start + turn * size) for turn, name in enumerate(names)}
 
 
 def _step_count(context: Context) -> int:
-    entries = context.items("steps", context.section("run"))
+    entries = context.items("steps", context.run)
     return sum(_turns(entry) * len(entry.get("steps", [entry])) for entry in entries)
 
 
 def _expanded(context: Context, turns: int) -> Iterator[tuple[Mapping, Location]]:
     """Yield the steps of at most `turns` turns of each repetition."""
-    for entry, at in located_items(context.items("steps", context.section("run"))):
+    for entry, at in located_items(context.items("steps", context.run)):
         if "repeat" not in entry:
             yield entry, at
             continue
@@ -177,7 +177,7 @@ def constant_types(context: Context, operators: dict[str, Operator]) -> dict[str
 
 def check_roles(context: Context) -> set[str]:
     """Report and return names that are declared in two roles."""
-    run = context.section("run")
+    run = context.run
     twofold: set[str] = set()
     roles: dict[str, tuple[str, Location]] = {}
     for role, section in (

@@ -13,7 +13,7 @@ from opwest.model.types.model import View
 
 def is_arena(context: Context, name: str) -> bool:
     """Return whether a tensor is an arena, whose content a compiler has planned."""
-    entry = context.section("tensors", context.section("run")).get(name)
+    entry = context.section("tensors", context.run).get(name)
     return isinstance(entry, Mapping) and entry.get("arena") is True
 
 
@@ -22,7 +22,7 @@ def interface_views(context: Context, types: dict[str, TensorType]) -> dict[str,
 
     `types` contains all declared tensors.
     """
-    run = context.section("run")
+    run = context.run
     views: dict[str, View] = {}
     for key in ("inputs", "outputs"):
         what = key.removesuffix("s")
@@ -52,7 +52,7 @@ def _view(context: Context, what: str, name: str, entry: Mapping, types: dict[st
     base = entry["view_of"]
     at = entry.value_location("view_of")
     if not is_arena(context, base) or base not in types:
-        arenas = [tensor for tensor in context.section("tensors", context.section("run")) if is_arena(context, tensor)]
+        arenas = [tensor for tensor in context.section("tensors", context.run) if is_arena(context, tensor)]
         context.faults.error(
             f"{what} is a view of {base!r}, which is no arena",
             at,
@@ -78,12 +78,12 @@ def _view(context: Context, what: str, name: str, entry: Mapping, types: dict[st
             expected=f"a multiple of {align} bytes, its alignment",
         )
         return None
-    return View(name, type_, base, offset, at)
+    return View(name, type_, base, offset)
 
 
 def declared_types(context: Context) -> dict[str, TensorType]:
     """Return the types of intermediate tensors that the manifest declares."""
-    section = context.section("tensors", context.section("run"))
+    section = context.section("tensors", context.run)
     return {
         name: tensor_type(context, entry)
         for name, entry in section.items()
@@ -101,7 +101,7 @@ class Views:
         self.context = context
         self.faults = context.faults
         self.types = types
-        self.section = context.section("tensors", context.section("run"))
+        self.section = context.section("tensors", context.run)
         self.views = dict(outer)
         self.failed: set[str] = set()
 
@@ -207,4 +207,4 @@ class Views:
                 expected=f"a multiple of {dtype.size} bytes, the size of {dtype.name}",
             )
             return None
-        return View(name, type_, inner.root if inner else base, offset, self.section.key_location(name))
+        return View(name, type_, inner.root if inner else base, offset)

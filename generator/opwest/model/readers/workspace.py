@@ -44,7 +44,6 @@ class Placing:
         self.faults = context.faults
         self.names = names
         self.flow = flow
-        self.run = context.section("run")
         self.buffers: list[Buffer] = []
         self.placed: set[str] = set()
         interfaces = (*names.inputs, *names.outputs)
@@ -54,7 +53,7 @@ class Placing:
 
     def place(self) -> Workspace:
         """Return the content of the workspace."""
-        declared = self.context.section("tensors", self.run)
+        declared = self.context.section("tensors", self.context.run)
         for tensor in self.flow.intermediates:
             entry = declared.get(tensor.name, {})
             pool = entry.get("pool")
@@ -93,7 +92,7 @@ class Placing:
         if pools and name not in self.placed:  # otherwise it has two roles, which was reported
             self.placed.add(name)
             align = max(align, DEFAULT_ALIGNMENT)
-            self.buffers.append(Buffer(name, role, type_, align, pools, self._incoherent(agents), at))
+            self.buffers.append(Buffer(name, role, type_, align, pools, self._incoherent(agents)))
 
     def _pools(
         self, agents: set[str], requested: str | None, tensor: str, at: Location, hint: str | None
@@ -134,7 +133,7 @@ class Placing:
         interfaces = []
         for tensor in tensors:
             agents = self.flow.agents.get(self.names.root(tensor.name), set())
-            entry = self.context.section(f"{role}s", self.run)[tensor.name]
+            entry = self.context.section(f"{role}s", self.context.run)[tensor.name]
             align = max(tensor.align, self.flow.alignments.get(tensor.name, 1))
             is_used_by_device = tensor.external is None and agents - {"cpu"}
             placed = bool(tensor.pool is not None or tensor.external is False or is_used_by_device)
@@ -164,9 +163,7 @@ class Placing:
         if arena is not None and tensor.name not in self.placed:
             self.placed.add(tensor.name)
             inside = (view.root, view.offset)
-            self.buffers.append(
-                Buffer(tensor.name, role, tensor.type, align, arena.pools, arena.incoherent, tensor.location, inside)
-            )
+            self.buffers.append(Buffer(tensor.name, role, tensor.type, align, arena.pools, arena.incoherent, inside))
 
     def _constant(self, constant: Constant) -> None:
         agents = self.flow.agents.get(constant.name, set())
@@ -186,7 +183,7 @@ class Placing:
 
     def _state(self, state: State) -> None:
         align = max(state.align, self.flow.alignments.get(state.name, 1))
-        section = self.context.section("state", self.run)
+        section = self.context.section("state", self.context.run)
         at = section[state.name].value_location("pool") if state.pool else state.location
         agents = self.flow.agents.get(state.name, set()) | {"cpu"}  # which writes the initial content
         self._add("state", state.name, state.type, align, agents, state.pool, at)

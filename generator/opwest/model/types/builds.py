@@ -6,11 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import PurePath, PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
-from opwest.objects.facts import CPP_SUFFIXES, HEADER_SOURCE, CSource, FloatAbi, Fpu, Member, Mve, is_cpp
+from opwest.objects.compat import TargetAbi
+from opwest.objects.facts import CPP_SUFFIXES, HEADER_SOURCE, CSource, Member
 from opwest.objects.library_symbols import EFFECTS
 from opwest.objects.llvm.facts import LlvmTarget
 from opwest.objects.stack import StackEntry
@@ -24,23 +25,14 @@ WRAPPERS = PurePosixPath("wrappers")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Target(TargetAbi):
     """The machine and ABI that objects are compiled for, and the Zephyr configuration that selects it."""
 
-    name: str
-    machine: str
-    bits: int
-    endian: Literal["little", "big"]
-    arch: str | None
-    float_abi: FloatAbi | None
-    host: tuple[str, ...]
-    kconfig: tuple[tuple[str, str], ...]
+    host: tuple[str, ...] = ()
+    """The machines of hosts on which its programs run, as Python names them; empty for firmware."""
+    kconfig: tuple[tuple[str, str], ...] = ()
     llvm: LlvmTarget | None = None
     """The parameters of LLVM's code generator; None if the target does not define them."""
-    dsp: bool | None = None
-    mve: Mve | None = None
-    fpu: Fpu | None = None
-    """Arm: optional parts of the processor; None if unspecified and unchecked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +41,6 @@ class Variant:
 
     name: str
     targets: tuple[Target, ...]
-    location: Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +118,6 @@ class TargetBuild:
     """Objects with operators whose debug information does not contain the options that change the ABI."""
     uncertain: tuple[str, ...] = ()
     """The operators whose calling convention neither debug information nor instructions show, with their objects."""
-
-    @property
-    def has_cpp(self) -> bool:
-        """Whether a source is C++."""
-        return any(source.compiled and is_cpp(source.path.name) for source in self.sources)
 
 
 @dataclass(frozen=True, slots=True)

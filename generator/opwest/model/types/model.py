@@ -277,7 +277,6 @@ class Buffer:
     """The pools that all its agents can reach, in order of preference; a single one if the manifest names it."""
     incoherent: bool
     """Whether a device that is not coherent with the processor's cache accesses it."""
-    location: Location
     inside: tuple[str, int] | None = None
     """The buffer that contains it, and its offset there, bytes; None if it has memory of its own."""
 
@@ -308,7 +307,6 @@ class View:
     type: TensorType
     root: str
     offset: int
-    location: Location
 
     @property
     def end(self) -> int:

@@ -13,18 +13,16 @@ from opwest.base import path_suggestions
 from opwest.objects.llvm.child import Request, run
 from opwest.objects.llvm.facts import (
     CompileJob,
-    CompileOptions,
     IrFunction,
     IrModule,
     IrParameter,
     IrUse,
-    Limits,
     LlvmError,
     LlvmTarget,
+    Optimize,
 )
 from opwest.objects.llvm.magic import MAX_FILE, looks_like_ir, not_ir
 
-_DEFAULT_LIMITS = Limits()
 _T = TypeVar("_T")
 
 
@@ -41,14 +39,12 @@ def missing() -> LlvmError:
     return LlvmError("missing Python package llvmlite, required for LLVM IR", hint="run pip install llvmlite")
 
 
-def read_ir(path: Path, limits: Limits = _DEFAULT_LIMITS) -> IrModule:
+def read_ir(path: Path) -> IrModule:
     """Return the facts about a file of bitcode or textual IR, verified by LLVM; raise LlvmError."""
-    return _or_raise(read_many([path], limits)[0])
+    return _or_raise(read_many([path])[0])
 
 
-def read_many(
-    paths: Sequence[Path], limits: Limits = _DEFAULT_LIMITS, *, uses: bool = False
-) -> list[IrModule | LlvmError]:
+def read_many(paths: Sequence[Path], *, uses: bool = False) -> list[IrModule | LlvmError]:
     """Return the facts about each file, or its error; several files share one child process.
 
     With `uses`, the facts include how functions use their parameters.
@@ -67,29 +63,26 @@ def read_many(
         results.append(missing())  # replaced below
         waiting.append((index, path, content))
         requests.append(Request({"do": "read", "uses": uses}, content, f"reading {path.name}"))
-    for (index, path, content), answer in zip(waiting, run(requests, limits), strict=True):
+    for (index, path, content), answer in zip(waiting, run(requests), strict=True):
         results[index] = answer if isinstance(answer, LlvmError) else _module(path, content, answer.header)
     return results
 
 
-def compile_ir(
-    module_bytes: bytes, target: LlvmTarget, options: CompileOptions, limits: Limits = _DEFAULT_LIMITS
-) -> bytes:
+def compile_ir(module_bytes: bytes, target: LlvmTarget, optimize: Optimize = "size") -> bytes:
     """Return the ELF object of a module for a target; raise LlvmError."""
-    return _or_raise(compile_many([CompileJob(module_bytes, target, options)], limits)[0])
+    return _or_raise(compile_many([CompileJob(module_bytes, target, optimize)])[0])
 
 
-def compile_many(jobs: Sequence[CompileJob], limits: Limits = _DEFAULT_LIMITS) -> list[bytes | LlvmError]:
+def compile_many(jobs: Sequence[CompileJob]) -> list[bytes | LlvmError]:
     """Return the object of each job, or its error; the jobs share one child process until it ends."""
     if not is_available():
         return [missing() for _ in jobs]
     requests = []
     for job in jobs:
         target = {name: getattr(job.target, name) for name in LlvmTarget.__slots__}
-        options = {"optimize": job.options.optimize, "keep_unwind": job.options.keep_unwind}
-        header = {"do": "compile", "target": target, "options": options | {"renames": dict(job.options.renames)}}
+        header = {"do": "compile", "target": target, "optimize": job.optimize}
         requests.append(Request(header, job.content, f"compiling {job.name} for {job.target.name}"))
-    return [answer if isinstance(answer, LlvmError) else answer.blob for answer in run(requests, limits)]
+    return [answer if isinstance(answer, LlvmError) else answer.blob for answer in run(requests)]
 
 
 def _or_raise(result: _T | LlvmError) -> _T:

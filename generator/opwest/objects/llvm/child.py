@@ -23,10 +23,14 @@ from typing import Any, BinaryIO
 from opwest.base import timing
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.processes import exceeded_time, signal_name
-from opwest.objects.llvm.facts import Limits, LlvmError, printable
+from opwest.objects.llvm.facts import LlvmError, printable
 
 _LENGTHS = struct.Struct(">QQ")
 MAX_PART = 2 << 30
+MEMORY = 4 << 30
+"""Bytes of address space of a child; enforced where the system can."""
+SECONDS = 120.0
+"""The limit of one request: of the clock, and of the processor."""
 
 
 class BrokenStreamError(Exception):
@@ -91,14 +95,14 @@ class Request:
     """The activity for error messages: `reading conv.bc`."""
 
 
-def run(requests: Sequence[Request], limits: Limits) -> list[Frame | LlvmError]:
+def run(requests: Sequence[Request]) -> list[Frame | LlvmError]:
     """Return the response or the error of each request."""
     results: list[Frame | LlvmError] = []
     child: _Child | None = None
     try:
         for request in requests:
             if child is None:
-                child = _Child(limits)
+                child = _Child()
             answer = child.respond(request)
             if child.ended:
                 child.close()
@@ -119,13 +123,12 @@ def _environment() -> dict[str, str]:
 class _Child:
     """One child process, which answers requests until it ends."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self) -> None:
         self.ended = False
         self._answers: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         self._stderr = bytearray()
         # -P: a module in the working directory must not replace one of the child.
-        command = [sys.executable, "-P", "-m", "opwest.objects.llvm.worker", str(limits.memory), str(limits.seconds)]
+        command = [sys.executable, "-P", "-m", "opwest.objects.llvm.worker", str(MEMORY), str(SECONDS)]
         timing.started(command)
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
@@ -153,7 +156,7 @@ class _Child:
 
     def respond(self, request: Request) -> Frame | LlvmError:
         """Return the response to a request, or its error."""
-        timer = threading.Timer(self._limits.seconds, self._process.kill)
+        timer = threading.Timer(SECONDS, self._process.kill)
         timer.daemon = True
         started = time.monotonic()
         timer.start()
@@ -164,7 +167,7 @@ class _Child:
         finally:
             timer.cancel()
         if answer is None:
-            return self._failure(request, timed_out=time.monotonic() - started >= self._limits.seconds)
+            return self._failure(request, timed_out=time.monotonic() - started >= SECONDS)
         fault = answer.header.get("fault")
         if isinstance(fault, list) and len(fault) == 3:
             return LlvmError(printable(str(fault[0])), *(None if p is None else printable(str(p)) for p in fault[1:]))
@@ -179,7 +182,7 @@ class _Child:
             reader.join(timeout=5)
         expected = "IR that LLVM can read and compile"
         if timed_out or exceeded_time(code):
-            took = f"took more than {self._limits.seconds:g} s"
+            took = f"took more than {SECONDS:g} s"
             return LlvmError(f"LLVM {took} {request.doing}", expected, _HINT)
         line = useful_line(bytes(self._stderr).decode("utf-8", "replace"))
         by = signal_name(code)

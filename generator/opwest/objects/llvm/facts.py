@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
 from typing import Literal
@@ -35,6 +35,7 @@ class LlvmTarget:
     """LLVM's data layout for the target; empty if unknown."""
 
 
+Optimize = Literal["size", "speed"]
 IrKind = Literal["pointer", "integer", "float", "other"]
 
 
@@ -113,8 +114,6 @@ class IrModule:
     """Variables with storage that can be written, local ones included."""
     thread_local: tuple[str, ...] = ()
     """Thread-local variables, which no target supports."""
-    aliases: tuple[str, ...] = ()
-    """Second names of definitions."""
     indirect_functions: tuple[str, ...] = ()
     """ifuncs: chosen when the program starts, which no target supports."""
     has_constructors: bool = False
@@ -130,35 +129,14 @@ class IrModule:
 
 
 @dataclass(frozen=True, slots=True)
-class CompileOptions:
-    """Compilation options of a module."""
-
-    optimize: Literal["size", "speed"] = "size"
-    renames: Mapping[str, str] = field(default_factory=dict)
-    """New names of symbols, definitions and declarations alike; names that do not occur are ignored."""
-    keep_unwind: bool = False
-    """Keep unwind tables; without it functions are `nounwind` and objects have none."""
-
-
-@dataclass(frozen=True, slots=True)
 class CompileJob:
     """One module to compile for one target."""
 
     content: bytes = field(repr=False)
     target: LlvmTarget
-    options: CompileOptions = field(default_factory=CompileOptions)
+    optimize: Optimize = "size"
     name: str = "the IR"
     """Its name in messages: the name of the file."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Resource limits of a child process."""
-
-    memory: int = 4 << 30
-    """Bytes of address space; enforced where the system can."""
-    seconds: float = 120.0
-    """For one request: of the clock, and of the processor."""
 
 
 _ARM = re.compile(r"(?P<isa>arm|thumb)(?P<big>eb)?(?:v(?P<version>\d+(?:\.\d+)?)(?P<rest>.*))?$")

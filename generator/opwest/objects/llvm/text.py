@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 from opwest.base.frozen_dataclass import dataclass
@@ -20,7 +20,6 @@ from opwest.objects.llvm.facts import LlvmError
 _IDENTIFIER = r'(?:"[^"\n]*"|[-\w$.]+)'
 # A global name; or a string or comment, which can contain the text of one.
 _TOKEN = re.compile(rf'@(?P<name>{_IDENTIFIER})|"[^"]*"|;[^\n]*', re.ASCII)
-_COMDAT = re.compile(rf"(?:(?<=comdat\()|^)\$(?P<name>{_IDENTIFIER})(?= = comdat|\))", re.ASCII | re.MULTILINE)
 _GLOBAL = re.compile(
     rf"^@(?P<name>{_IDENTIFIER}) = (?P<words>(?:[a-z_]+(?:\([^()\n]*\))? )*?)"
     r"(?P<kind>global|constant|alias|ifunc) (?P<rest>[^\n]*)$",
@@ -48,7 +47,7 @@ _ASSEMBLY = re.compile(
 )
 _TARGET_ABI = re.compile(r'!\{i32 \d+, !"target-abi", !"([^"]*)"\}')
 _FOREIGN_ATTRIBUTES = frozenset({"target-cpu", "tune-cpu", "target-features", "use-soft-float"})
-_LEVELS = frozenset({"optnone", "optsize", "minsize", "optdebug"})
+_PLAIN_ATTRIBUTES = frozenset({"optnone", "optsize", "minsize", "optdebug", "uwtable"})
 
 
 def decode_name(written: str) -> str:
@@ -62,14 +61,6 @@ def symbol_of(raw: bytes) -> str:
     """Return the symbol for the bytes of a name in LLVM."""
     # \1: LLVM uses the rest without a prefix of the target.
     return raw.removeprefix(b"\1").decode("utf-8", "backslashreplace")
-
-
-def encode_name(name: str) -> str:
-    """Return the spelling of a symbol in IR."""
-    if re.fullmatch(r"[-A-Za-z$._][-A-Za-z$._0-9]*", name, re.ASCII):
-        return name
-    plain = (chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in name.encode())
-    return f'"{"".join(plain)}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +119,6 @@ def used_names(text: str) -> set[str]:
     return {decode_name(name) for name, count in counts.items() if count > 1}
 
 
-def global_names(text: str) -> set[str]:
-    """Return the names of all globals that occur."""
-    return {decode_name(m["name"]) for m in _TOKEN.finditer(text) if m["name"] is not None}
-
-
 def has_assembly(text: str) -> bool:
     """Whether there is assembly that needs a parser; an empty string is only a barrier and needs none."""
     return "asm " in text and _ASSEMBLY.search(text) is not None
@@ -150,8 +136,8 @@ def target_abi(text: str) -> str | None:
     return match[1] if match else None
 
 
-def without_foreign_attributes(text: str, *, keep_unwind: bool) -> str:
-    """Return the text without attributes that override the target machine or the options.
+def without_foreign_attributes(text: str) -> str:
+    """Return the text without attributes that override the target machine or the optimisation, or need unwind tables.
 
     A group that becomes empty, which LLVM would not parse, gets an attribute without effect.
     """
@@ -159,18 +145,17 @@ def without_foreign_attributes(text: str, *, keep_unwind: bool) -> str:
     def cleaned(group: re.Match[str]) -> str:
         if rest := _ATTRIBUTE.sub("", group[2]).strip():
             raise LlvmError(f"cannot parse function attributes at {rest[:40]!r}", "attributes of LLVM 22")
-        kept = [item for item in _ATTRIBUTE.findall(group[2]) if not _dropped(item, keep_unwind)]
+        kept = [item for item in _ATTRIBUTE.findall(group[2]) if not _is_dropped(item)]
         attributes = " ".join(kept) or '"opwest"'
         return f"{group[1]} {attributes} }}"
 
     return _GROUP.sub(cleaned, text)
 
 
-def _dropped(item: str, keep_unwind: bool) -> bool:
+def _is_dropped(item: str) -> bool:
     if item.startswith('"'):
         return item[1:].partition('"')[0] in _FOREIGN_ATTRIBUTES
-    key = item.partition("(")[0]
-    return key in _LEVELS or (key == "uwtable" and not keep_unwind)
+    return item.partition("(")[0] in _PLAIN_ATTRIBUTES
 
 
 def without_enum_size(text: str) -> str:
@@ -189,18 +174,6 @@ def with_plain_source_name(text: str) -> str:
     return re.sub(
         r'^source_filename = "(?:[^"\n]*[/\\])?([^"\n]*)"$', r'source_filename = "\1"', text, count=1, flags=re.M
     )
-
-
-def renamed(text: str, renames: Mapping[str, str]) -> str:
-    """Return the text with other names for globals and for the section groups named after them."""
-    if not renames:
-        return text
-
-    def replacement(match: re.Match[str]) -> str:
-        new = None if match["name"] is None else renames.get(decode_name(match["name"]))
-        return match[0] if new is None else match[0][0] + encode_name(new)
-
-    return _COMDAT.sub(replacement, _TOKEN.sub(replacement, text))
 
 
 def with_sections(text: str, *, position_independent: bool, jump_tables: bool) -> str:

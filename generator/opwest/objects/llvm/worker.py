@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cache
@@ -23,10 +23,10 @@ from opwest.base.processes import limit_next_request, limit_process
 from opwest.objects.llvm import text as ir
 from opwest.objects.llvm.child import Frame, read_frame, write_frame
 from opwest.objects.llvm.facts import (
-    CompileOptions,
     IrModule,
     LlvmError,
     LlvmTarget,
+    Optimize,
     contradictions,
     parse_triple,
     riscv_abi,
@@ -43,9 +43,7 @@ def _answer(request: Frame) -> Frame:
     try:
         if header["do"] == "read":
             return Frame(facts_of(request.blob, uses=header["uses"]))
-        return Frame(
-            {}, compile_module(request.blob, LlvmTarget(**header["target"]), CompileOptions(**header["options"]))
-        )
+        return Frame({}, compile_module(request.blob, LlvmTarget(**header["target"]), header["optimize"]))
     except LlvmError as error:
         fault = [error.message, error.expected, error.hint]
     except MemoryError:
@@ -84,20 +82,19 @@ def _initialize() -> None:
     llvm.initialize_native_asmparser()
 
 
-def compile_module(content: bytes, target: LlvmTarget, options: CompileOptions) -> bytes:
-    """Return the object of a module. Raises LlvmError."""
-    speed = options.optimize == "speed"
+def compile_module(content: bytes, target: LlvmTarget, optimize: Optimize) -> bytes:
+    """Return the object of a module, without unwind tables. Raises LlvmError."""
+    speed = optimize == "speed"
     with _machine(target, 3 if speed else 2) as machine, closing(llvm.create_context()) as owner:
         layout = str(machine.target_data)
         with parsed(content, owner) as module:
             text = str(module)
-            _refuse(module, text, target, layout, options.renames)
-        text = ir.without_foreign_attributes(text, keep_unwind=options.keep_unwind)
+            _refuse(module, text, target, layout)
+        text = ir.without_foreign_attributes(text)
         text = ir.without_enum_size(ir.with_plain_source_name(text))
-        text = ir.renamed(text, options.renames)
         with parsed(text, owner) as module:
             module.triple, module.data_layout = target.triple, layout
-            _mark(module, options, speed=speed)
+            _mark(module, speed=speed)
             module.verify()
             _optimize(module, machine, speed=speed)
             text = str(module)
@@ -109,11 +106,7 @@ def compile_module(content: bytes, target: LlvmTarget, options: CompileOptions) 
             made = bytes(machine.emit_object(module))
     if not made.startswith(ELF):
         raise LlvmError("the output of LLVM is not ELF", "the triple of a target with ELF objects")
-    return without_sections(
-        made,
-        unwind_tables=target.machine == "arm" and not options.keep_unwind,
-        stack_note="-linux-" not in target.triple,
-    )
+    return without_sections(made, unwind_tables=target.machine == "arm", stack_note="-linux-" not in target.triple)
 
 
 def _relocation(target: LlvmTarget) -> str:
@@ -193,7 +186,7 @@ def _collected_stderr() -> Iterator[list[str]]:
             lines += filter(str.strip, stream.read().decode("utf-8", "replace").splitlines())
 
 
-def _refuse(module: Module, text: str, target: LlvmTarget, layout: str, renames: Mapping[str, str]) -> None:
+def _refuse(module: Module, text: str, target: LlvmTarget, layout: str) -> None:
     """Raise LlvmError for a module that must not be compiled for the target."""
     facts = module_facts(module, text)
     seen = IrModule(Path(), b"", facts["triple"], facts["data_layout"], target_abi=facts["target_abi"])
@@ -201,7 +194,6 @@ def _refuse(module: Module, text: str, target: LlvmTarget, layout: str, renames:
         raise LlvmError(fault.message, fault.expected, fault.hint)
     if facts["has_assembly"]:
         _refuse_assembly(facts["triple"], target)
-    _refuse_clashes(text, renames)
 
 
 def _refuse_assembly(triple: str, target: LlvmTarget) -> None:
@@ -219,21 +211,8 @@ def _refuse_assembly(triple: str, target: LlvmTarget) -> None:
         )
 
 
-def _refuse_clashes(text: str, renames: Mapping[str, str]) -> None:
-    """Raise LlvmError if a new name is in use: LLVM would silently choose another."""
-    if not renames:
-        return
-    there = ir.global_names(text)
-    changed = {old: new for old, new in renames.items() if old in there}
-    left = there - changed.keys()
-    for old, new in changed.items():
-        if new in left or old.startswith("llvm."):
-            raise LlvmError(f"cannot rename symbol '{old}': duplicate symbol '{new}' in the IR")
-        left.add(new)
-
-
-def _mark(module: Module, options: CompileOptions, *, speed: bool) -> None:
-    """Add the attributes of the options to every function and keep definitions that LLVM may drop."""
+def _mark(module: Module, *, speed: bool) -> None:
+    """Add the attributes of the optimisation to every function and keep definitions that LLVM may drop."""
     for value in (*module.functions, *module.global_variables):
         # Others may call an inline function that this module does not; the linker drops unused ones.
         if value.linkage.name.startswith("linkonce"):
@@ -241,8 +220,7 @@ def _mark(module: Module, options: CompileOptions, *, speed: bool) -> None:
     for function in module.functions:
         if function.name.startswith("llvm."):
             continue
-        if not options.keep_unwind:
-            function.add_function_attribute("nounwind")
+        function.add_function_attribute("nounwind")
         if not speed and not function.is_declaration:
             function.add_function_attribute("optsize")
 

@@ -9,8 +9,8 @@ from typing import Any
 from opwest.model.checks.firmware import checked_steps
 from opwest.model.types.c_names import CNames, member_name
 from opwest.model.types.model import Argument, Binding, Buffer, Model, Operator
-from opwest.model.types.sections import STRUCT_DEVICE, STRUCT_LAUNCH
 from opwest.plan.memory import MemoryPlan
+from opwest.plan.problem import round_up
 from opwest.plan.schedule import copied_at_end
 from opwest.render.actions import Acquire, Action, Cache, Call, Copy, Release, Wait, actions
 from opwest.render.c.header import pool_rows
@@ -134,7 +134,7 @@ def _pinned_row(names: CNames, model: Model, plan: MemoryPlan, place: str, buffe
         "symbol": names.constant(buffer.name),
         "place": place,
         "size": size,
-        "flushed": -(-size // line) * line if line and buffer.incoherent else 0,
+        "flushed": round_up(size, line) if line and buffer.incoherent else 0,
         "device": first_incoherent(model, buffer.name) if buffer.incoherent else None,
     }
 
@@ -259,9 +259,6 @@ def render_internal(render: Renderer, model: Model) -> bytes:
             for c in model.constants
         ],
         operator_count=len(model.operators),
-        handles=sorted(
-            {o.handle for o in model.operators if o.takes_device and o.handle not in (STRUCT_DEVICE, STRUCT_LAUNCH)}
-        ),
         device_count=len(model.devices),
         streams=model.streams,
         reached=[row["function"] for row in reach_rows(model)],

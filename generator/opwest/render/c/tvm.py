@@ -46,7 +46,6 @@ def render_system_library(render: Renderer, model: Model, library: Library) -> b
         "models/model/src/model_tvm_crt.c",
         **heading(model),
         handles=sorted({o.handle.split()[-2] for o in adapters if o.takes_device and o.handle != STRUCT_DEVICE}),
-        devices=any(o.takes_device and o.handle == STRUCT_DEVICE for o in adapters),
         adapters=[_adapter_row(names, operator) for operator in adapters],
         leads=leads,
         externals=[row.symbol for row in library.rows if row.symbol not in own] if leads else [],

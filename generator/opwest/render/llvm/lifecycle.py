@@ -9,6 +9,7 @@ from opwest.model.checks.firmware import checked_steps
 from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Buffer, Model
 from opwest.plan.memory import MemoryPlan
+from opwest.plan.problem import round_up
 from opwest.render.devices import first_incoherent
 from opwest.render.llvm.printer import Printer, ir_copy, ir_integer, ir_member, ir_phi, ir_struct, model_name
 from opwest.render.overlaps import WORKSPACE, Memory, Subject, open_overlaps, pool_memory
@@ -70,6 +71,11 @@ class Code:
         self.blocks += 1
         label = f"next{self.blocks}"
         return [f"  br i1 {condition}, label %{target}, label %{label}", *self.begin(label)]
+
+    def branch_if_failed(self, code: str, target: str, register: str = "") -> list[str]:
+        """Branch to `target` if a code is not 0; `register` is for the comparison, by default named after the code."""
+        register = register or f"{code}.failed"
+        return [f"  {register} = icmp ne i32 {code}, 0", *self.branch(register, target)]
 
     def start(self) -> None:
         """Begin the numbers of blocks anew, for another function."""
@@ -307,9 +313,8 @@ class Lifecycle(Code):
         for index, (symbol, step) in enumerate(checked_steps(self.model).items()):
             register = f"%check.{index}"
             lines.append(f"  {register} = call signext i32 @{self.names.operator(symbol)}()")
-            lines.append(f"  {register}.failed = icmp ne i32 {register}, 0")
             failed.append((register, step, self.block))
-            lines += self.branch(f"{register}.failed", "unfit")
+            lines += self.branch_if_failed(register, "unfit")
         if not failed:
             return [], []
         return lines, [
@@ -352,8 +357,7 @@ class Lifecycle(Code):
         lines += [
             "  %activated = call signext i32 @opwest_devices_activate"
             f"(ptr {self.device_set}, ptr %slots, ptr %status.at)",
-            "  %is.inactive = icmp ne i32 %activated, 0",
-            *self.branch("%is.inactive", "inactive"),
+            *self.branch_if_failed("%activated", "inactive", "%is.inactive"),
         ]
         return lines, [*endings, "inactive:", *self._give(), "  ret i32 %activated"]
 
@@ -401,12 +405,11 @@ class Lifecycle(Code):
         line = next(p.cache_line for p in self.model.pools if p.name == pool)
         if not line or not buffer.incoherent:
             return []
-        size = -(-buffer.type.size // line) * line
+        size = round_up(buffer.type.size, line)
         failures.append((f"{register}.flushed", first_incoherent(self.model, buffer.name), self.block))
         return [
             f"  {register}.flushed = call signext i32 @opwest_port_cache_flush(ptr {register}, i32 signext {size})",
-            f"  {register}.failed = icmp ne i32 {register}.flushed, 0",
-            *self.branch(f"{register}.failed", "unflushed"),
+            *self.branch_if_failed(f"{register}.flushed", "unflushed", f"{register}.failed"),
         ]
 
     def _publish(self) -> list[str]:

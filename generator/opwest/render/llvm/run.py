@@ -101,8 +101,7 @@ class Run(Code):
         return [
             "  %overlap = call signext i32 @opwest_buffers_overlap"
             "(ptr @buffer_sizes, ptr %inputs, ptr %outputs, ptr %workspace)",
-            "  %is.overlapping = icmp ne i32 %overlap, 0",
-            *self.branch("%is.overlapping", "overlapping"),
+            *self.branch_if_failed("%overlap", "overlapping", "%is.overlapping"),
         ]
 
     def _check_devices(self) -> list[str]:
@@ -163,8 +162,7 @@ class Run(Code):
         return [
             f"  {register} = call signext i32 @opwest_devices_{verb}(ptr {self.device_set}, ptr %slots, "
             f"ptr %status.at, {arguments})",
-            f"  {register}.failed = icmp ne i32 {register}, 0",
-            *self.branch(f"{register}.failed", failure),
+            *self.branch_if_failed(register, failure),
         ]
 
     def _wait(self, number: int, action: Wait) -> list[str]:
@@ -174,8 +172,7 @@ class Run(Code):
             f"  %waited.{number} = call signext i32 @opwest_devices_sync(ptr {self.device_set}, ptr %slots, "
             f"ptr %status.at, i32 signext {action.index}, i32 signext {action.leave})",
             *self._point(self.point, "end"),
-            f"  %lost.{number} = icmp ne i32 %waited.{number}, 0",
-            *self.branch(f"%lost.{number}", "abandon"),
+            *self.branch_if_failed(f"%waited.{number}", "abandon", f"%lost.{number}"),
         ]
 
     def _cache(self, number: int, action: Cache) -> list[str]:
@@ -187,8 +184,7 @@ class Run(Code):
             f"  %maintained.{number} = call signext i32 @opwest_port_cache_{action.operation}(ptr {register}, "
             f"i32 signext {action.size})",
             *self._point(self.point, "end"),
-            f"  %stale.{number} = icmp ne i32 %maintained.{number}, 0",
-            *self.branch(f"%stale.{number}", "uncached"),
+            *self.branch_if_failed(f"%maintained.{number}", "uncached", f"%stale.{number}"),
         ]
 
     def _call(self, action: Call) -> list[str]:
@@ -217,8 +213,7 @@ class Run(Code):
         lines += self._point(self.point, "end")
         if step.operator.returns_status:
             self.failed.append((f"%status.{step.index}", step.index, self.block))
-            lines.append(f"  %failed.{step.index} = icmp ne i32 %status.{step.index}, 0")
-            lines += self.branch(f"%failed.{step.index}", "failed")
+            lines += self.branch_if_failed(f"%status.{step.index}", "failed", f"%failed.{step.index}")
         if action.launches and action.index is not None:
             lines.append(f"  call void @opwest_devices_launched(ptr %slots, i32 signext {action.index})")
         return lines

@@ -374,7 +374,7 @@ METADATA = (
 )
 """Structures of constants."""
 ARRAYS = (DL_DEVICE, DL_DATA_TYPE, DL_TENSOR, TVM_FFI_ANY)
-"""Structures of argument arrays: see model/conventions.py."""
+"""Structures of argument arrays: see model/types/conventions.py."""
 DESCRIPTORS = (HALIDE_TYPE, HALIDE_DIMENSION, HALIDE_BUFFER, *MEMREFS)
 """Structures that describe tensors."""
 STRUCTS = (*METADATA, MEASURE, VALUE, STATUS, LAUNCH, SLOT, TVM_WORKSPACE, *ARRAYS, *DESCRIPTORS)

@@ -9,6 +9,7 @@ from typing import Self
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.dtypes import DType
+from opwest.plan.problem import round_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +197,10 @@ def _layout(struct: Struct, abi: Abi) -> Iterator[tuple[int, str | None]]:
     end, widest = 0, 1
     for field in struct.fields:
         size, alignment = size_and_alignment(field.type, abi)
-        start = _round_up(end, alignment)
+        start = round_up(end, alignment)
         yield start, field.name
         end, widest = start + size, max(widest, alignment)
-    yield _round_up(end, widest), None
-
-
-def _round_up(value: int, alignment: int) -> int:
-    return -(-value // alignment) * alignment
+    yield round_up(end, widest), None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,12 +31,6 @@ class UserTemplates:
     hashes: Mapping[str, str] = field(default_factory=dict)
     """The SHA-256 of every file that was read, by its path in the directory."""
 
-    @property
-    def extras(self) -> list[str]:
-        """The paths in a project of the files that extra/ adds."""
-        names = [*self.copies, *(name for name in self.templates if is_extra(name))]
-        return sorted(name.removeprefix(EXTRA).removesuffix(SUFFIX) for name in names)
-
     def place(self, name: str, line: int = 0) -> Location:
         """Return the location of a line of a template."""
         return Location(str(Path(self.folder) / name), line, 1 if line else 0)
