@@ -16,14 +16,14 @@ from opwest.base.diagnostics import Diagnostics
 from opwest.bundles import format as bundle_format
 from opwest.bundles.capabilities import OTHER, capabilities, names
 from opwest.bundles.explanation import as_json, as_text
-from opwest.bundles.format import LLEXT, AbiRecord, BundleError, Content, Signature, pack, unpack, with_signatures
+from opwest.bundles.format import LLEXT, AbiFields, BundleError, Content, Signature, pack, unpack, with_signatures
 from opwest.cli.main import main
 from opwest.objects.facts import Abi
 from opwest.render.bundle import interface_hash, interface_text
 from projects import check
 from requirements_support import need
 
-ABI = AbiRecord(40, 4, 2, 0, 0, 7, 1, 3, 0xA2, 40, 1, 2, 3, 28, 4, 640, 8, 64, 5)
+ABI = AbiFields(40, 4, 2, 0, 0, 7, 1, 3, 0xA2, 40, 1, 2, 3, 28, 4, 640, 8, 64, 5)
 CONTENT = Content(
     kind=0,
     slot_address=0x1_0008_0000,

@@ -10,7 +10,7 @@ from requirements_support import need
 need("smpclient", "serial")
 
 from fake_bundles import Bundles, Faults, ShellBundles  # noqa: E402
-from opwest.bundles.format import LINKED, AbiRecord, Content, Signature, pack, with_signatures  # noqa: E402
+from opwest.bundles.format import LINKED, AbiFields, Content, Signature, pack, with_signatures  # noqa: E402
 from test_bundle_links import SmpBundles  # noqa: E402
 
 NATIVE = "CONFIG_ARCH_POSIX=y\nCONFIG_OPWEST_BUNDLE_SERVICE=y\nCONFIG_OPWEST_BUNDLE_SHELL=y\n"
@@ -22,7 +22,7 @@ def files(tmp_path):
     """Signed bundles for both slots."""
     paths = []
     for address in (0x8000, 0x18000):
-        abi = AbiRecord(40, 4, 1, 0, 0, 1, 1, 0, 2, 0, 0, 1, 1, 64, 8, 100, 8, 64, 4)
+        abi = AbiFields(40, 4, 1, 0, 0, 1, 1, 0, 2, 0, 0, 1, 1, 64, 8, 100, 8, 64, 4)
         signed = pack(Content(LINKED, address, 0, (1, 0, 0), 5, bytes(32), "digits", abi, bytes(2048), ""))
         paths.append(tmp_path / f"digits-{address:x}.bundle")
         paths[-1].write_bytes(with_signatures(signed, [Signature(bytes(8), bytes(64))]))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from fuzz_readers import Read, Reader
 from opwest.bundles.explanation import as_json, as_text
-from opwest.bundles.format import LLEXT, AbiRecord, BundleError, Content, Signature, pack, unpack, with_signatures
+from opwest.bundles.format import LLEXT, AbiFields, BundleError, Content, Signature, pack, unpack, with_signatures
 from opwest.bundles.slots import TreeError, partition
 
-_ABI = AbiRecord(40, 4, 2, 0, 0, 7, 1, 3, 0xA2, 40, 1, 2, 3, 28, 4, 640, 8, 64, 5)
+_ABI = AbiFields(40, 4, 2, 0, 0, 7, 1, 3, 0xA2, 40, 1, 2, 3, 28, 4, 640, 8, 64, 5)
 _TREE = """/dts-v1/;
 / { #address-cells = <1>; #size-cells = <1>; soc { ranges; #address-cells = <1>; #size-cells = <1>;
 flash0: flash@8000000 { reg = <0x8000000 0x10000>; partitions { compatible = "fixed-partitions";

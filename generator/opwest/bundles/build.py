@@ -22,7 +22,7 @@ from opwest.bundles.format import (
     LINKED,
     LLEXT,
     NAME_SIZE,
-    AbiRecord,
+    AbiFields,
     Content,
     pack,
 )
@@ -244,7 +244,7 @@ def _link(
     abi = abi_of(elf)
     layout = (LAYOUT_STEPS if reports else 0) | (LAYOUT_SHORT_ENUMS if facts.short_enums else 0)
     pools, pools_align = _pools(model, plan)
-    record = AbiRecord(
+    record = AbiFields(
         *(elf.machine, facts.pointer_size, facts.float_abi, facts.big_endian, 0),
         *(facts.metadata_version, facts.host_version, layout, capabilities(abi), facts.slot_size),
         *(len(model.devices), len(model.inputs), len(model.outputs)),

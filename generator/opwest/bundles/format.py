@@ -42,7 +42,7 @@ class BundleError(FileError):
     """The file is no usable bundle."""
 
 
-class AbiRecord(NamedTuple):
+class AbiFields(NamedTuple):
     """The requirements of the image, in the order of the file."""
 
     machine: int
@@ -91,7 +91,7 @@ class Content:
     interface_hash: int
     model_hash: bytes
     name: str
-    abi: AbiRecord
+    abi: AbiFields
     image: bytes
     sbom: str
 
@@ -157,7 +157,7 @@ def unpack(data: bytes) -> Bundle:
         raise BundleError(f"version {version} of the format is not supported", f"version {VERSION}")
     if header_size != HEADER_SIZE:
         raise BundleError(f"the header has {header_size} bytes", f"{HEADER_SIZE}")
-    abi = AbiRecord(*_ABI.unpack_from(data, _HEADER.size))
+    abi = AbiFields(*_ABI.unpack_from(data, _HEADER.size))
     if abi.reserved or any(data[HEADER_SIZE - _RESERVED : HEADER_SIZE]):
         raise BundleError("reserved bytes of the header are not zero")
     if length > len(data):

@@ -108,8 +108,8 @@ def table_text(core: str, layers: Sequence[Layer], where: str) -> str:
 
 def _next(done: Tuned) -> str:
     """Return the next command."""
-    model, file = _shown(done.record.model), _shown(done.file)
-    new = [library for library in done.libraries if library not in done.record.options.libraries]
+    model, file = _shown(done.imported.model), _shown(done.file)
+    new = [library for library in done.libraries if library not in done.imported.options.libraries]
     words = "".join(f" --with {library}" for library in new)
     command = f"opwest import {quoted(model)} -o NEW{words} --tuning {quoted(file)}"
     return f"next: {command}, with the other options of this import"

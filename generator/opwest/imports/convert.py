@@ -21,7 +21,7 @@ from opwest.compiler.output.placement import check_layers, placement
 from opwest.compiler.request import Imported, Options
 from opwest.compiler.selection.implementations import implementations
 from opwest.imports.comparison import comparison
-from opwest.imports.import_json import RECORD, record_text
+from opwest.imports.import_json import IMPORT_JSON, import_json_text
 from opwest.imports.prepare import prepare, program_of
 from opwest.imports.proof.prove import check_programs, prove
 from opwest.imports.vectors import make_vectors
@@ -38,7 +38,7 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         arrays = {f"{start}{name}": array for start, converted in nested for name, array in converted.arrays.items()}
         Path(options.arrays).write_bytes(npz(arrays))
     files = {f"{start}{name}": data for start, converted in nested for name, data in converted.files.items()}
-    files[RECORD] = record_text(path, prepared.content, folder, options)
+    files[IMPORT_JSON] = import_json_text(path, prepared.content, folder, options)
 
     def examine(draft: Path) -> None:
         users = "the operators of --operator" if options.operators else ""

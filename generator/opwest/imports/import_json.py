@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of an import, import.json: the model file and the options."""
+"""The file import.json of an import: the model file and the options."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from opwest.compiler.faults import fault
 from opwest.compiler.request import Options, options_of
 from opwest.frontends.read import read_file
 
-RECORD = "import.json"
+IMPORT_JSON = "import.json"
 _HINT = "import the model again"
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class ImportJson:
     """The model file and the options of an import."""
 
     model: Path
     options: Options
 
 
-def record_text(model: Path, content: bytes, folder: Path, options: Options) -> bytes:
-    """Return the record of an import to a directory. Its paths are relative to the directory."""
+def import_json_text(model: Path, content: bytes, folder: Path, options: Options) -> bytes:
+    """Return import.json of an import to a directory. Its paths are relative to the directory."""
     defaults = Options()
     recorded = ["format", *(name for name, option in options_of(None).items() if option.is_recorded)]
     given = {
@@ -42,9 +42,9 @@ def record_text(model: Path, content: bytes, folder: Path, options: Options) -> 
     return (json.dumps(data, indent=2) + "\n").encode()
 
 
-def read_record(folder: Path) -> Record:
-    """Return the record of a directory, whose model file is unchanged. Raises OpwestError."""
-    place = folder / RECORD
+def read_import_json(folder: Path) -> ImportJson:
+    """Return import.json of a directory, whose model file is unchanged. Raises OpwestError."""
+    place = folder / IMPORT_JSON
     try:
         data = json.loads(place.read_bytes())
         model, digest, given = data["model"], data["sha256"], data["options"]
@@ -57,7 +57,7 @@ def read_record(folder: Path) -> Record:
         raise fault("the record of the import is damaged", str(place), hint=_HINT) from None
     if _digest(read_file(model)) != digest:
         raise fault("the model file is not the one that was imported", str(model), hint=_HINT)
-    return Record(model, options)
+    return ImportJson(model, options)
 
 
 def _options(given: dict[str, Any], folder: Path) -> Options:

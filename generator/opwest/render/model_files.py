@@ -26,7 +26,7 @@ from opwest.render.devices import device_rows, reach_rows
 from opwest.render.literals import c_comment, cmake_string, kconfig_string
 from opwest.render.note import render_note
 from opwest.render.tables.arrays import has_bridges
-from opwest.render.tables.model import model_records
+from opwest.render.tables.model import model_tables
 from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import heading, interface_rows, manifest_name
@@ -77,11 +77,11 @@ def model_files(
         content = render_service(render, model.name, manifest_name(model), tensors, pools, argument_row(model))
         files[f"src/{service_file(model.name)}"] = content
     if compiled is None:
-        records = model_records(model, plan)
+        tables = model_tables(model, plan)
         files |= {
-            f"src/{model.name}_run.c": render_run(render, model, plan, records),
-            f"src/{model.name}_metadata.c": render_metadata(render, model, records),
-            f"src/{model.name}_registry.c": render_registry(render, model, records),
+            f"src/{model.name}_run.c": render_run(render, model, plan, tables),
+            f"src/{model.name}_metadata.c": render_metadata(render, model, tables),
+            f"src/{model.name}_registry.c": render_registry(render, model, tables),
             **({f"src/{model.name}_bridges.c": render_bridges(render, model)} if has_bridges(model) else {}),
             **({f"src/{model.name}_tvm_crt.c": table} if table else {}),
             **_constants(render, model, common),

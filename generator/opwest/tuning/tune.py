@@ -22,7 +22,7 @@ from opwest.compiler.selection.costs import Table, key_of
 from opwest.compiler.selection.implementations import decided, decided_without_class, layer
 from opwest.compiler.selection.joins import joined_in_place
 from opwest.compiler.selection.tuning_files import Tables, merged, read_file, read_tables, text_of
-from opwest.imports.import_json import Record, read_record
+from opwest.imports.import_json import ImportJson, read_import_json
 from opwest.imports.prepare import prepare, program_of
 from opwest.project.disk import system_faults, write_whole
 from opwest.tuning.image import Candidate
@@ -117,7 +117,7 @@ class Tuned:
     """The result."""
 
     file: Path
-    record: Record
+    imported: ImportJson
     libraries: Sequence[str]
     """The libraries whose functions are candidates of `after`."""
     layers: Sequence[Layer]
@@ -141,16 +141,16 @@ def tune(
     `measure`.
     """
     root = None if cmsis_nn is None else checked_cmsis_nn(cmsis_nn)
-    record = read_record(folder)
+    imported = read_import_json(folder)
     file = folder / FILE
     old = [read_file(file)] if file.exists() else []
-    options = record.options
+    options = imported.options
     if options.kernels != KERNELS[0]:
         message = f"the import has --kernels {options.kernels}: it chooses no variants"
         raise fault(message, str(folder), hint="import the model without --kernels")
     libraries = tuple(dict.fromkeys([*options.libraries, *(() if root is None else (LIBRARY,))]))
-    prepared = prepare(record.model, options, progress)
-    programs = [program_of(graph, options, str(record.model)) for graph in prepared.graphs]
+    prepared = prepare(imported.model, options, progress)
+    programs = [program_of(graph, options, str(imported.model)) for graph in prepared.graphs]
     processor = next((class_ for class_ in processor_classes() if class_.name == class_of(core)), None)
     classes = {} if processor is None or processor.core == core else {processor.name: core}
     given = read_tables(map(Path, options.tuning))
@@ -198,7 +198,7 @@ def tune(
             used = (name, variant)
             cycles = {name: round(entry.cycles) for name, entry in cost.items() if entry.is_measured or name in used}
             layers.append(Layer(operation.label, *used, cycles))
-    return Tuned(file, record, libraries, layers, len(done.results), done.source, left_out, made)
+    return Tuned(file, imported, libraries, layers, len(done.results), done.source, left_out, made)
 
 
 def _without(tables: Tables, new: Table) -> Tables:

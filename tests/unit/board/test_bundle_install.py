@@ -12,7 +12,7 @@ from fake_bundles import client_of as client_over
 from fake_bundles import verdict as fields_of
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.bundles.faults import Verdict
-from opwest.bundles.format import LINKED, LLEXT, AbiRecord, Content, Signature, pack, unpack, with_signatures
+from opwest.bundles.format import LINKED, LLEXT, AbiFields, Content, Signature, pack, unpack, with_signatures
 from opwest.bundles.install import File, confirm, install, list_slots, roll_back
 from opwest.bundles.link import Job
 from opwest.bundles.steps import Expected, check_own, check_sent, expected_steps
@@ -30,7 +30,7 @@ def bundle(address: int, name: str = "digits", kind: int = LINKED, size: int = 2
     """Return a signed bundle; only the board verifies the signature."""
     content = Content(
         *(kind, address, 0, (1, 2, 3), 5, bytes(32), name),
-        AbiRecord(40, 4, 1, 0, 0, 1, 1, 0, 2, 0, 0, 1, 1, 64, 8, 100, 8, 64, 4),
+        AbiFields(40, 4, 1, 0, 0, 1, 1, 0, 2, 0, 0, 1, 1, 64, 8, 100, 8, 64, 4),
         bytes(range(256)) * (size // 256),
         "",
     )

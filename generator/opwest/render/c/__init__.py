@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C sources of a model.
 
-Enters: a model, its plan, its tables as records. Leaves: C. Never: LLVM IR."""
+Enters: a model, its plan, its tables. Leaves: C. Never: LLVM IR."""

@@ -8,9 +8,9 @@ from typing import Any
 from opwest.model.types.c_names import CNames
 from opwest.model.types.conventions import CONVENTIONS, Arrays, Descriptors
 from opwest.model.types.model import Model, Operator
-from opwest.render.c.printer import c_definitions, c_record
+from opwest.render.c.printer import c_definitions, c_struct_value
 from opwest.render.c.run import call_text, plain_types, prototype
-from opwest.render.tables.arrays import BridgeRecords, Described, Entry, entries, supplied, tensors
+from opwest.render.tables.arrays import BridgeTables, Described, Entry, entries, supplied, tensors
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import heading
 
@@ -18,20 +18,20 @@ from opwest.render.tensors import heading
 def render_bridges(render: Renderer, model: Model) -> bytes:
     """Return src/<model>_bridges.c."""
     names = CNames(model.name)
-    records = BridgeRecords()
+    tables = BridgeTables()
     bridged = [operator for operator in model.operators if operator.is_bridged]
-    bridges = [_bridge_row(names, operator, records) for operator in bridged]
+    bridges = [_bridge_row(names, operator, tables) for operator in bridged]
     return render(
         "models/model/src/model_bridges.c",
         **heading(model),
-        tables=c_definitions(records.define()),
+        tables=c_definitions(tables.define()),
         bridges=bridges,
         headers=_headers(model),
     )
 
 
-def _bridge_row(names: CNames, operator: Operator, records: BridgeRecords) -> dict[str, Any]:
-    """Return the row of one bridge; `records` collects the tables of shapes and strides."""
+def _bridge_row(names: CNames, operator: Operator, tables: BridgeTables) -> dict[str, Any]:
+    """Return the row of one bridge; `tables` collects the tables of shapes and strides."""
     named = [_parameter(type_, index) for index, type_ in enumerate(plain_types(operator))]
     workspace, need = supplied(operator, "workspace"), operator.workspace
     arrays = operator.convention.arrays
@@ -45,11 +45,11 @@ def _bridge_row(names: CNames, operator: Operator, records: BridgeRecords) -> di
         else f"&note, arg{workspace}, {need.rounded // need.align}U, {need.align.bit_length() - 1}U",
     }
     if operator.convention.descriptors is not None:
-        described = records.described(operator)
+        described = tables.described(operator)
         row["arrays"] = _descriptors_row(described, operator.convention.descriptors) if described else None
         passed = _described_arguments(operator, described)
     elif arrays is not None:
-        row["arrays"] = _arrays_row(operator, arrays, records)
+        row["arrays"] = _arrays_row(operator, arrays, tables)
         passed = _passed(operator, arrays)
     else:
         passed = [f"arg{i}" for i, a in enumerate(operator.args) if a.is_passed]
@@ -77,8 +77,8 @@ def _descriptors_row(described: list[Described], descriptors: Descriptors) -> di
     return {
         "memory": None,
         "size": None,
-        "members": [f"{tensor.record.struct.c_type} {tensor.member};" for tensor in described],
-        "constants": [f".{tensor.member} = {c_record(tensor.record)}," for tensor in described],
+        "members": [f"{tensor.value.struct.c_type} {tensor.member};" for tensor in described],
+        "constants": [f".{tensor.member} = {c_struct_value(tensor.value)}," for tensor in described],
         "tables": [],
         "fills": [
             f"arrays->{tensor.member}.{member} = (void *)(uintptr_t)arg{tensor.parameter};"
@@ -98,12 +98,12 @@ def _described_arguments(operator: Operator, described: list[Described]) -> list
     ]
 
 
-def _arrays_row(operator: Operator, arrays: Arrays, records: BridgeRecords) -> dict[str, Any]:
+def _arrays_row(operator: Operator, arrays: Arrays, collected: BridgeTables) -> dict[str, Any]:
     """Return the row of a bridge's arrays; `memory` is their location if they are not on the stack."""
     memory = supplied(operator, "arrays")
     listed = entries(operator)
     codes = [arrays.type_codes[entry.kind][1] for entry in listed]
-    described = [c_record(records.tensor(argument, arrays)) for argument in tensors(operator)]
+    described = [c_struct_value(collected.tensor(argument, arrays)) for argument in tensors(operator)]
     tables: list[str] = []
     typed = [".values = {", *(f"\t{{.type_index = {code}}}," for code in codes), "},"]
     if arrays.has_code_array:

@@ -14,25 +14,25 @@ from opwest.render.c.printer import c_definitions, c_layout
 from opwest.render.c.run import call_text
 from opwest.render.tables import layout
 from opwest.render.tables.details import TARGET_OF_C
-from opwest.render.tables.model import ModelRecords, callable_by_name
+from opwest.render.tables.model import ModelTables, callable_by_name
 from opwest.render.tables.tensors import workspace_struct
 from opwest.render.tables.types import Struct
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import heading
 
 
-def render_metadata(render: Renderer, model: Model, records: ModelRecords) -> bytes:
+def render_metadata(render: Renderer, model: Model, tables: ModelTables) -> bytes:
     """Return src/<model>_metadata.c."""
     return render(
         "models/model/src/model_metadata.c",
         **heading(model),
         any_target=ANY_TARGET,
         target_symbol=TARGET_OF_C,
-        definitions=c_definitions((*records.metadata, *records.details)),
+        definitions=c_definitions((*tables.metadata, *tables.details)),
     )
 
 
-def render_registry(render: Renderer, model: Model, records: ModelRecords) -> bytes:
+def render_registry(render: Renderer, model: Model, tables: ModelTables) -> bytes:
     """Return src/<model>_registry.c."""
     names = CNames(model.name)
     return render(
@@ -40,7 +40,7 @@ def render_registry(render: Renderer, model: Model, records: ModelRecords) -> by
         **heading(model),
         on_devices=any(operator.takes_device for operator in model.operators),
         adapters=[_adapter_row(names, operator) for operator in model.operators if callable_by_name(operator)],
-        definitions=c_definitions(records.registry),
+        definitions=c_definitions(tables.registry),
     )
 
 

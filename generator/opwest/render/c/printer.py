@@ -21,12 +21,12 @@ from opwest.render.tables.types import (
     Index,
     Nested,
     Pointer,
-    Record,
     Reference,
     Scalar,
     Size,
     String,
     Struct,
+    StructValue,
     Union,
     Value,
     offsets,
@@ -80,7 +80,7 @@ def _definition(definition: Definition, strings: _Strings) -> str:
 
     private = "" if definition.is_public else "static "
     head = f"{private}const {_declared(definition.element, definition.symbol)}"
-    if isinstance(definition.content, Record):
+    if isinstance(definition.content, StructValue):
         fields = "".join(f"\t{member},\n" for member in _members(definition.content, literal))
         return f"{head} = {{\n{fields}}};"
     items = [_value(definition.element, value, literal) for value in definition.content]
@@ -120,9 +120,9 @@ def c_type(type_: FieldType) -> str:
             assert_never(never)
 
 
-def c_record(record: Record, literal: Callable[[str], str] = c_string) -> str:
+def c_struct_value(struct: StructValue, literal: Callable[[str], str] = c_string) -> str:
     """Return the initialiser of a structure; `literal` returns the C expression of a string."""
-    return f"{{{', '.join(_members(record, literal))}}}"
+    return f"{{{', '.join(_members(struct, literal))}}}"
 
 
 def c_layout(struct: Struct) -> dict[str, str]:
@@ -158,8 +158,8 @@ def _declared(element: Struct | Scalar | String, symbol: str) -> str:
     return f"{_pointee(element)} {symbol}"
 
 
-def _members(record: Record, literal: Callable[[str], str]) -> list[str]:
-    return [f".{field.name} = {_value(field.type, value, literal)}" for field, value in record.values]
+def _members(struct: StructValue, literal: Callable[[str], str]) -> list[str]:
+    return [f".{field.name} = {_value(field.type, value, literal)}" for field, value in struct.values]
 
 
 def _value(type_: FieldType | Struct, value: Value, literal: Callable[[str], str]) -> str:
@@ -176,8 +176,8 @@ def _value(type_: FieldType | Struct, value: Value, literal: Callable[[str], str
             return address
         case Reference(symbol, index):
             return f"&{symbol}[{index}]"
-        case Record():
-            return c_record(value, literal)
+        case StructValue():
+            return c_struct_value(value, literal)
         case Expression(text):
             return text
         case int() | float():

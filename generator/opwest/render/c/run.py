@@ -28,13 +28,13 @@ from opwest.render.overlaps import (
     tensor_memory,
 )
 from opwest.render.tables.layout import METADATA_VERSION
-from opwest.render.tables.model import ModelRecords
+from opwest.render.tables.model import ModelTables
 from opwest.render.tables.tensors import resets_after_failure, saved_size
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import external_rows, heading, interface_rows
 
 
-def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelRecords) -> bytes:
+def render_run(render: Renderer, model: Model, plan: MemoryPlan, tables: ModelTables) -> bytes:
     """Return src/<model>_run.c."""
     names = CNames(model.name)
     tensors = interface_rows(model)
@@ -69,7 +69,7 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
         run_pools=[p for p in pools if p["name"] in used],
         open_pools=[p for p in pools if p["name"] in opened],
         devices=device_rows(model),
-        device_tables=c_definitions(records.devices),
+        device_tables=c_definitions(tables.devices),
         has_hooks=has_hooks,
         abandoned=names.function("abandoned") if model.streams else "abandoned",
         streams=model.streams,
@@ -79,9 +79,9 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, records: ModelR
         pinned_flushed=any(row["flushed"] for row in pinned),
         steps=[row for row in steps if row["kind"] != "copy"],
         copies=[row for row in steps if row["kind"] == "copy"],
-        state_table=c_definitions(records.states),
+        state_table=c_definitions(tables.states),
         resets=resets_after_failure(model),
-        points=c_definitions([records.points]),
+        points=c_definitions([tables.points]),
         has_status=any(row["has_status"] for row in steps),
         has_cache=any(row["kind"] == "cache" for row in steps),
         busy=model.checks.busy,

@@ -23,7 +23,7 @@ from opwest.render.llvm.printer import (
     ir_struct,
 )
 from opwest.render.tables import layout
-from opwest.render.tables.arrays import BridgeRecords, Described, Entry, entries, supplied, tensors
+from opwest.render.tables.arrays import BridgeTables, Described, Entry, entries, supplied, tensors
 
 _TYPE = "signext i32 @{}(ptr, ptr, i32 signext, ptr, ptr, ptr)"
 
@@ -160,7 +160,7 @@ class Bridges:
         self.bits = pointer_bits
         self.names = CNames(model.name)
         self.constants: list[str] = []
-        self._records = BridgeRecords()
+        self._records = BridgeTables()
         self._printer = Printer(pointer_bits=pointer_bits)
 
     def define(self) -> list[str]:
@@ -229,8 +229,8 @@ class Bridges:
         """Build the structures that describe the tensors: copy the constant part, then store the addresses."""
         if not described:
             return []
-        rows = [f"{ir_struct(d.record.struct)} {self._printer.value(d.record.struct, d.record)}" for d in described]
-        type_ = f"{{ {', '.join(ir_struct(d.record.struct) for d in described)} }}"
+        rows = [f"{ir_struct(d.value.struct)} {self._printer.value(d.value.struct, d.value)}" for d in described]
+        type_ = f"{{ {', '.join(ir_struct(d.value.struct) for d in described)} }}"
         constant = f"@described.{operator.name}"
         self.constants.append(f"{constant} = {PRIVATE} {type_} {{ {', '.join(rows)} }}, align 8")
         lines = [f"  %described = alloca {type_}, align 8", self._copy(type_, "%described", constant)]
@@ -238,7 +238,7 @@ class Bridges:
             lines.append(f"  %{tensor.member} = getelementptr {type_}, ptr %described, i32 0, i32 {number}")
             for member in descriptors.data:
                 place = f"%{tensor.member}.{member}"
-                lines.append(ir_member(place, tensor.record.struct, f"%{tensor.member}", member))
+                lines.append(ir_member(place, tensor.value.struct, f"%{tensor.member}", member))
                 lines.append(f"  store ptr %arg{tensor.parameter}, ptr {place}")
         return lines
 

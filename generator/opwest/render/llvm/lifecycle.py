@@ -15,13 +15,13 @@ from opwest.render.llvm.printer import Printer, ir_copy, ir_integer, ir_member, 
 from opwest.render.overlaps import WORKSPACE, Memory, Subject, open_overlaps, pool_memory
 from opwest.render.tables import layout
 from opwest.render.tables.tensors import saved_size, used_pools, workspace_struct
-from opwest.render.tables.types import Record
+from opwest.render.tables.types import StructValue
 from opwest.render.tensors import interface_rows
 
 # ISO C and POSIX leave these values to the C library; all those that Zephyr supports agree.
 EPERM, EBUSY, ENODEV, EINVAL = 1, 16, 19, 22
 NO_STEP = ir_integer(layout.NO_STEP.value, 2)
-_CLEAR = Record(
+_CLEAR = StructValue(
     layout.STATUS,
     code=0,
     step=layout.NO_STEP.value,
@@ -63,7 +63,7 @@ class Code:
         return lines + (self.field("%slots", "slots") if self.model.devices else [])
 
     def clear_status(self) -> list[str]:
-        """Clear the record of the latest failure."""
+        """Clear the latest failure."""
         return [f"  store {ir_struct(layout.STATUS)} {Printer().value(layout.STATUS, _CLEAR)}, ptr %status.at"]
 
     def branch(self, condition: str, target: str) -> list[str]:

@@ -12,7 +12,7 @@ from opwest.model.types.c_names import CNames
 from opwest.model.types.dtypes import DType, round_to_float32
 from opwest.model.types.model import Argument, Model, Operator
 from opwest.plan.memory import MemoryPlan
-from opwest.render.tables.model import model_records
+from opwest.render.tables.model import model_tables
 from opwest.render.tables.types import (
     RUN,
     Definition,
@@ -21,11 +21,11 @@ from opwest.render.tables.types import (
     Index,
     Nested,
     Pointer,
-    Record,
     Reference,
     Scalar,
     Size,
     Struct,
+    StructValue,
     Union,
     Value,
 )
@@ -186,7 +186,7 @@ class Printer:
         head = f"@{definition.symbol} = {'constant' if definition.is_public else PRIVATE} "
         element = ir_field_type(definition.element)
         items = [f"{element} {self.value(definition.element, item, definition.part)}" for item in definition.values]
-        if isinstance(definition.content, Record):
+        if isinstance(definition.content, StructValue):
             return head + items[0]
         if isinstance(definition.element, Struct):
             lines = ",\n  ".join(items)
@@ -206,7 +206,7 @@ class Printer:
             case Reference(symbol, index):
                 assert isinstance(type_, Pointer) and isinstance(type_.to, Struct)
                 return f"getelementptr ({ir_struct(type_.to)}, ptr @{symbol}, i32 {index})"
-            case Record():
+            case StructValue():
                 members = (
                     f"{ir_field_type(field.type, self._bits)} {self.value(field.type, member, part)}"
                     for field, member in value.values
@@ -257,11 +257,11 @@ class Tables:
                 f"${symbol} = comdat any",
                 f"@{symbol} = weak_odr constant {_array(program.content)}, comdat, align 16",
             ]
-        records = model_records(model, plan, target)
+        tables = model_tables(model, plan, target)
         printer = Printer(self._string)
         for definition in (
-            *(*records.devices, *records.states, *records.metadata, *records.details, *records.registry),
-            records.points,
+            *(*tables.devices, *tables.states, *tables.metadata, *tables.details, *tables.registry),
+            tables.points,
         ):
             self._lines.append(printer.definition(definition))
         return self._lines

@@ -8,7 +8,7 @@ from opwest.model.types.conventions import Arrays, Descriptors, EntryKind
 from opwest.model.types.dtypes import DType
 from opwest.model.types.model import Argument, Model, Operator
 from opwest.render.tables import layout
-from opwest.render.tables.types import Definition, Record, Reference, Value
+from opwest.render.tables.types import Definition, Reference, StructValue, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,11 @@ class Described:
     """The bridge's parameter with the address of the data."""
     member: str
     """Its member of the structure with all descriptors of a call."""
-    record: Record
+    value: StructValue
     """The structure without data."""
 
 
-class BridgeRecords:
+class BridgeTables:
     """Makes the structures that describe the tensors of bridges; equal tables are defined once."""
 
     def __init__(self) -> None:
@@ -95,18 +95,18 @@ class BridgeRecords:
         """Return the tables of the shapes, strides and dimensions."""
         return [*self._numbers.values(), *self._dimensions.values()]
 
-    def tensor(self, argument: Argument, arrays: Arrays) -> Record:
+    def tensor(self, argument: Argument, arrays: Arrays) -> StructValue:
         """Return the DLTensor of an argument without its data."""
         shape = argument.type.shape
         dlpack = arrays.dlpack(argument.type.dtype)
         assert dlpack is not None  # Convention.passes_tensor
         code = layout.DLPACK_CODE.code(dlpack.code)
-        return Record(
+        return StructValue(
             layout.DL_TENSOR,
             data=None,
-            device=Record(layout.DL_DEVICE, device_type=layout.DL_CPU.value, device_id=0),
+            device=StructValue(layout.DL_DEVICE, device_type=layout.DL_CPU.value, device_id=0),
             ndim=len(shape),
-            dtype=Record(layout.DL_DATA_TYPE, code=code, bits=dlpack.bits, lanes=1),
+            dtype=StructValue(layout.DL_DATA_TYPE, code=code, bits=dlpack.bits, lanes=1),
             shape=self._number_table(shape),
             strides=self._number_table(strides(shape)) if arrays.has_strides else None,
             byte_offset=0,
@@ -127,14 +127,14 @@ class BridgeRecords:
             if argument.is_passed and not argument.scalar
         ]
 
-    def _descriptor(self, descriptors: Descriptors | None, argument: Argument) -> Record:
+    def _descriptor(self, descriptors: Descriptors | None, argument: Argument) -> StructValue:
         """Return a halide_buffer_t, or a descriptor of a memref."""
         assert descriptors is not None
         shape = argument.type.shape
         if descriptors.content != "halide_buffer":
             arrays: dict[str, Value] = {"sizes": shape, "strides": strides(shape)} if shape else {}
-            return Record(layout.MEMREFS[len(shape)], allocated=None, aligned=None, offset=0, **arrays)
-        return Record(
+            return StructValue(layout.MEMREFS[len(shape)], allocated=None, aligned=None, offset=0, **arrays)
+        return StructValue(
             layout.HALIDE_BUFFER,
             device=0,
             device_interface=None,
@@ -153,17 +153,17 @@ class BridgeRecords:
         symbol = "dimensions_" + "_".join(map(str, shape))
         if shape not in self._dimensions:
             rows = tuple(
-                Record(layout.HALIDE_DIMENSION, min=0, extent=extent, stride=step, flags=0)
+                StructValue(layout.HALIDE_DIMENSION, min=0, extent=extent, stride=step, flags=0)
                 for extent, step in zip(reversed(shape), reversed(strides(shape)), strict=True)
             )
             self._dimensions[shape] = Definition(symbol, layout.HALIDE_DIMENSION, rows)
         return Reference(symbol)
 
 
-def halide_type(dtype: DType) -> Record:
+def halide_type(dtype: DType) -> StructValue:
     """Return the halide_type_t of an element type: bool is an unsigned integer of one bit."""
     assert dtype.halide is not None  # Convention.passes_tensor
-    return Record(
+    return StructValue(
         layout.HALIDE_TYPE,
         code=layout.HALIDE_TYPE_CODE.code(dtype.halide),
         bits=1 if dtype.kind == "bool" else 8 * dtype.size,

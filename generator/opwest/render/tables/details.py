@@ -19,8 +19,8 @@ from opwest.model.types.model import Model, TensorInfo
 from opwest.objects.elf import machine_number
 from opwest.plan.memory import MemoryPlan
 from opwest.render.tables import layout
-from opwest.render.tables.tensors import Shapes, Tensors, binding_indices, binding_record, bound_record, used_pools
-from opwest.render.tables.types import Definition, Expression, Record, Reference, Struct, Value, address, table
+from opwest.render.tables.tensors import Shapes, Tensors, binding_indices, binding_value, bound_value, used_pools
+from opwest.render.tables.types import Definition, Expression, Reference, Struct, StructValue, Value, address, table
 
 TARGET_OF_C = "opwest_target"
 """The name of the target in the C source, which the build defines."""
@@ -30,7 +30,7 @@ _FLOAT_ABIS = {"soft": "soft", "softfp": "soft", "hard": "hard", "single": "sing
 
 @dataclass(frozen=True, slots=True)
 class OptionalPart:
-    """A part with its own symbol `<model>_<name>`: an array if it has elements, else one record."""
+    """A part with its own symbol `<model>_<name>`: an array if it has elements, else one struct."""
 
     name: str
     struct: Struct
@@ -71,11 +71,11 @@ def define_details(model: Model, plan: MemoryPlan, target: Target | None, shapes
     ]
 
 
-def _table(model: Model, part: str, struct: Struct, rows: Sequence[Record]) -> list[Definition]:
+def _table(model: Model, part: str, struct: Struct, rows: Sequence[StructValue]) -> list[Definition]:
     return table(CNames(model.name).function(part), struct, rows, is_public=True, part=part)
 
 
-def _build(model: Model, target: Target | None) -> Record:
+def _build(model: Model, target: Target | None) -> StructValue:
     own: dict[str, Value] = {
         "target": Expression(TARGET_OF_C),
         "machine": Expression("OPWEST_ABI_MACHINE"),
@@ -91,16 +91,16 @@ def _build(model: Model, target: Target | None) -> Record:
             "pointer_size": target.bits // 8,
             "big_endian": int(target.endian == "big"),
         }
-    return Record(layout.BUILD, generator=__version__, model_hash=model_hash(model), **own)
+    return StructValue(layout.BUILD, generator=__version__, model_hash=model_hash(model), **own)
 
 
 def _constants(model: Model, shapes: Shapes) -> list[Definition]:
     names = CNames(model.name)
     tensors = Tensors(shapes, "constants")
     rows = [
-        Record(
+        StructValue(
             layout.CONSTANT,
-            tensor=tensors.record(c.name, c.type, "in", c.align, c.info),
+            tensor=tensors.value(c.name, c.type, "in", c.align, c.info),
             data=Reference(names.constant(c.name)),
         )
         for c in model.constants
@@ -119,9 +119,9 @@ def _buffers(model: Model, plan: MemoryPlan, shapes: Shapes) -> list[Definition]
         pool, offset = plan.place(buffer.name)
         life = plan.schedule.lives[buffer.name]
         info = infos.get(buffer.name, TensorInfo())
-        row = Record(
+        row = StructValue(
             layout.BUFFER,
-            tensor=tensors.record(buffer.name, buffer.type, "inout", buffer.align, info),
+            tensor=tensors.value(buffer.name, buffer.type, "inout", buffer.align, info),
             offset=offset,
             pool=pools.index(pool),
             first_step=life.first,
@@ -138,13 +138,13 @@ def _places(model: Model, plan: MemoryPlan) -> list[Definition]:
     rows = []
     for index, used in enumerate(used_pools(model, plan)):
         pool = declared[used.name]
-        nodes = [Record(layout.REGION, board=board, node=str(tree)) for board, tree in pool.boards]
+        nodes = [StructValue(layout.REGION, board=board, node=str(tree)) for board, tree in pool.boards]
         regions = table(f"regions_{index}", layout.REGION, nodes, part="pool_places")
         reach = [n for n, device in enumerate(model.devices) if device.name in (pool.reachable_by or ())]
         devices = table(f"reach_{index}", layout.U16, reach, part="pool_places")
         inner += [*regions, *devices]
         is_open = pool.reachable_by is None
-        row = Record(
+        row = StructValue(
             layout.POOL_PLACE,
             regions=address(regions),
             devices=address(devices),
@@ -165,10 +165,10 @@ def _views(model: Model, shapes: Shapes) -> list[Definition]:
         role = next(role for role, name in indices if name == view.root and role != "view")
         # The root has the alignment; offsets of views are multiples of what their operators require.
         align = view.type.dtype.size
-        row = Record(
+        row = StructValue(
             layout.VIEW,
-            tensor=tensors.record(view.name, view.type, "inout", align, TensorInfo()),
-            base=binding_record(role, indices[role, view.root]),
+            tensor=tensors.value(view.name, view.type, "inout", align, TensorInfo()),
+            base=binding_value(role, indices[role, view.root]),
             offset=view.offset,
         )
         rows.append(row)
@@ -184,12 +184,12 @@ def _bindings(model: Model, scalars: dict[int, int]) -> list[Definition]:
         items = []
         for binding in step.bindings:
             if binding.role == "scalar":
-                items.append(binding_record("scalar", scalars.setdefault(_bits(binding.value), len(scalars))))
+                items.append(binding_value("scalar", scalars.setdefault(_bits(binding.value), len(scalars))))
             else:
-                items.append(bound_record(binding, indices))
+                items.append(bound_value(binding, indices))
         own = table(f"bindings_{step.index}", layout.BINDING, items, part="step_bindings")
         inner += own
-        rows.append(Record(layout.STEP_BINDINGS, bindings=address(own), binding_count=len(items)))
+        rows.append(StructValue(layout.STEP_BINDINGS, bindings=address(own), binding_count=len(items)))
     return [
         *inner,
         *table("scalars", layout.U64, scalars, part="details"),
@@ -204,14 +204,14 @@ def _bits(value: int | float) -> int:
     return int(value) & (1 << 64) - 1
 
 
-def _details(model: Model, plan: MemoryPlan, scalars: dict[int, int]) -> Record:
+def _details(model: Model, plan: MemoryPlan, scalars: dict[int, int]) -> StructValue:
     names = CNames(model.name)
     present = {part.name for part in optional_parts(model, plan)}
     parts: dict[str, Value] = {
         part: Reference(names.function(part)) if part in present else None
         for part in ("constants", "buffers", "pool_places", "step_bindings", "views")
     }
-    return Record(
+    return StructValue(
         layout.DETAILS,
         **parts,
         model=Reference(names.function("model")),

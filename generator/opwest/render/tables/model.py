@@ -17,7 +17,7 @@ from opwest.render.tables import layout
 from opwest.render.tables.details import define_details
 from opwest.render.tables.layout import NO_DEVICE, NO_STEP
 from opwest.render.tables.tensors import Shapes, Tensors, define_states, used_pools
-from opwest.render.tables.types import RUN, Definition, Record, Reference, address, table
+from opwest.render.tables.types import RUN, Definition, Reference, StructValue, address, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ DEVICE_CALL = "opwest_call_on_device"
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRecords:
+class ModelTables:
     """The constant tables of a model, in the order of their definition."""
 
     metadata: list[Definition]
@@ -72,12 +72,12 @@ class ModelRecords:
     points: Definition
 
 
-def model_records(model: Model, plan: MemoryPlan, target: Target | None = None) -> ModelRecords:
+def model_tables(model: Model, plan: MemoryPlan, target: Target | None = None) -> ModelTables:
     """Return the constant tables of a model. `target` is None for C, whose compiler defines the ABI."""
     shapes: Shapes = {}
     metadata = _metadata(model, plan, shapes)
     details = define_details(model, plan, target, shapes)
-    return ModelRecords(
+    return ModelTables(
         metadata=[*shapes.values(), *metadata],
         details=details,
         registry=_registry(model),
@@ -100,9 +100,11 @@ def _metadata(model: Model, plan: MemoryPlan, shapes: Shapes) -> list[Definition
     outputs = _interface(tensors, "outputs", model.outputs, "out")
     arguments = [table(names.arguments(o.name), layout.TENSOR, _arguments(tensors, o)) for o in model.operators]
     operators = [_operator(o, address(own)) for o, own in zip(model.operators, arguments, strict=True)]
-    pools = [Record(layout.POOL, name=pool.name, size=pool.size, align=pool.align) for pool in used_pools(model, plan)]
+    pools = [
+        StructValue(layout.POOL, name=pool.name, size=pool.size, align=pool.align) for pool in used_pools(model, plan)
+    ]
     pool_table = table("pools", layout.POOL, pools)
-    record = Record(
+    struct = StructValue(
         layout.MODEL,
         name=model.name,
         inputs=address(inputs),
@@ -129,27 +131,27 @@ def _metadata(model: Model, plan: MemoryPlan, shapes: Shapes) -> list[Definition
         Definition(names.function("operators"), layout.OPERATOR, tuple(operators), is_public=True),
         *table("steps", layout.STEP, _steps(model)),
         *pool_table,
-        Definition(names.function("model"), layout.MODEL, record, is_public=True),
+        Definition(names.function("model"), layout.MODEL, struct, is_public=True),
     ]
 
 
 def _interface(tensors: Tensors, role: str, listed: Iterable[Interface], direction: Direction) -> list[Definition]:
-    return table(role, layout.TENSOR, [tensors.record(t.name, t.type, direction, t.align, t.info) for t in listed])
+    return table(role, layout.TENSOR, [tensors.value(t.name, t.type, direction, t.align, t.info) for t in listed])
 
 
-def _arguments(tensors: Tensors, operator: Operator) -> list[Record]:
+def _arguments(tensors: Tensors, operator: Operator) -> list[StructValue]:
     shared = _in_place(operator)
     return [
-        tensors.record(a.name, a.type, a.direction, a.align, a.info, scalar=a.scalar, in_place=a.name in shared)
+        tensors.value(a.name, a.type, a.direction, a.align, a.info, scalar=a.scalar, in_place=a.name in shared)
         for a in operator.args
     ]
 
 
-def _steps(model: Model) -> list[Record]:
+def _steps(model: Model) -> list[StructValue]:
     operators = {operator.name: index for index, operator in enumerate(model.operators)}
     devices = {device.name: index for index, device in enumerate(model.devices)}
     return [
-        Record(
+        StructValue(
             layout.STEP,
             operator_index=operators[step.operator.name],
             device_index=devices[step.device] if step.device else NO_DEVICE.value,
@@ -168,7 +170,7 @@ def _in_place(operator: Operator) -> set[str]:
     return results | others if len(pairs) == len(results) * len(others) else set()
 
 
-def _operator(operator: Operator, arguments: Reference | None) -> Record:
+def _operator(operator: Operator, arguments: Reference | None) -> StructValue:
     flags = layout.OPERATOR_FLAGS.bits(
         status=operator.returns_status,
         device=operator.takes_device,
@@ -176,7 +178,7 @@ def _operator(operator: Operator, arguments: Reference | None) -> Record:
         launch=operator.takes_launch,
         **{"async": operator.is_async, **{effect: True for effect in operator.permits if effect != "state"}},
     )
-    return Record(
+    return StructValue(
         layout.OPERATOR,
         name=operator.name,
         description=operator.description or None,
@@ -204,7 +206,7 @@ def _registry(model: Model) -> list[Definition]:
     hashed = perfect_hash([operator.name for operator in model.operators])
     requirements = list(dict.fromkeys(_requirement(o) for o in model.operators if o.takes_device))
     requirement_rows = [
-        Record(
+        StructValue(
             layout.REQUIREMENT,
             type=type_ or None,
             program=program or None,
@@ -219,14 +221,14 @@ def _registry(model: Model) -> list[Definition]:
         requirement = None
         if operator.takes_device:
             requirement = Reference(_REQUIREMENTS, requirements.index(_requirement(operator)))
-        entry = Record(
+        entry = StructValue(
             layout.ENTRY,
             info=Reference(names.function("operators"), index),
             adapter=Reference(names.adapter(operator.name)) if callable_by_name(operator) else None,
             requirement=requirement,
         )
         entries.append(entry)
-    record = Record(
+    struct = StructValue(
         layout.REGISTRY,
         entries=Reference("entries"),
         displacements=Reference("displacements"),
@@ -238,7 +240,7 @@ def _registry(model: Model) -> list[Definition]:
         *table(_REQUIREMENTS, layout.REQUIREMENT, requirement_rows),
         *table("entries", layout.ENTRY, entries),
         Definition("displacements", layout.U16, hashed.displacements),
-        Definition(names.function("registry"), layout.REGISTRY, record, is_public=True),
+        Definition(names.function("registry"), layout.REGISTRY, struct, is_public=True),
     ]
 
 
@@ -247,15 +249,16 @@ def _devices(model: Model, plan: MemoryPlan) -> list[Definition]:
         return []
     names = CNames(model.name)
     programs = [
-        Record(layout.PROGRAM, name=p.name, data=Reference(names.program(p.content)), size=len(p.content))
+        StructValue(layout.PROGRAM, name=p.name, data=Reference(names.program(p.content)), size=len(p.content))
         for p in model.programs
     ]
     used = [
-        Record(layout.DEVICE_USE, program=_program(model, program), device=device) for device, program in uses(model)
+        StructValue(layout.DEVICE_USE, program=_program(model, program), device=device)
+        for device, program in uses(model)
     ]
     use_table = table(_USES, layout.DEVICE_USE, used, part=RUN)
     devices = names.function("device_table")
-    device_set = Record(
+    device_set = StructValue(
         layout.DEVICE_SET,
         model=model.name,
         devices=Reference(devices),
@@ -273,7 +276,7 @@ def _devices(model: Model, plan: MemoryPlan) -> list[Definition]:
     ]
 
 
-def _device(model: Model, plan: MemoryPlan, device: Device) -> Record:
+def _device(model: Model, plan: MemoryPlan, device: Device) -> StructValue:
     hold = plan.schedule.holds.get(device.name)
     flags = layout.DEVICE_FLAGS.bits(
         hooks=device.has_hooks,
@@ -281,7 +284,7 @@ def _device(model: Model, plan: MemoryPlan, device: Device) -> Record:
         coherent=device.coherent,
         power_run=device.power == "run",
     )
-    return Record(
+    return StructValue(
         layout.DEVICE,
         name=device.name,
         type=device.type or None,
@@ -297,7 +300,7 @@ def _device(model: Model, plan: MemoryPlan, device: Device) -> Record:
 
 def _points(model: Model, plan: MemoryPlan) -> Definition:
     rows = [
-        Record(layout.POINT, name=p.name, step=p.step, device=p.device, kind=layout.POINT_KIND.code(p.kind))
+        StructValue(layout.POINT, name=p.name, step=p.step, device=p.device, kind=layout.POINT_KIND.code(p.kind))
         for p in points(model, plan)
     ]
     return Definition(CNames(model.name).function("points"), layout.POINT, tuple(rows), is_public=True)

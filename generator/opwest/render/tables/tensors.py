@@ -20,10 +20,10 @@ from opwest.render.tables.types import (
     Index,
     Nested,
     Pointer,
-    Record,
     Reference,
     Scalar,
     Struct,
+    StructValue,
     address,
     table,
 )
@@ -44,16 +44,16 @@ def binding_indices(model: Model) -> Indices:
     return {(role, name): at for role, names in tables.items() for at, name in enumerate(names)}
 
 
-def bound_record(binding: Binding, indices: Indices) -> Record:
-    """Return the record of a tensor or view that a step or a state refers to."""
+def bound_value(binding: Binding, indices: Indices) -> StructValue:
+    """Return the struct of a tensor or view that a step or a state refers to."""
     if binding.view is not None:
-        return binding_record("view", indices["view", binding.view])
-    return binding_record(binding.role, indices[binding.role, binding.name])
+        return binding_value("view", indices["view", binding.view])
+    return binding_value(binding.role, indices[binding.role, binding.name])
 
 
-def binding_record(role: str, index: int) -> Record:
-    """Return a record of struct opwest_binding."""
-    return Record(layout.BINDING, kind=layout.BINDING_KIND.code(role), index=index)
+def binding_value(role: str, index: int) -> StructValue:
+    """Return a value of struct opwest_binding."""
+    return StructValue(layout.BINDING, kind=layout.BINDING_KIND.code(role), index=index)
 
 
 Shapes = dict[tuple[int, ...], Definition]
@@ -61,7 +61,7 @@ Shapes = dict[tuple[int, ...], Definition]
 
 
 class Tensors:
-    """Makes records of tensors in one part of the tables, and collects their quantizations."""
+    """Makes structs of tensors in one part of the tables, and collects their quantizations."""
 
     def __init__(self, shapes: Shapes, part: str | None = None) -> None:
         self._shapes = shapes
@@ -70,7 +70,7 @@ class Tensors:
         self._prefix = f"{part}_" if part else ""
         self._table = f"{self._prefix}quantizations"
 
-    def record(
+    def value(
         self,
         name: str,
         type_: TensorType,
@@ -80,10 +80,10 @@ class Tensors:
         *,
         scalar: bool = False,
         in_place: bool = False,
-    ) -> Record:
-        """Return the record of a tensor; `align` in bytes."""
+    ) -> StructValue:
+        """Return the struct of a tensor; `align` in bytes."""
         shift = (align.bit_length() - 1) << layout.TENSOR_ALIGN_SHIFT
-        return Record(
+        return StructValue(
             layout.TENSOR,
             name=name,
             shape=self._shape(type_.shape),
@@ -116,7 +116,7 @@ class Tensors:
             scales = Definition(f"{name}_scales", layout.F32, quantization.scales)
             zero_points = Definition(f"{name}_zero_points", layout.I32, quantization.zero_points)
             arrays += [scales, zero_points]
-            row = Record(
+            row = StructValue(
                 layout.QUANTIZATION,
                 scales=Reference(scales.symbol),
                 zero_points=Reference(zero_points.symbol),
@@ -203,7 +203,7 @@ def define_states(model: Model, plan: MemoryPlan) -> list[Definition]:
     rows = []
     for state in model.states:
         pool, offset = plan.place(state.name)
-        row = Record(
+        row = StructValue(
             layout.STATE_TENSOR,
             initial=Reference(names.constant(state.initial)) if state.initial else None,
             initial_size=sizes[state.initial] if state.initial else 0,
@@ -211,12 +211,12 @@ def define_states(model: Model, plan: MemoryPlan) -> list[Definition]:
             size=state.type.size,
             pool=pools[pool],
             buffer=indices["buffer", state.name],
-            next=bound_record(state.next, indices) if state.next else binding_record("input", layout.NO_NEXT.value),
+            next=bound_value(state.next, indices) if state.next else binding_value("input", layout.NO_NEXT.value),
         )
         rows.append(row)
     tensors = table("state_tensors", layout.STATE_TENSOR, rows, part=RUN)
     identity = layout_hash(model.states)
-    record = Record(
+    struct = StructValue(
         layout.STATE,
         tensors=address(tensors),
         count=len(rows),
@@ -224,7 +224,7 @@ def define_states(model: Model, plan: MemoryPlan) -> list[Definition]:
         layout_low=identity & 0xFFFFFFFF,
         layout_high=identity >> 32,
     )
-    return [*tensors, Definition(names.function("state"), layout.STATE, record, is_public=True, part=RUN)]
+    return [*tensors, Definition(names.function("state"), layout.STATE, struct, is_public=True, part=RUN)]
 
 
 def layout_hash(states: tuple[State, ...]) -> int:

@@ -218,7 +218,7 @@ class Expression:
     text: str
 
 
-class Record:
+class StructValue:
     """A value of a structure. Raises ValueError for a missing or unknown field, or a value of the wrong type."""
 
     def __init__(self, struct: Struct, /, **fields: Value) -> None:
@@ -232,7 +232,7 @@ class Record:
         self.values = tuple((field, fields[field.name]) for field in struct.fields)
 
 
-Value = str | int | float | tuple[int, ...] | Reference | Record | Expression | None
+Value = str | int | float | tuple[int, ...] | Reference | StructValue | Expression | None
 """A text, a number, the numbers of an array, an address, a structure, a C expression, or NULL."""
 
 RUN = "run"
@@ -248,7 +248,7 @@ class Definition:
 
     symbol: str
     element: Struct | Scalar | String
-    content: Record | tuple[Value, ...]
+    content: StructValue | tuple[Value, ...]
     is_public: bool = False
     part: str | None = None
 
@@ -306,8 +306,8 @@ def _fits(type_: FieldType | Struct, value: Value) -> bool:
         case Pointer() | Function():
             return value is None or isinstance(value, Reference)
         case Nested(struct, None):
-            return isinstance(value, Record) and value.struct == struct
+            return isinstance(value, StructValue) and value.struct == struct
         case Nested() | Union():
             return False
         case Struct():
-            return isinstance(value, Record) and value.struct == type_
+            return isinstance(value, StructValue) and value.struct == type_

@@ -28,10 +28,10 @@ from opwest.render.tables.types import (
     Definition,
     Field,
     Nested,
-    Record,
     Reference,
     Scalar,
     Struct,
+    StructValue,
     offsets,
     size_and_alignment,
 )
@@ -45,7 +45,7 @@ POOL = {"name": "sram", "size": 64, "align": 8}
 @pytest.mark.parametrize(("old", "new"), [({"align"}, {}), (set(), {"aling": 8})])
 def test_record_has_every_field_and_no_other(old, new):
     with pytest.raises(ValueError, match=f"opwest_pool: missing or unknown fields: {[*old, *new][0]}"):
-        Record(layout.POOL, **{name: value for name, value in POOL.items() if name not in old} | new)
+        StructValue(layout.POOL, **{name: value for name, value in POOL.items() if name not in old} | new)
 
 
 @pytest.mark.parametrize(
@@ -54,12 +54,12 @@ def test_record_has_every_field_and_no_other(old, new):
 )
 def test_value_fits_its_field(field, value):
     with pytest.raises(ValueError, match=f"opwest_pool.{field}: "):
-        Record(layout.POOL, **{**POOL, field: value})
+        StructValue(layout.POOL, **{**POOL, field: value})
 
 
 def test_values_fit_their_table():
     with pytest.raises(ValueError, match=r"steps: .* does not fit"):
-        Definition("steps", layout.STEP, (Record(layout.POOL, **POOL),))
+        Definition("steps", layout.STEP, (StructValue(layout.POOL, **POOL),))
 
 
 def operator(**changes):
@@ -70,7 +70,7 @@ def operator(**changes):
         "flags": layout.OPERATOR_FLAGS.bits(status=True, stateful=True),
     }
     known = {field.name: None for field in layout.OPERATOR.fields}
-    record = Record(layout.OPERATOR, **{**known, **fields, **changes})
+    record = StructValue(layout.OPERATOR, **{**known, **fields, **changes})
     return Definition("m_operators", layout.OPERATOR, (record,), is_public=True)
 
 
@@ -88,7 +88,7 @@ def test_ir_has_the_same_record():
 
 
 def test_numbers_without_a_name_are_numbers():
-    step = Record(layout.STEP, operator_index=0, device_index=0xFFFF)
+    step = StructValue(layout.STEP, operator_index=0, device_index=0xFFFF)
     tensor = layout.TENSOR.field("flags").type
     flags = [c_definitions([Definition("x", tensor, (n,))]) for n in (0, 1, 0x30, 0x31)]
     assert [text.split("{")[1] for text in flags] == [
