@@ -146,6 +146,14 @@ def test_data_beyond_the_end_of_the_file():
         read_tflite(content[:-1])
 
 
+def test_empty_tensor_with_impossible_sizes():
+    model = Model()
+    shape = (0, 1 << 30, 1 << 30, 1 << 30)
+    content = model.output(real(model, "ADD", *(model.input("float32", shape) for _ in range(2)))).build()
+    with pytest.raises(Damaged, match=r"has the impossible shape \[0, 1073741824, "):
+        read_tflite(content)
+
+
 def loop(random, limit=None):
     """WHILE with a counter that is known, and data that are not."""
     limit = int(random.integers(0, 5)) if limit is None else limit

@@ -127,7 +127,8 @@ def read_tensor(file: Any, table: Any, number: int, dtypes: dict[int, str], cont
     dtype = dtypes.get(table.Type())
     if dtype is None:
         raise Damaged(f"tensor '{name}' has the unknown type {table.Type()}")
-    if any(n < 0 for n in shape) or math.prod(shape) > _MAX_BYTES:
+    # A size of 0 does not make the other ones possible: numpy multiplies those.
+    if any(n < 0 for n in shape) or math.prod(n or 1 for n in shape) > _MAX_BYTES:
         raise Damaged(f"tensor '{name}' has the impossible shape {list(shape)}")
     tensor = Tensor(name, dtype, shape, _quantization(table.Quantization(), name, dtype, shape))
     tensor.number = number
