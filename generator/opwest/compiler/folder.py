@@ -89,7 +89,7 @@ def npz(arrays: Mapping[str, Any]) -> bytes:
     whole = io.BytesIO()
     with ZipFile(whole, "w", ZIP_STORED) as archive:
         for name, array in arrays.items():
-            one = io.BytesIO()
-            np.lib.format.write_array(one, np.asarray(array, order="C"), allow_pickle=False)
-            archive.writestr(ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), one.getvalue())
+            stream = io.BytesIO()
+            np.lib.format.write_array(stream, np.asarray(array, order="C"), allow_pickle=False)
+            archive.writestr(ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), stream.getvalue())
     return whole.getvalue()

@@ -20,7 +20,7 @@ def render(operation: Elementwise) -> Call:
     """Return the call."""
     [result] = operation.results
     shapes = [value.shape for value in operation.inputs]
-    dtypes = [one.dtype for one in operation.inputs]
+    dtypes = [value.dtype for value in operation.inputs]
     expression = expression_of(operation.function, dtypes, result.dtype)
     lines = Lines()
     if operation.forbidden is not None:
@@ -30,8 +30,8 @@ def render(operation: Elementwise) -> Call:
     _loops(lines, dimensions, strides, expression, result.dtype, dtypes, skipped)
     in_place = tuple(
         name
-        for name, one in zip(NAMES, operation.inputs, strict=False)
-        if one.dtype == result.dtype and one.size == result.size and not result.pitch
+        for name, value in zip(NAMES, operation.inputs, strict=False)
+        if value.dtype == result.dtype and value.size == result.size and not result.pitch
     )
     arguments = {**dict(zip(NAMES, operation.inputs, strict=False)), **dict(expression.arrays)}
     has_status, headers = operation.forbidden is not None, expression.headers
@@ -122,7 +122,7 @@ def _loops(
                 pointers.append(f"p{name}")
             else:
                 pointers.append(name)
-        if any(one.startswith("p") for one in pointers):
+        if any(pointer.startswith("p") for pointer in pointers):
             lines.add("")
         with lines.loop("i", dimensions[-1]):
             values = []

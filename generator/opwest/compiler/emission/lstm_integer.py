@@ -31,7 +31,7 @@ class _LstmFunction:
         self.result_dtype: str = operation.results[0].dtype
         # Gates that do not exist have no multipliers.
         self.data = [multiplier for multiplier in self.numbers.data if multiplier is not None]
-        self.last = [one for one in self.numbers.last if one is not None]
+        self.last = [multiplier for multiplier in self.numbers.last if multiplier is not None]
 
     def constants(self) -> list[tuple[str, Any]]:
         """Return the constants besides the arrays of all layers."""

@@ -42,9 +42,9 @@ def render_copy(operation: Copy) -> Call:
 def render_move(operation: Move) -> Call:
     """Return the call."""
     [result] = operation.results
-    regions = [simplified(one) for one in operation.regions if all(axis.count for axis in one.axes)]
+    regions = [simplified(region) for region in operation.regions if all(axis.count for axis in region.axes)]
     used = [value for number, value in enumerate(operation.inputs) if any(r.source == number for r in regions)]
-    names = {one: "data" if len(used) == 1 else f"data{number}" for number, one in enumerate(used)}
+    names = {region: "data" if len(used) == 1 else f"data{number}" for number, region in enumerate(used)}
     arrays: dict[bytes, tuple[str, Any]] = {}
     lines = Lines()
     for region in regions:
@@ -52,7 +52,7 @@ def render_move(operation: Move) -> Call:
         if source is None and region.source is not None:
             source = names[operation.inputs[region.source]]
         _Region(lines, region, source, result.dtype, arrays).add()
-    is_infinite = any(isinstance(one.fill, float) and not math.isfinite(one.fill) for one in regions)
+    is_infinite = any(isinstance(region.fill, float) and not math.isfinite(region.fill) for region in regions)
     headers = [*(["string.h"] if "mem" in str(lines) else []), *(["math.h"] if is_infinite else [])]
     return call_of(
         replace(operation, inputs=tuple(used)), "move", lines, list(names.values()), arrays.values(), headers=headers

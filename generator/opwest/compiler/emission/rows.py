@@ -392,7 +392,7 @@ def _(function: Lookup, dtypes: Sequence[str], result: str) -> Expression:
 @expression_of.register
 def _(function: QuantizeEven, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
-    low, high = (number(float(one - numbers.zero), "float32") for one in (numbers.low, numbers.high))
+    low, high = (number(float(limit - numbers.zero), "float32") for limit in (numbers.low, numbers.high))
     value = f"{{0}} / {number(numbers.scale, 'float32')}"
     # A comparison with NaN is false: the result is the zero point.
     line = f"const float scaled = {value};"

@@ -29,8 +29,8 @@ class _Run:
         self._first = [-buffer.top for buffer in operation.buffers]
         self._filled = [0] * len(operation.buffers)
         self._memory = [np.full((buffer.rows, buffer.pitch), PAINT, np.uint8) for buffer in operation.buffers]
-        for one, memory in zip(operation.buffers, self._memory, strict=True):
-            memory[: one.top] = np.uint8(one.fill & 255)
+        for buffer, memory in zip(operation.buffers, self._memory, strict=True):
+            memory[: buffer.top] = np.uint8(buffer.fill & 255)
         [result] = operation.results
         self.result = np.zeros(result.shape, result.dtype)
         last = len(operation.layers) - 1

@@ -52,9 +52,9 @@ def check_graph(graph: Graph, place: str, faults: Diagnostics, fold: Callable[[N
         except Unsupported as reason:
             report(faults, place, node, reason)
     for role, tensors in (("input", graph.inputs), ("output", graph.outputs)):
-        for one in tensors:
-            if not one.size and (role == "input" or one.is_constant):
-                text = f"{role} '{one.name}' of the model is empty: shape {list(one.shape)}"
+        for tensor in tensors:
+            if not tensor.size and (role == "input" or tensor.is_constant):
+                text = f"{role} '{tensor.name}' of the model is empty: shape {list(tensor.shape)}"
                 faults.error(text, Location(place), expected="at least one element")
     return passed
 

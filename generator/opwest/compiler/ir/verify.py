@@ -258,11 +258,11 @@ def _hybrid_product(operation: ir.HybridProduct) -> None:
 
 
 def _striped(operation: Striped) -> None:
-    buffers = sorted(operation.buffers, key=lambda one: one.offset)
+    buffers = sorted(operation.buffers, key=lambda buffer: buffer.offset)
     places = (*(buffer.offset for buffer in buffers), operation.work)
     _require(all(place % ALIGN == 0 for place in places), f"memory of rows is not aligned to {ALIGN} bytes", operation)
-    for one, other in pairwise(buffers):
-        _require(one.offset + one.rows * one.pitch <= other.offset, "two buffers of rows overlap", operation)
+    for buffer, other in pairwise(buffers):
+        _require(buffer.offset + buffer.rows * buffer.pitch <= other.offset, "two buffers of rows overlap", operation)
     if buffers:
         end = buffers[-1].offset + buffers[-1].rows * buffers[-1].pitch
         _require(end <= operation.work <= operation.scratch, "a buffer of rows is outside of its memory", operation)

@@ -186,5 +186,7 @@ def long_scaling_of(finish: Finish, bounds: Any) -> Scaling | None:
     shifts = [15 - multiplier.shift for multiplier in given]
     if min(shifts) < 1 or max(map(int, bounds)) >= 1 << 46:
         return None
-    numbers = np.asarray([reduced([one.fixed for one in given]), [finish.zero] * channels, shifts], np.int32)
+    numbers = np.asarray(
+        [reduced([multiplier.fixed for multiplier in given]), [finish.zero] * channels, shifts], np.int32
+    )
     return Scaling(numbers[0], numbers[1], numbers[2], False, False, finish.low, finish.high, is_long=True)

@@ -104,17 +104,17 @@ def batch_blocks(node: Node, build: Builder) -> None:
     """One copy for each place in a block; the padding is filled first."""
     is_inverse = node.kind == "BATCH_TO_SPACE_ND"
     steps, edges = movement.block_shape(node)
-    many, one = (node.input(0).shape, node.output.shape)[:: 1 if is_inverse else -1]
-    batch, depth = one[0], one[-1]
+    many, single = (node.input(0).shape, node.output.shape)[:: 1 if is_inverse else -1]
+    batch, depth = single[0], single[-1]
     regions: list[Region] = []
     if not is_inverse and any(sum(pair) for pair in edges):
         regions.append(whole(None, many, fill=movement.zero_of(node.output)))
-    many_steps, one_steps = strides_of(many), strides_of(one)
+    many_steps, one_steps = strides_of(many), strides_of(single)
     rows, columns = steps[0], steps[1] if len(steps) > 1 else 1
     for number in range(rows * columns):
         place = divmod(number, columns)[: len(steps)] if len(steps) > 1 else (number,)
         counts, firsts = [], []
-        for at, step, (before, _), n, total in zip(place, steps, edges, many[1:], one[1:], strict=False):
+        for at, step, (before, _), n, total in zip(place, steps, edges, many[1:], single[1:], strict=False):
             # Element k of the image in the batch is element k * step + at - before of the whole one.
             low = max(0, -(-(before - at) // step))
             high = min(n, -(-(total + before - at) // step))

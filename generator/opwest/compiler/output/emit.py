@@ -101,16 +101,16 @@ GROUP = "opwest.kernels"
 def load_plugins() -> None:
     """Import the modules of all entry points, which register their variants. Raises OpwestError with all faults."""
     faults = Diagnostics()
-    for one in sorted(entry_points(group=GROUP), key=lambda one: one.name):
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         before = {kind: list(variants) for kind, variants in VARIANTS.items()}
         try:
-            one.load()
+            entry.load()
         except Exception as error:
-            faults.error(f"cannot load {_shown(one)}: {first_line(error)}", hint=_hint(one))
+            faults.error(f"cannot load {_shown(entry)}: {first_line(error)}", hint=_hint(entry))
             VARIANTS.clear()
             VARIANTS.update(before)
             continue
-        _check(one, before, faults)
+        _check(entry, before, faults)
     faults.raise_if_errors()
 
 

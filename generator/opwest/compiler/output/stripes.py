@@ -38,7 +38,7 @@ def render(operation: Striped) -> Call:
     functions = list(names)
     text = [block.structure(), *block.functions(), block.body()]
     copying = {"mla_copy(": (NAKED, COPY), "fill_bytes(": (NAKED, FILL)}
-    copies = [one for call, some in copying.items() for one in some if call in "".join(text)]
+    copies = [copy for call, some in copying.items() for copy in some if call in "".join(text)]
     function = Function(
         "stripes",
         (*block.parameters(), Parameter("rows", "int8", "scratch", elements=operation.scratch, align=ALIGN)),
@@ -143,34 +143,34 @@ class _Block:
 
     def _require(self, lines: Lines, layer: int) -> None:
         """Append the calls that write the rows that the next call of a layer reads."""
-        one = self.operation.layers[layer]
-        for source in one.sources:
+        stage = self.operation.layers[layer]
+        for source in stage.sources:
             if source.buffer is not None:
-                reach = (one.count - 1) * source.stride - source.before + source.reach
+                reach = (stage.count - 1) * source.stride - source.before + source.reach
                 need = _plus(times(f"s->next{layer}", source.stride), reach)
                 lines.add(f"{self._fill_name(source.buffer)}(s, {need});")
 
     def _layer(self, lines: Lines, buffer: int, layer: int, height: str) -> None:
         """Append the calls of a layer whose results are in a buffer."""
-        one = self.operation.layers[layer]
+        stage = self.operation.layers[layer]
         with lines.block(f"while (s->next{layer} < {height})"):
             self._require(lines, layer)
             lines.add(f"{self._drop_name(buffer)}(s);", self._call(layer))
-            lines.add(f"s->next{layer} += {one.count};", f"s->filled{buffer} = s->next{layer};")
+            lines.add(f"s->next{layer} += {stage.count};", f"s->filled{buffer} = s->next{layer};")
 
     def _load(self, lines: Lines, buffer: int, height: str) -> None:
         """Append the copies of rows of an input."""
-        one = self.operation.buffers[buffer]
+        rows = self.operation.buffers[buffer]
         lines.add(f"const int end = {height};", "")
         with lines.block(f"if (s->filled{buffer} < end)"):
-            is_bytes = self.operation.inputs[one.input].dtype == "int8"
-            source = f"{'' if is_bytes else '(const int8_t *)'}s->{self._inputs[one.input]}"
+            is_bytes = self.operation.inputs[rows.input].dtype == "int8"
+            source = f"{'' if is_bytes else '(const int8_t *)'}s->{self._inputs[rows.input]}"
             lines.add(
                 f"{self._drop_name(buffer)}(s);",
                 self._copy(
                     self._row(buffer, f"s->filled{buffer}"),
-                    f"{source} + s->filled{buffer} * {one.pitch}",
-                    f"(end - s->filled{buffer}) * {one.pitch}",
+                    f"{source} + s->filled{buffer} * {rows.pitch}",
+                    f"(end - s->filled{buffer}) * {rows.pitch}",
                     is_overlapping=False,
                 ),
                 f"s->filled{buffer} = end;",
@@ -178,27 +178,27 @@ class _Block:
 
     def _drop(self, buffer: int) -> str:
         """Return the function that drops the rows before the first one that a layer still reads."""
-        one, lines = self.operation.buffers[buffer], Lines()
+        rows, lines = self.operation.buffers[buffer], Lines()
         readers = self._readers(buffer)
         lows = [_plus(times(f"s->next{layer}", source.stride), -source.before) for layer, source in readers]
         # Rows between windows are skipped.
         is_beyond = any(source.stride > source.reach for _, source in readers)
         lines.add(f"const int low = {_least([*lows, *([f's->filled{buffer}'] if is_beyond else [])])};", "")
         with lines.block(f"if (low > s->first{buffer})"):
-            start = _plus("s->rows", one.offset)
-            size = f"(s->filled{buffer} - low) * {one.pitch}"
+            start = _plus("s->rows", rows.offset)
+            size = f"(s->filled{buffer} - low) * {rows.pitch}"
             lines.add(self._copy(start, self._row(buffer, "low"), size, is_overlapping=True))
             lines.add(f"s->first{buffer} = low;")
         return f"static void {self._drop_name(buffer)}(struct {self.name} *s)\n{{\n{lines}}}\n"
 
     def _call(self, layer: int) -> str:
         """Return the call of a layer."""
-        one, call = self.operation.layers[layer], self.calls[layer]
-        values = [value for value in one.operation.inputs if value.role != "constant"]
+        stage, call = self.operation.layers[layer], self.calls[layer]
+        values = [value for value in stage.operation.inputs if value.role != "constant"]
         places = {
-            value: self._source(layer, source, value.dtype) for value, source in zip(values, one.sources, strict=True)
+            value: self._source(layer, source, value.dtype) for value, source in zip(values, stage.sources, strict=True)
         }
-        [result] = one.operation.results
+        [result] = stage.operation.results
         places[result] = self._target(layer, result)
         constants = iter([f"s->{name}" for number, name, _ in self._constants() if number == layer])
         arguments, given, work = [], iter(call.arguments), self.operation.work
@@ -224,13 +224,13 @@ class _Block:
         """Return the pointer to the first row that a call of a layer writes."""
         if layer == len(self.operation.layers) - 1:
             return f"s->result + {times(f's->next{layer}', prod(result.shape[2:]))}"
-        buffer = next(number for number, one in enumerate(self.operation.buffers) if one.layer == layer)
+        buffer = next(number for number, rows in enumerate(self.operation.buffers) if rows.layer == layer)
         return _cast(self._row(buffer, f"s->next{layer}"), result.dtype, "")
 
     def _row(self, buffer: int, row: str) -> str:
         """Return the pointer to the bytes of a row of a buffer."""
-        one = self.operation.buffers[buffer]
-        return f"{_plus('s->rows', one.offset)} + ({row} - s->first{buffer}) * {one.pitch}"
+        rows = self.operation.buffers[buffer]
+        return f"{_plus('s->rows', rows.offset)} + ({row} - s->first{buffer}) * {rows.pitch}"
 
     def _fill_name(self, buffer: int) -> str:
         return f"{self.name}_fill{buffer}"

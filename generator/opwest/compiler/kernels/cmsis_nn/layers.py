@@ -128,8 +128,8 @@ def _layer(
     arrays = {
         "weights": operation.weights,
         **_bias(operation.bias, dtype),
-        "multiplier": np.asarray([one.fixed for one in given], np.int32),
-        "shift": np.asarray([one.shift for one in given], np.int32),
+        "multiplier": np.asarray([multiplier.fixed for multiplier in given], np.int32),
+        "shift": np.asarray([multiplier.shift for multiplier in given], np.int32),
     }
     base = "depthwise" if isinstance(operation, Depthwise) else "convolution"
     external = (f"{called}_{suffix}", f"{called}_{suffix}_get_buffer_size", *more)

@@ -104,7 +104,7 @@ class ColumnTaps(Taps):
         words = 4 * (self.constants - 4)
         sums = list(_SUMS[:count])
         yield f"ldr {sums[0]}, [{_CONSTANTS}, #{words}]"
-        yield from (f"mov {one}, {sums[0]}" for one in sums[1:])
+        yield from (f"mov {register}, {sums[0]}" for register in sums[1:])
         if not self._is_unrolled:
             yield f"mov {_ROW}, {_PLANE}"
             yield f"movw {_COUNT}, #{kh}"
@@ -126,8 +126,8 @@ class ColumnTaps(Taps):
         yield f"ldm {_CONSTANTS}, {{{', '.join(_WEIGHTS)}}}"
         yield f"sub {_CONSTANTS}, {_CONSTANTS}, #{words}"
         yield from results(sums, self.ending, (_WEIGHTS[1], _WEIGHTS[2], _WEIGHTS[3]))
-        for one in sums:
-            yield from self._store(one, _RESULT, _DATA)
+        for register in sums:
+            yield from self._store(register, _RESULT, _DATA)
 
     def _row(self, count: int, base: str, offset: int) -> Iterator[str]:
         """Yield the products of a row of the window."""
@@ -147,12 +147,12 @@ class ColumnTaps(Taps):
 
     def _products(self, count: int, word: int) -> Iterator[str]:
         """Yield the products of a word of data."""
-        for number, one in enumerate(_SUMS[:count]):
+        for number, register in enumerate(_SUMS[:count]):
             tap = 2 * word - number * self.stride
             if tap == -1:
-                yield f"smlabt {one}, {self._register(0)}, {_DATA}, {one}"
+                yield f"smlabt {register}, {self._register(0)}, {_DATA}, {register}"
             elif 0 <= tap < self.planes.window.size[1]:
-                yield f"smlad {one}, {_DATA}, {self._register(tap)}, {one}"
+                yield f"smlad {register}, {_DATA}, {self._register(tap)}, {register}"
 
 
 MAX_COLUMNS = 16

@@ -104,8 +104,8 @@ class Products:
                 if offset == 0:
                     yield from (f"sxtb16 {weight}, {weight}" for weight in _WEIGHTS)
                 for place, weight in enumerate(_WEIGHTS):
-                    one = _SUMS[2 * (place % 2) + offset]
-                    yield f"smlad {one}, {pair[place // 2]}, {weight}, {one}"
+                    register = _SUMS[2 * (place % 2) + offset]
+                    yield f"smlad {register}, {pair[place // 2]}, {weight}, {register}"
 
     def _short(self, words: int, load: str = "ldr") -> Iterator[str]:
         """Yield the products of some words, with sums of 32 bits."""
@@ -115,8 +115,8 @@ class Products:
             yield from (f"{load} {data}, [r0], #4" for data in _DATA[:words])
         for data in _DATA[:words]:
             yield f"ldm r1!, {{{', '.join(_WEIGHTS)}}}"
-            for one, weight in zip(_SUMS, _WEIGHTS, strict=True):
-                yield f"smlad {one}, {data}, {weight}, {one}"
+            for register, weight in zip(_SUMS, _WEIGHTS, strict=True):
+                yield f"smlad {register}, {data}, {weight}, {register}"
 
     def _long(self, words: int, load: str = "ldr") -> Iterator[str]:
         """Yield the products of some words, with sums of 64 bits."""
@@ -217,14 +217,14 @@ def _call(operation: Convolution, numbers: Numbers, kind: str) -> Call:
         _add_last(lines, length)
     given = ("x" if kind == "halves" else "data", "result", "stream" if has_each else "numbers")
     after = "" if kind != "bytes" else ", last" if missing else ", NULL"
-    add_calls(lines, parts, [one.name for one in products], streams, given, after)
+    add_calls(lines, parts, [product.name for product in products], streams, given, after)
     arguments: dict[str, Any] = {"data": operation.inputs[0], "stream": np.concatenate(streams)}
     if not has_each:
         arguments["numbers"] = ends[0]
     scratch = [Parameter("x", "uint32", "scratch", elements=(length + missing) // 2)] if kind == "halves" else []
     headers = ("stddef.h",) if kind == "bytes" else ()
     copies = [widen_window(1)] if kind == "halves" else []
-    definitions = (NAKED, *copies, *(one.definition() for one in products))
+    definitions = (NAKED, *copies, *(product.definition() for product in products))
     return call_for(operation, "dense", lines, arguments, scratch=scratch, headers=headers, definitions=definitions)
 
 

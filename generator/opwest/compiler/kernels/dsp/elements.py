@@ -143,7 +143,7 @@ def _loop(start: list[str], values: list[list[str]], ending: Epilogue) -> Iterat
             yield from (line.format(x=x, z=z) for x, z in pairs for line in some)
         sums = [x for x, _ in pairs]
         yield from results(sums, ending, ("r4", "r5", "r6"))
-        yield from (f"strb {one}, [r3], #1" for one in sums)
+        yield from (f"strb {register}, [r3], #1" for register in sums)
 
     yield "push {r4-r11, lr}"
     yield from start

@@ -185,11 +185,13 @@ class SmallTaps(Taps):
         """Yield the instructions from sums to results, with one free register."""
         ending = self.ending
         yield f"ldr {_FREE}, [sp, #{_MULTIPLIER}]"
-        yield from (f"{'smmulr' if ending.is_doubled else 'smmul'} {one}, {one}, {_FREE}" for one in sums)
+        yield from (
+            f"{'smmulr' if ending.is_doubled else 'smmul'} {register}, {register}, {_FREE}" for register in sums
+        )
         if ending.is_signed:
-            yield from (f"add {one}, {one}, {one}, asr #31" for one in sums)
+            yield from (f"add {register}, {register}, {register}, asr #31" for register in sums)
         yield f"ldr {_FREE}, [sp, #{_ADDEND}]"
-        yield from (f"add {one}, {one}, {_FREE}" for one in sums)
+        yield from (f"add {register}, {register}, {_FREE}" for register in sums)
         yield f"ldr {_FREE}, [sp, #{_SHIFT}]"
-        yield from (f"asr {one}, {one}, {_FREE}" for one in sums)
+        yield from (f"asr {register}, {register}, {_FREE}" for register in sums)
         yield from clamped(sums, ending, _FREE)

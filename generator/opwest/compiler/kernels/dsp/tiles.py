@@ -106,13 +106,13 @@ class Tile:
         # 256 * second sum + first sum, less the first sum, shifted by 8 is the second sum; by 7 it is doubled.
         places = 7 if self.ending.is_doubled else 8
         if channel % 2 == 0:
-            for pixel, one in enumerate(sums):
+            for pixel, register in enumerate(sums):
                 other = self._sum(pixel, channel + 1)
-                yield f"sub {other}, {other}, {one}"
+                yield f"sub {other}, {other}, {register}"
                 if self.ending.is_doubled:
-                    yield f"lsl {one}, {one}, #1"
+                    yield f"lsl {register}, {register}, #1"
         else:
-            yield from (f"asr {one}, {one}, #{places}" for one in sums)
+            yield from (f"asr {register}, {register}, #{places}" for register in sums)
 
     def _stores(self, sums: list[str]) -> Iterator[str]:
         store = self.ending.store
@@ -131,16 +131,16 @@ def results(sums: list[str], ending: Epilogue, numbers: tuple[str, str, str]) ->
     multiplier, addend, shift = numbers
     # SMMULR adds 2**31 to the product of 64 bits: `high` rounded half up. SMMLA adds the addend to `high` itself.
     rounded = "r" if ending.is_doubled else ""
-    for one in sums:
+    for register in sums:
         if ending.is_signed:
-            yield f"smmul{rounded} {one}, {one}, {multiplier}"
+            yield f"smmul{rounded} {register}, {register}, {multiplier}"
         else:
-            yield f"smmla{rounded} {one}, {one}, {multiplier}, {addend}"
-    for one in sums:
+            yield f"smmla{rounded} {register}, {register}, {multiplier}, {addend}"
+    for register in sums:
         if ending.is_signed:
-            yield f"add {one}, {one}, {one}, asr #31"
-            yield f"add {one}, {one}, {addend}"
-        yield f"asr {one}, {one}, {shift}"
+            yield f"add {register}, {register}, {register}, asr #31"
+            yield f"add {register}, {register}, {addend}"
+        yield f"asr {register}, {register}, {shift}"
     yield from clamped(sums, ending, multiplier)
 
 
@@ -152,15 +152,15 @@ def stored_results(sums: Sequence[str], stored: int, ending: Epilogue, has_each:
     yield "ldrd r6, r7, [sp, #4]"  # the result, and the numbers of all channels
     used = list(sums[:stored])
     if has_each:
-        for one in used:
+        for register in used:
             yield "ldm r1!, {r10-r12}"
-            yield from results([one], ending, ENDS)
+            yield from results([register], ending, ENDS)
         if stored < len(sums):
             yield f"add r1, r1, #{12 * (len(sums) - stored)}"
     else:
         yield "ldm r7, {r10-r12}"
         yield from results(used, ending, ENDS)
-    yield from (f"{ending.store} {one}, [r6], #{ending.bits // 8}" for one in used)
+    yield from (f"{ending.store} {register}, [r6], #{ending.bits // 8}" for register in used)
     yield "str r6, [sp, #4]"
     yield from NEXT_GROUP
 
@@ -168,33 +168,33 @@ def stored_results(sums: Sequence[str], stored: int, ending: Epilogue, has_each:
 def clamped(sums: list[str], ending: Epilogue, free: str) -> Iterator[str]:
     """Yield the clamps of results; `free` is a register for limits of 16 bits. Only the low bits are results."""
     low, high = ending.low, ending.high
-    for one in sums:
+    for register in sums:
         if ending.is_full:
-            yield f"ssat {one}, #{ending.bits}, {one}"
+            yield f"ssat {register}, #{ending.bits}, {register}"
         elif low == 0 and high & (high + 1) == 0:
-            yield f"usat {one}, #{high.bit_length()}, {one}"
+            yield f"usat {register}, #{high.bit_length()}, {register}"
         elif ending.bits == 8:
-            yield from limited(one, "lt", f"#{low}")
-            yield from limited(one, "gt", f"#{high}")
+            yield from limited(register, "lt", f"#{low}")
+            yield from limited(register, "gt", f"#{high}")
         else:
-            yield f"usat {one}, #15, {one}" if low == 0 else f"ssat {one}, #16, {one}"
+            yield f"usat {register}, #15, {register}" if low == 0 else f"ssat {register}, #16, {register}"
     if ending.bits == 8 or ending.is_full or (low == 0 and high & (high + 1) == 0):
         return
     if low not in (0, -32768):
         yield f"movw {free}, #{low & 0xFFFF}"
         yield f"sxth {free}, {free}"
-        for one in sums:
-            yield from limited(one, "lt", free)
+        for register in sums:
+            yield from limited(register, "lt", free)
     if high < 0:
         yield f"movw {free}, #{high & 0xFFFF}"
         yield f"sxth {free}, {free}"
-        for one in sums:
-            yield from limited(one, "gt", free)
+        for register in sums:
+            yield from limited(register, "gt", free)
     elif high < 32767:
         # The addition saturates where the limit is exceeded: min(x, high) is min(x + d, 32767) - d, d = 32767 - high.
         yield f"movw {free}, #{32767 - high}"
-        yield from (f"qadd16 {one}, {one}, {free}" for one in sums)
-        yield from (f"sub {one}, {one}, {free}" for one in sums)
+        yield from (f"qadd16 {register}, {register}, {free}" for register in sums)
+        yield from (f"sub {register}, {register}, {free}" for register in sums)
 
 
 def _product(sums: str, data: str, weights: str) -> str:

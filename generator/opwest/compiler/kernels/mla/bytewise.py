@@ -60,9 +60,9 @@ class Tile:
         lines.append(f"ldrsb {data[0]}, [r0], #1")
         for first in range(0, self.channels, len(registers)):
             chosen = list(zip(range(first, self.channels), registers, strict=False))
-            lines += [f"ldrsb {one}, [r1], #1" for _, one in chosen]
-            for row, one in enumerate(data):
-                lines += [f"mla {sums[row][c]}, {one}, {weight}, {sums[row][c]}" for c, weight in chosen]
+            lines += [f"ldrsb {register}, [r1], #1" for _, register in chosen]
+            for row, register in enumerate(data):
+                lines += [f"mla {sums[row][c]}, {register}, {weight}, {sums[row][c]}" for c, weight in chosen]
         return lines
 
     def _ending(self, sums: list[list[str]], free: list[str]) -> list[str]:

@@ -41,7 +41,8 @@ def scaling_with_constants(finish: Finish, weights: Any, bias: Any, bounds: Any)
     lefts = np.asarray([max(multiplier.shift, 0) for multiplier in given])
     is_constant = (least == greatest) & (np.abs(ends).max(axis=0) << lefts < 1 << 31)
     reduced = tuple(
-        Multiplier(0, 0) if constant else one for one, constant in zip(given, is_constant.tolist(), strict=True)
+        Multiplier(0, 0) if constant else multiplier
+        for multiplier, constant in zip(given, is_constant.tolist(), strict=True)
     )
     scaling = scaling_of(dataclasses.replace(finish, multipliers=reduced), np.where(is_constant, 0, bounds))
     if scaling is None:

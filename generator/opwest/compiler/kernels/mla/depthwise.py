@@ -115,7 +115,10 @@ class Columns:
             for first in range(0, kw, MAX_WEIGHTS):
                 taps = range(first, min(first + MAX_WEIGHTS, kw))
                 weights = dict(zip(taps, free, strict=False))
-                pending = [f"ldrsb {one}, [r1, #{4 * self.end.numbers + ky * kw + kx}]" for kx, one in weights.items()]
+                pending = [
+                    f"ldrsb {register}, [r1, #{4 * self.end.numbers + ky * kw + kx}]"
+                    for kx, register in weights.items()
+                ]
                 places = sorted({p * stride + kx * dilation for p in range(some) for kx in taps})
                 registers = free[len(weights) :]
                 for start in range(0, len(places), len(registers)):
@@ -123,15 +126,16 @@ class Columns:
                     lines += pending
                     pending = []
                     lines += [
-                        f"ldrsb {one}, [r0, #{offset - base + place * self.depth}]" for place, one in data.items()
+                        f"ldrsb {register}, [r0, #{offset - base + place * self.depth}]"
+                        for place, register in data.items()
                     ]
                     for p, value in enumerate(sums):
                         for kx, weight in weights.items():
-                            one = data.get(p * stride + kx * dilation, "")
-                            if one and value in started:
-                                lines.append(f"mla {value}, {one}, {weight}, {value}")
-                            elif one:
-                                lines.append(f"mul {value}, {one}, {weight}")
+                            register = data.get(p * stride + kx * dilation, "")
+                            if register and value in started:
+                                lines.append(f"mla {value}, {register}, {weight}, {value}")
+                            elif register:
+                                lines.append(f"mul {value}, {register}, {weight}")
                                 started.add(value)
         lines += add("r0", some * stride * self.depth - base)
         numbers, low = free[1 : 1 + self.end.numbers], free[0]

@@ -32,7 +32,7 @@ def render_pool(operation: Pool) -> Call | None:
     axes = [_Axis(operation, axis) for axis in range(2)]
     if not all(axis.is_inside for axis in axes):
         return None
-    low, high = (None if one is None else int(one) for one in (operation.low, operation.high))
+    low, high = (None if limit is None else int(limit) for limit in (operation.low, operation.high))
     name, text = _function(is_average, low, high)
     lines = Lines()
     lines.add("int8_t *y = result;", "")
@@ -90,7 +90,7 @@ class _Axis:
 
 def _function(is_average: bool, low: int | None, high: int | None) -> tuple[str, str]:
     """Return the name and the definition of the function for a window."""
-    limits = "".join(f"_{one}".replace("-", "m") for one in (low, high) if one is not None)
+    limits = "".join(f"_{limit}".replace("-", "m") for limit in (low, high) if limit is not None)
     name = f"mla_{'average' if is_average else 'maximum'}{limits}"
     lines = ["push {r4-r11, lr}", "push {r0, r1, r2, r3}", "ldr r3, [sp, #56]", "ldr lr, [sp, #52]"]
     for some, label in ((4, 1), (1, 5)):
@@ -98,19 +98,19 @@ def _function(is_average: bool, low: int | None, high: int | None) -> tuple[str,
         # The channels that are left are in memory, less those of a block.
         lines += ["ldr r8, [sp, #60]", f"subs r8, r8, #{some}", f"blt {label + 3}f", f"{label}:", "str r8, [sp, #60]"]
         lines += ["ldr r12, [sp]", "ldr r2, [sp, #8]"]
-        lines += [f"mov {one}, #0" if is_average else f"mvn {one}, #127" for one in sums]
+        lines += [f"mov {register}, #0" if is_average else f"mvn {register}, #127" for register in sums]
         lines += [f"{label + 1}:", "mov r0, r12", "ldr r1, [sp, #12]", f"{label + 2}:"]
-        lines += [f"ldrsb {one}, [r0, #{place}]" for place, one in enumerate(values)]
+        lines += [f"ldrsb {register}, [r0, #{place}]" for place, register in enumerate(values)]
         lines.append("add r0, r0, r3")
-        for one, value in zip(sums, values, strict=True):
-            lines += [f"add {one}, {one}, {value}"] if is_average else limited(one, "lt", value)
+        for register, value in zip(sums, values, strict=True):
+            lines += [f"add {register}, {register}, {value}"] if is_average else limited(register, "lt", value)
         lines += ["subs r1, r1, #1", f"bne {label + 2}b", "add r12, r12, lr", "subs r2, r2, #1", f"bne {label + 1}b"]
         lines += _average(sums) if is_average else []
-        for one in sums:
+        for register in sums:
             for limit, condition in ((low, "lt"), (high, "gt")):
                 if limit is not None:
-                    lines += limited(one, condition, f"#{limit}")
-        lines += ["ldr r8, [sp, #4]", *(f"strb {one}, [r8], #1" for one in sums), "str r8, [sp, #4]"]
+                    lines += limited(register, condition, f"#{limit}")
+        lines += ["ldr r8, [sp, #4]", *(f"strb {register}, [r8], #1" for register in sums), "str r8, [sp, #4]"]
         lines += ["ldr r8, [sp]", f"add r8, r8, #{some}", "str r8, [sp]"]
         lines += ["ldr r8, [sp, #60]", f"subs r8, r8, #{some}", f"bge {label}b", f"{label + 3}:"]
         # The last subtraction was too much.
@@ -121,9 +121,14 @@ def _function(is_average: bool, low: int | None, high: int | None) -> tuple[str,
 def _average(sums: list[str]) -> list[str]:
     """Return the division by the number of values, rounded half away from zero."""
     lines = ["ldr r8, [sp, #8]", "ldr r9, [sp, #12]", "mul r8, r8, r9", "lsr r9, r8, #1"]
-    for one in sums:
-        lines += [f"cmp {one}, #0", "ite gt", f"addgt {one}, {one}, r9", f"suble {one}, {one}, r9"]
-        lines.append(f"sdiv {one}, {one}, r8")
+    for register in sums:
+        lines += [
+            f"cmp {register}, #0",
+            "ite gt",
+            f"addgt {register}, {register}, r9",
+            f"suble {register}, {register}, r9",
+        ]
+        lines.append(f"sdiv {register}, {register}, r8")
     return lines
 
 
@@ -213,13 +218,13 @@ def _loop(name: str, value: list[str], end: Epilogue) -> str:
     lines = ["push {r4-r9, lr}", "ldr r4, [sp, #28]", "ldr r5, [sp, #32]", "ldr r12, [sp, #36]"]
     lines += ["ldmia r12, {r6, r7, r8}"]
 
-    def one() -> list[str]:
+    def step() -> list[str]:
         operation = [line.format(x="r9", z="r12") for line in value]
         # The sum is complete: the first line of an end adds the bias.
         return [*operation, *end.lines("r9", ["", "r6", "r7", "r8"], "r12")[1:], "strb r9, [r2], #1"]
 
-    lines += [f"subs r3, r3, #{UNROLLED}", "blo 2f", "1:", *(UNROLLED * one())]
-    lines += [f"subs r3, r3, #{UNROLLED}", "bhs 1b", "2:", f"adds r3, r3, #{UNROLLED}", "beq 4f", "3:", *one()]
+    lines += [f"subs r3, r3, #{UNROLLED}", "blo 2f", "1:", *(UNROLLED * step())]
+    lines += [f"subs r3, r3, #{UNROLLED}", "bhs 1b", "2:", f"adds r3, r3, #{UNROLLED}", "beq 4f", "3:", *step()]
     return naked(name, parameters, [*lines, "subs r3, r3, #1", "bne 3b", "4:", "pop {r4-r9, pc}"])
 
 

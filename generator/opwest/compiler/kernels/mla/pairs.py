@@ -72,18 +72,18 @@ class Tile:
             # Offsets are negative: the pointer is at the end of the words.
             lines += ["3:", f"ldr {temporary}, [r1], #4", f"cmp {temporary}, #0", "beq 4f"]
             lines.append(f"add {temporary}, {temporary}, r0")
-            lines += [f"ldr {one}, [{temporary}, #{4 * row}]" for row, one in enumerate(data)]
+            lines += [f"ldr {register}, [{temporary}, #{4 * row}]" for row, register in enumerate(data)]
             lines += [*self._step(sums, data, weights, temporary), "b 3b", "4:"]
         lines += self._ending(sums, [temporary, *data, *weights, *free])
         return tile_function(self.name, "int32_t", sums, lines)
 
     def _step(self, sums: list[list[str]], data: list[str], weights: list[str], temporary: str) -> list[str]:
         """Return the loads of weights and the products of a pair of each row."""
-        lines = [f"ldr {one}, [r1], #4" for one in weights]
+        lines = [f"ldr {register}, [r1], #4" for register in weights]
         for c, weight in enumerate(weights):
-            for row, one in enumerate(data):
+            for row, register in enumerate(data):
                 value = sums[row][c]
-                lines.append(f"mul {temporary}, {one}, {weight}")
+                lines.append(f"mul {temporary}, {register}, {weight}")
                 if self.way == "rounded":
                     lines += [f"asrs {temporary}, {temporary}, #16", f"adc {value}, {value}, {temporary}"]
                 else:

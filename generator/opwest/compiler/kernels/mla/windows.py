@@ -118,7 +118,7 @@ class Windows:
         registers = REGISTERS[2:]
         for first in range(0, len(offsets), len(registers)):
             some = list(zip(offsets[first:], registers, strict=False))
-            lines += [f"ldrsb {one}, [r1, #{offset}]" for offset, one in some]
+            lines += [f"ldrsb {register}, [r1, #{offset}]" for offset, register in some]
             for place in range(0, len(some), 2):
                 low = some[place][1]
                 if place + 1 < len(some):

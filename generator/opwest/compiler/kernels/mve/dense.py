@@ -59,7 +59,7 @@ def _packed(weights: Any, bias: Any, ending: Epilogue, item: int) -> Any:
         chosen = wide[begin : begin + WIDE]
         parts.append(chosen.reshape(len(chosen), -1, 16 // item).transpose(1, 0, 2).reshape(-1))
         for first in range(2):
-            places = [begin + first + 2 * one for one in range(4)]
+            places = [begin + first + 2 * lane for lane in range(4)]
             parts.append(ending.group(bias, [place if place < results else -1 for place in places]))
     return np.concatenate(parts).view(np.int32)
 

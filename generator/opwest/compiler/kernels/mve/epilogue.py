@@ -120,7 +120,7 @@ def epilogue_of(finish: Finish, channels: int, bounds: Any, dtype: str = "int8")
         return None
     given = finish.each(channels)
     fixed = np.asarray([multiplier.fixed for multiplier in given], np.int64)
-    shifts = np.asarray([one.shift for one in given], np.int64)
+    shifts = np.asarray([multiplier.shift for multiplier in given], np.int64)
     is_doubled = finish.rounding is Rounding.TWICE
     if finish.rounding is Rounding.SIXTEEN:
         fixed = reduced(fixed) << 16

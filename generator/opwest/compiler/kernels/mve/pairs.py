@@ -94,7 +94,7 @@ def packed(weights: Any, bias: Any, ending: Epilogue, fill: int, item: int) -> A
 def groups(channels: int) -> list[list[int]]:
     """Return the channels of each group of 4."""
     if channels < 4:
-        return [[one if one < channels else -1 for one in range(4)]]
+        return [[channel if channel < channels else -1 for channel in range(4)]]
     starts = [*range(0, channels - 3, 4), *([channels - 4] if channels % 4 else [])]
     return [list(range(first, first + 4)) for first in starts]
 

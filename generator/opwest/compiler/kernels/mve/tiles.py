@@ -171,7 +171,7 @@ def channels_function(tiles: Tiles, ending: Epilogue) -> tuple[str, str]:
         code.add(f"add {register}, {base}")
     code.add("vmov q4[2], q4[0], r0, r4", "vmov q4[3], q4[1], r2, r6", "vstrw.32 q4, [sp]")
     offsets = (
-        (0, depth, columns * depth, (columns + 1) * depth) if tiles.is_square else [depth * one for one in range(4)]
+        (0, depth, columns * depth, (columns + 1) * depth) if tiles.is_square else [depth * row for row in range(4)]
     )
     for register, offset in zip(("r0", "r2", "r4", "r6"), offsets, strict=True):
         code.constant(register, offset)
@@ -216,11 +216,11 @@ def _turn(code: Assembly, tiles: Tiles, ending: Epilogue) -> None:
     """Append the 4 results of a turn; the predicate tells which are stored."""
     gather = f"[q4, #{4 * tiles.channels}]!"
     if tiles.is_square:
-        code.add(f"vldrw.u32 q6, {gather}", *(f"vmladav.s8 r{2 * one}, q6, q{one}" for one in range(4)))
+        code.add(f"vldrw.u32 q6, {gather}", *(f"vmladav.s8 r{2 * row}, q6, q{row}" for row in range(4)))
     else:
         data = ("q1", "q2", "q3", "q6")
         code.add(*(f"vldrw.u32 {q}, {gather}" for q in data))
-        code.add(*(f"vmladav.s8 r{2 * one}, {q}, q0" for one, q in enumerate(data)))
+        code.add(*(f"vmladav.s8 r{2 * row}, {q}, q0" for row, q in enumerate(data)))
     code.add("vmov q6[2], q6[0], r0, r4", "vmov q6[3], q6[1], r2, r6", "vadd.i32 q6, q6, r1")
     if ending.has_left:
         code.add("vshl.s32 q6, r12")
