@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Variants for processors with the vector extension (Cortex-M55, M85)."""
+"""Variants for processors with the vector extension (Cortex-M52, M55, M85).
+
+Enters: an operation with folded numbers. Leaves: its call, or None where the variant does not apply.
+Never: floating-point instructions, which MVE can lack.
+"""
 
 # The order of imports is that of the variants of an operation: the faster one first.
 from opwest.compiler.kernels.mve import convolution, dense, elements, long_sums, tiles, widened
