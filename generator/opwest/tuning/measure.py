@@ -49,6 +49,8 @@ class Measured:
     """Changed bytes around inputs and outputs."""
     stack: int
     """Bytes of stack of a call, with its arguments."""
+    instructions: int
+    """Executed instructions, with those of interrupts."""
     loads: int
     cycles: int
     """Of the model in count.c."""
@@ -74,8 +76,8 @@ def run(
     if len(rows) != len(candidates) or len(counts) != len(candidates):
         raise EmulatorError(f"{len(rows)} of {len(candidates)} candidates ended:\n{output[-2000:]}")
     return [
-        Measured(wrong, first, guards, stack, loads, cycles, constants, code)
-        for (_, wrong, first, guards, stack), (_, _, loads, _, _, cycles, constants), code in zip(
+        Measured(wrong, first, guards, stack, total, loads, cycles, constants, code)
+        for (_, wrong, first, guards, stack), (total, _, loads, _, _, cycles, constants), code in zip(
             rows, counts, code_of(len(candidates), machine, work), strict=True
         )
     ]
