@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 NAKED = """\
 /* Functions of assembly only. GCC must neither clone them nor derive from their C what they change. */
 #if defined(__clang__)
-#define OPWEST_NAKED static __attribute__((naked, noinline, unused))
+#define OPWEST_NAKED __attribute__((naked, noinline, unused))
 #else
-#define OPWEST_NAKED static __attribute__((naked, noipa, unused))
+#define OPWEST_NAKED __attribute__((naked, noipa, unused))
 #endif
 """
 """The definition before the first naked function."""
@@ -28,7 +28,7 @@ def naked(name: str, parameters: Sequence[str], lines: Iterable[str], result: st
     """
     unused = ",\n\t".join(f"{parameter} __attribute__((unused))" for parameter in parameters)
     body = "\n".join(f'\t\t"{line}\\n"' for line in lines)
-    return f"OPWEST_NAKED {result}{name}(\n\t{unused})\n{{\n\t__asm__ volatile(\n{body});\n}}\n"
+    return f"static OPWEST_NAKED {result}{name}(\n\t{unused})\n{{\n\t__asm__ volatile(\n{body});\n}}\n"
 
 
 def repeated(count: int, lines: Sequence[str]) -> list[str]:
