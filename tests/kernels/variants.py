@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random layers in a variant on a core, in one image for QEMU."""
+"""Random layers in a variant on a core, in images for QEMU."""
+
+import dataclasses
 
 import numpy as np
 from kernels import reference
@@ -89,10 +91,27 @@ def candidates_of(make, variant, count, seed, accepts_portable=False, most=None,
     return found
 
 
+PER_IMAGE = 16
+"""The candidates of an image. More of a campaign do not fit in the memories of the machines: 512 KiB for code."""
+
+
+def images(candidates):
+    """Return the candidates of each image; those with the outputs of another one are in its image."""
+    parts, begin = [[]], 0
+    for number, one in enumerate(candidates):
+        if one.like is None and len(parts[-1]) >= PER_IMAGE:
+            parts.append([])
+            begin = number
+        parts[-1].append(one if one.like is None else dataclasses.replace(one, like=one.like - begin))
+    return parts
+
+
 def check(candidates, core, folder, flags=FLAGS):
     """Run candidates; every result and every byte around it must be right. Return what was measured."""
     need("arm-none-eabi-gcc", "qemu-system-arm", "cc")
-    found = run(candidates, machines()[core], folder, flags)
+    found = []
+    for number, image in enumerate(images(candidates)):
+        found += run(image, machines()[core], folder / f"image{number}", flags)
     for one, measured in zip(candidates, found, strict=True):
         operations = [getattr(operation, "layers", operation) for operation in one.program.operations]
         assert (measured.wrong, measured.guards) == (0, 0), (measured, variant_of(one), operations)
