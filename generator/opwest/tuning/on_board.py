@@ -142,7 +142,7 @@ class Run:
     variant: str
     step: int
     source: str
-    """The C file with nothing but its operator."""
+    """The C file that contains only its operator."""
     comparisons: tuple[int, ...]
     """Elements of the output."""
 
