@@ -21,7 +21,7 @@ from opwest.base.diagnostics import first_line, printable
 from opwest.compiler import child
 from opwest.compiler.folder import refuse_occupied
 
-PROCESSES = ("test_import_refusals.py", "test_mutated_files.py", "test_runtimes.py", "test_system.py")
+PROCESSES = ("test_mutated_files.py", "test_runtimes.py", "test_system.py")
 _MODULE = "opwest.imports.child"
 """The module whose imports can run here."""
 _import_in_child = child.import_in_child

@@ -19,6 +19,7 @@ from models.test_user_operators import custom_model, given
 from opwest.base.diagnostics import OpwestError
 from opwest.compiler.reference import runtimes
 from opwest.compiler.request import Options
+from opwest.imports.child import import_in_child
 from opwest.imports.convert import import_model
 from requirements_support import need
 
@@ -222,3 +223,14 @@ def test_interrupted_import_leaves_nothing(tmp_path):
     assert not session(process.pid)
     assert not [*(tmp_path / "temporary").iterdir()]
     assert not (tmp_path / "model").exists()
+
+
+def test_ended_process_of_an_import(monkeypatch, tmp_path):
+    path = tmp_path / "m.tflite"
+    path.write_bytes(long_softmax().build())
+    dying = "import os, sys; print('opwest: lowering', file=sys.stderr, flush=True); os.kill(os.getpid(), 11)"
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **more: popen([sys.executable, "-c", dying], **more))
+    with pytest.raises(OpwestError, match="the import was terminated by SIGSEGV, after: lowering"):
+        import_in_child(path, tmp_path / "out", Options(), lambda text: None)
+    assert not (tmp_path / "out").exists()
