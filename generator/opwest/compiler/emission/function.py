@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -235,7 +236,8 @@ EVERYWHERE = ("portable", "stripes")
 Render = Callable[..., Call | None]
 """From an operation to its call; None if the variant does not apply.
 
-With a parameter `shared` it can also return a function that takes the numbers of the layer from a constant array.
+With a parameter `shared` it can also return a function that takes the numbers of the layer from a constant array. With
+a parameter `loop_bytes` its inner loops have at most about this number of bytes of code; None: as many as are fast.
 """
 
 
@@ -250,21 +252,26 @@ class Variant:
     has_pitch: bool = False
     """Whether it can write results whose rows do not follow each other: `Value.pitch`."""
 
-    def call(self, operation: Operation, shared: bool = False) -> Call | None:
+    def call(self, operation: Operation, shared: bool = False, loop_bytes: int | None = None) -> Call | None:
         """Return the call; None if the variant does not apply."""
         if not self.has_pitch and any(result.pitch for result in operation.results):
             return None
+        options: dict[str, Any] = {}
+        if shared and _takes(self.render, "shared"):
+            options["shared"] = True
+        if _takes(self.render, "loop_bytes"):
+            options["loop_bytes"] = loop_bytes
         # The search for variants requests each call many times.
         calls = _CALLS.setdefault(operation, {})
-        key = (self.render, shared and can_share(self.render))
+        key = (self.render, *options.items())
         if key not in calls:
-            calls[key] = self.render(operation, shared=True) if key[1] else self.render(operation)
+            calls[key] = self.render(operation, **options)
         return calls[key]
 
 
 VARIANTS: dict[type, list[Variant]] = {}
 """Filled by importing `compiler/kernels/`."""
-_CALLS: WeakKeyDictionary[Operation, dict[tuple[Render, bool], Call | None]] = WeakKeyDictionary()
+_CALLS: WeakKeyDictionary[Operation, dict[tuple[Any, ...], Call | None]] = WeakKeyDictionary()
 """The calls of the operations in use."""
 
 
@@ -278,9 +285,9 @@ def emits(operation: type, name: str = "portable", *, has_pitch: bool = False) -
     return register
 
 
-def can_share(render: Render) -> bool:
-    """Whether a variant can take the numbers of a layer from an array."""
-    return "shared" in inspect.signature(render).parameters
+@functools.cache
+def _takes(render: Render, parameter: str) -> bool:
+    return parameter in inspect.signature(render).parameters
 
 
 @emits(UserCall)

@@ -31,6 +31,11 @@ def naked(name: str, parameters: Sequence[str], lines: Iterable[str], result: st
     return f"static OPWEST_NAKED {result}{name}(\n\t{unused})\n{{\n\t__asm__ volatile(\n{body});\n}}\n"
 
 
+def code_bytes(definition: str) -> int:
+    """Return the greatest number of bytes of a function of `naked` without repeated lines."""
+    return 4 * definition.count('\\n"')
+
+
 def repeated(count: int, lines: Sequence[str]) -> list[str]:
     """Return lines that the assembler repeats."""
     if count == 0:

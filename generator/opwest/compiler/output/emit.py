@@ -26,15 +26,24 @@ from opwest.compiler.emission.helpers import helpers_of
 from opwest.compiler.faults import fault
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.names import free_name
+from opwest.objects.flash import UNKNOWN
+
+LOOP_BYTES = UNKNOWN.loop_bytes
+"""The bytes of code of inner loops for a flash that is not known."""
 
 
-def render(operation: Operation, preferred: str = "portable", shared: bool = False) -> tuple[str, Call]:
-    """Return the name of the variant and the call: a preferred variant if one applies, otherwise the portable one."""
+def render(
+    operation: Operation, preferred: str = "portable", shared: bool = False, loop_bytes: int | None = LOOP_BYTES
+) -> tuple[str, Call]:
+    """Return the name of the variant and the call: a preferred variant if one applies, otherwise the portable one.
+
+    `loop_bytes`: the bytes of code of inner loops; None: no limit.
+    """
     variants = sorted(
         VARIANTS[type(operation)], key=lambda variant: (_rank(variant.name, preferred), variant.name != "portable")
     )
     for variant in variants:
-        call = variant.call(operation, shared)
+        call = variant.call(operation, shared, loop_bytes)
         if call is not None:
             return variant.name, call
     raise AssertionError(f"no variant of {type(operation).__name__}")
@@ -46,7 +55,10 @@ def library_variant(library: str, processor: str) -> str:
 
 
 def candidates(operation: Operation, processor: str, libraries: Sequence[str] = ()) -> dict[str, Call]:
-    """Return the variants that apply on a class of processors, by name: portable, those of the class, of libraries."""
+    """Return the variants that apply on a class of processors, by name: portable, those of the class, of libraries.
+
+    The limit of the code of inner loops has no effect on which apply, nor on their constants and scratch memory.
+    """
     calls: dict[str, Call] = {}
     called = {library_variant(library, processor) for library in libraries if processor in LIBRARY_VARIANTS}
     variants = sorted(
@@ -57,7 +69,7 @@ def candidates(operation: Operation, processor: str, libraries: Sequence[str] = 
             variant.name in EVERYWHERE or variant.name in called or _rank(variant.name, processor) <= len(PROCESSORS)
         )
         if variant.name not in calls and applies:
-            call = variant.call(operation)
+            call = variant.call(operation, loop_bytes=LOOP_BYTES)
             if call is not None:
                 calls[variant.name] = call
     return calls
@@ -78,14 +90,14 @@ def _rank(name: str, preferred: str) -> int:
     return len(PROCESSORS) + 1
 
 
-def joint_calls(pairs: Iterable[tuple[Operation, str]]) -> list[tuple[str, Call]]:
+def joint_calls(pairs: Iterable[tuple[Operation, str]], loop_bytes: int | None = LOOP_BYTES) -> list[tuple[str, Call]]:
     """Return the variant and the call of each operation in a preferred variant.
 
     Operations that differ only in their numbers share one function.
     """
     some = list(pairs)
-    folded = [render(operation, name) for operation, name in some]
-    shared = [render(operation, name, shared=True) for operation, name in some]
+    folded = [render(operation, name, loop_bytes=loop_bytes) for operation, name in some]
+    shared = [render(operation, name, True, loop_bytes) for operation, name in some]
     distinct: dict[Function, set[Function]] = {}
     for (_, call), (_, other) in zip(folded, shared, strict=True):
         distinct.setdefault(other.function, set()).add(call.function)
@@ -190,14 +202,19 @@ class Emitted:
 
 
 def emit_program(
-    program: Program, heading: str, preferred: str | Mapping[Operation, str] = "portable", prefix: str = PREFIX
+    program: Program,
+    heading: str,
+    preferred: str | Mapping[Operation, str] = "portable",
+    prefix: str = PREFIX,
+    loop_bytes: int | None = LOOP_BYTES,
 ) -> Emitted:
     """Return the operators; equal functions and equal constants are emitted once.
 
-    `preferred`: a variant or a class of processors for all operations, or a variant for each.
+    `preferred`: a variant or a class of processors for all operations, or a variant for each. `loop_bytes`: the bytes
+    of code of inner loops; None: no limit.
     """
     names = [preferred if isinstance(preferred, str) else preferred[operation] for operation in program.operations]
-    calls = joint_calls(zip(program.operations, names, strict=True))
+    calls = joint_calls(zip(program.operations, names, strict=True), loop_bytes)
     symbols: dict[Function, str] = {}
     taken: set[str] = set()
     for _, call in calls:

@@ -26,9 +26,10 @@ NOINLINE = "static __attribute__((noinline)) "
 
 
 @emits(Striped, "stripes")
-def render(operation: Striped) -> Call:
+def render(operation: Striped, loop_bytes: int | None = None) -> Call:
     """Return the call."""
-    calls = [call for _, call in joint_calls((layer.operation, layer.variant) for layer in operation.layers)]
+    pairs = ((layer.operation, layer.variant) for layer in operation.layers)
+    calls = [call for _, call in joint_calls(pairs, loop_bytes)]
     numbers = [identifier(layer, "layer") for layer in layers_of(operation.label)]
     name = f"stripes_{numbers[0]}_{numbers[-1]}"
     names: dict[Function, str] = {}

@@ -12,7 +12,7 @@ import numpy as np
 from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Call, Lines, Parameter, call_for, emits
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
-from opwest.compiler.kernels.assembly import COPY, FILL, NAKED
+from opwest.compiler.kernels.assembly import COPY, FILL, NAKED, code_bytes
 from opwest.compiler.kernels.dsp.dense import is_dense
 from opwest.compiler.kernels.dsp.elements import UNROLLED, Loop, sum_of
 from opwest.compiler.kernels.dsp.layers import (
@@ -24,24 +24,33 @@ from opwest.compiler.kernels.dsp.layers import (
     stream_of,
     wide_numbers_of,
 )
+from opwest.compiler.kernels.dsp.streamed import MARK
 from opwest.compiler.kernels.dsp.tiles import Tile
 from opwest.compiler.kernels.dsp.wide_tiles import WideTile, ends_of_sums, wide_stream
-from opwest.compiler.kernels.dsp.widening import interleave, name_of_spread, spread, widen, widen_window
+from opwest.compiler.kernels.dsp.widening import (
+    interleave,
+    name_of_spread,
+    name_of_widen_window,
+    spread,
+    unit_of,
+    widen,
+    widen_window,
+)
 from opwest.compiler.kernels.windows import Rows
 
 
 @emits(ConvolutionSum, "dsp-bytes")
 @emits(Convolution, "dsp-bytes", has_pitch=True)
-def with_bytes(operation: Convolution, shared: bool = False) -> Call | None:
+def with_bytes(operation: Convolution, shared: bool = False, loop_bytes: int | None = None) -> Call | None:
     """Return the call with int8 weights in flash: 2 pixels by 4 channels; None if a sum could be too large."""
-    return _render(operation, shared, is_wide=False)
+    return _render(operation, shared, loop_bytes, is_wide=False)
 
 
 @emits(ConvolutionSum, "dsp-halves")
 @emits(Convolution, "dsp-halves", has_pitch=True)
-def with_halves(operation: Convolution, shared: bool = False) -> Call | None:
+def with_halves(operation: Convolution, shared: bool = False, loop_bytes: int | None = None) -> Call | None:
     """Return the call with int16 weights in flash: 4 pixels by 2 channels."""
-    return _render(operation, shared, is_wide=True)
+    return _render(operation, shared, loop_bytes, is_wide=True)
 
 
 class _TiledLayer(ABC):
@@ -127,7 +136,7 @@ def _used_copies(lines: Lines) -> list[str]:
     return [definition for name, definition in (("copy_bytes(", COPY), ("fill_bytes(", FILL)) if name in text]
 
 
-def _render(operation: Convolution, shared: bool, *, is_wide: bool) -> Call | None:
+def _render(operation: Convolution, shared: bool, loop_bytes: int | None, *, is_wide: bool) -> Call | None:
     data, result = operation.inputs[0], operation.results[0]
     numbers = numbers_of(operation)
     results, inner = len(operation.weights), operation.weights.shape[3]
@@ -136,14 +145,15 @@ def _render(operation: Convolution, shared: bool, *, is_wide: bool) -> Call | No
     total = sum_of(operation.function) if isinstance(operation, ConvolutionSum) else None
     if isinstance(operation, ConvolutionSum) and total is None:
         return None
-    layer = _ByteLayer(operation, numbers, is_wide, total)
+    layer = _ByteLayer(operation, numbers, is_wide, total, loop_bytes)
     has_fill = shared and layer.rows.is_padded
     lines = Lines()
     layer.add(lines, "numbers[0]" if has_fill else str(operation.zero))
     arguments: dict[str, Any] = {"data": data, "stream": np.concatenate(layer.streams)}
     if has_fill:
         arguments["numbers"] = np.asarray([operation.zero], np.int32)
-    definitions = [NAKED, *_used_copies(lines), (widen if layer.is_plain else widen_window)(layer.pixels)]
+    copied = widen(layer.pixels) if layer.is_plain else widen_window(layer.pixels, layer.unit_of_rows)
+    definitions = [NAKED, *_used_copies(lines), copied]
     if total is not None:
         arguments |= {"constants": total.constants, "other": operation.inputs[1]}
         definitions.append(total.definition)
@@ -158,9 +168,13 @@ def _render(operation: Convolution, shared: bool, *, is_wide: bool) -> Call | No
 class _ByteLayer(_TiledLayer):
     """A convolution of int8 data, whose blocks are widened."""
 
-    def __init__(self, operation: Convolution, numbers: Numbers, is_wide: bool, total: Loop | None) -> None:
+    def __init__(
+        self, operation: Convolution, numbers: Numbers, is_wide: bool, total: Loop | None, loop_bytes: int | None
+    ) -> None:
         super().__init__(operation, numbers)
         pixels, channels = (4, 2) if is_wide else (2, 4)
+        if loop_bytes is not None and total is not None:
+            loop_bytes -= code_bytes(total.definition)
         self.pixels, self.total = pixels, total
         self.length = int(numbers.weights.shape[1])
         self.padded = -(-self.length // 4) * 4
@@ -169,7 +183,7 @@ class _ByteLayer(_TiledLayer):
         # One or two channels that remain are a smaller group.
         sizes = [2 if stored <= 2 else channels for _, stored in self.parts]
         self.tiles = [
-            Tile(pixels, size, stored, self.padded // 2, is_wide, numbers.ending)
+            Tile(pixels, size, stored, self.padded // 2, is_wide, numbers.ending, loop_bytes, has_mark=True)
             for size, (_, stored) in zip(sizes, self.parts, strict=True)
         ]
         self.streams = [
@@ -177,8 +191,10 @@ class _ByteLayer(_TiledLayer):
         ]
         self.is_gathered = self.run % 4 != 0 or self.is_apart
         """Whether the bytes of a window are copied before they are widened."""
-        self.block = self.padded // 2 * pixels
-        """The words of a block of widened pixels."""
+        self.unit_of_rows = unit_of((self.padded if self.is_gathered else self.run) // 4)
+        """The words of a window that are widened in a turn."""
+        self.block = self.padded // 2 * pixels + 2
+        """The words of a block of widened pixels, with the mark at its end."""
         is_partial = pixels > 2 and self.count % pixels > 0
         has_results = is_partial or total is not None
         self.buffers = {
@@ -205,7 +221,7 @@ class _ByteLayer(_TiledLayer):
             if size:
                 lines.add(f"int8_t *{name} = (int8_t *)(block + {after});")
                 after += -(-size // 4)
-        lines.add("")
+        lines.add("", f"block[{self.block - 2}] = UINT32_C({MARK:#x});")
         if self.is_plain:
             self.add_plain(lines)
         else:
@@ -229,7 +245,8 @@ class _ByteLayer(_TiledLayer):
         else:
             skipped = self.rows.pitch * self.window.dilation[0] - self.run
             source, shape = "x", f"{self.run // 4}, {self.window.size[0]}, {skipped}"
-        lines.add(f"widen_window_{self.pixels}(block + filled, {source}, {shape});")
+        name = name_of_widen_window(self.pixels, self.unit_of_rows)
+        lines.add(f"{name}(block + filled, {source}, {shape});")
 
     def _gather(self, lines: Lines) -> None:
         """Append the copy of the window at x to `window`."""
@@ -268,14 +285,14 @@ CHANNELS = 2
 
 
 @emits(Convolution, "dsp-wide")
-def render_wide(operation: Convolution) -> Call | None:
+def render_wide(operation: Convolution, loop_bytes: int | None = None) -> Call | None:
     """Return the call; None for groups, and for one row of data."""
     if operation.groups != 1 or is_dense(operation):
         return None
     numbers = wide_numbers_of(operation)
     if numbers is None:
         return None
-    layer = _WideLayer(operation, numbers)
+    layer = _WideLayer(operation, numbers, loop_bytes)
     lines = Lines()
     layer.add(lines)
     in_place = ("data",) if layer.is_plain and layer.results <= layer.inner else ()
@@ -299,8 +316,9 @@ class _WideLayer(_TiledLayer):
     item = 2
     unit = 2
 
-    def __init__(self, operation: Convolution, numbers: Numbers) -> None:
+    def __init__(self, operation: Convolution, numbers: Numbers, loop_bytes: int | None) -> None:
         super().__init__(operation, numbers)
+        self.loop_bytes = loop_bytes
         self.is_long = numbers.scaling.is_long
         self.pixels = 2 if self.is_long or self.count <= 2 else 4
         self.words = -(-self.run // 2)
@@ -312,7 +330,10 @@ class _WideLayer(_TiledLayer):
         self.padded = -(-self.results // CHANNELS) * CHANNELS
         """The channels of all tiles."""
         self.parts = parts_of(self.results, CHANNELS)
-        self.tiles = [Tile(self.pixels, CHANNELS, stored, self.steps, True, numbers.ending) for _, stored in self.parts]
+        self.tiles = [
+            Tile(self.pixels, CHANNELS, stored, self.steps, True, numbers.ending, loop_bytes)
+            for _, stored in self.parts
+        ]
         filled = dataclasses.replace(numbers, weights=padded)
         self.streams = (
             [wide_stream(padded, numbers.sums, CHANNELS)]
@@ -342,7 +363,9 @@ class _WideLayer(_TiledLayer):
     def definitions(self) -> tuple[str, ...]:
         """Return the functions of the tiles."""
         if self.is_long:
-            return WideTile(self.steps, self.padded).definition(), *ends_of_sums(self.numbers.ending)[1]
+            return WideTile(self.steps, self.padded, self.loop_bytes).definition(), *ends_of_sums(self.numbers.ending)[
+                1
+            ]
         return tuple(tile.definition() for tile in self.tiles)
 
     def add(self, lines: Lines) -> None:
@@ -399,7 +422,7 @@ class _WideLayer(_TiledLayer):
     def _multiply_long(self, lines: Lines, count: int) -> None:
         """Append the 64-bit sums of a block, and their ends for `count` pixels."""
         sums = self.steps * self.pixels
-        tile, end = WideTile(self.steps, self.padded), len(self.streams[0])
+        tile, end = WideTile(self.steps, self.padded, self.loop_bytes), len(self.streams[0])
         lines.add(f"{tile.name}(block, stream, block + {sums}, stream + {end});")
         name, _ = ends_of_sums(self.numbers.ending)
         for pixel in range(count):

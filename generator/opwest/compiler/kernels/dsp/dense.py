@@ -23,7 +23,7 @@ from opwest.compiler.kernels.dsp.layers import (
     stream_of,
     wide_numbers_of,
 )
-from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, SAVED, streamed
+from opwest.compiler.kernels.dsp.streamed import MARK, NEXT_GROUP, SAVED, streamed
 from opwest.compiler.kernels.dsp.tiles import stored_results
 from opwest.compiler.kernels.dsp.wide_tiles import ends_of_sums, wide_stream
 from opwest.compiler.kernels.dsp.widening import widen_window
@@ -33,14 +33,17 @@ CHANNELS = 4
 TAPS = 8
 """The taps of a step."""
 WORDS = TAPS // 2
-UNROLLED = 4
-"""The most steps without a branch."""
 _SUMS = ["r2", "r3", "r4", "r5"]
 _DATA = ["r6", "r7", "r8", "r9"]
 _WEIGHTS = ["r10", "r11", "r12", "lr"]
 _PAIRS = [(f"r{low}", f"r{low + 1}") for low in range(2, 10, 2)]
-_KINDS = {"bytes": "int8_t", "halves": "uint32_t", "wide": "int16_t"}
-"""The C type of the data: int8 with int8 weights, int8 widened to words for int16 weights, int16."""
+_KINDS = {"bytes": "int8_t", "widened": "uint32_t", "halves": "uint32_t", "wide": "int16_t"}
+"""The C type of the data: int8 with int8 weights, int8 widened to words with int8 or int16 weights, int16.
+
+MARK follows widened data, in words up to the end of a step.
+"""
+MAX_WIDENED, MIN_RESULTS = 256, 48
+"""The most taps that are widened for int8 weights, which takes memory, and the fewest results that it is worth."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,8 @@ class Products:
     """Whether the stream has multiplier, addend and shift of each channel; otherwise `numbers` has those of all."""
     ending: Epilogue
     """In the long form sums of 64 bits are stored instead of results."""
+    loop_bytes: int | None
+    """The bytes that its code should have; None: no limit."""
 
     @property
     def name(self) -> str:
@@ -79,15 +84,19 @@ class Products:
         return naked(self.name, parameters, self._lines())
 
     def _lines(self) -> Iterator[str]:
-        steps = self.length // TAPS
+        steps, size, load, first = self.length // TAPS, 2 * TAPS, "{r2-r5}", None
+        fetch = None
         if self.kind == "bytes":
-            return streamed(["ldm r1!, {r2, r3, r4, r5}"], list(self._narrow()), steps, UNROLLED, TAPS, self._end())
-        if self.kind == "halves":
-            load, steps, step = "{r2, r3, r4, r5}", -(-self.length // TAPS), self._short(WORDS, "ldm")
+            step, size, first = self._narrow(), TAPS, 2
+        elif self.kind in ("widened", "halves"):
+            fetch, steps = (f"ldm r0!, {{{', '.join(_DATA)}}}", _DATA[0]), -(-self.length // TAPS)
+            step = self._packed() if self.kind == "widened" else self._short(WORDS, "")
+        elif self.ending.is_long:
+            step, load = self._long(WORDS), "{r2-r9}"
         else:
-            load = "{r2-r9}" if self.ending.is_long else "{r2-r5}"
-            step = self._long(WORDS) if self.ending.is_long else self._short(WORDS)
-        return streamed([f"ldm r1!, {load}"], list(step), steps, UNROLLED, 2 * TAPS, self._end())
+            step, first = self._short(WORDS), WORDS
+        end = list(self._end())
+        return streamed([f"ldm r1!, {load}"], list(step), steps, size, end, self.loop_bytes, fetch, first)
 
     def _narrow(self) -> Iterator[str]:
         """Yield the products of a step of bytes."""
@@ -98,6 +107,10 @@ class Products:
         for low, high in ((first, second), (third, fourth)):
             yield f"sxtb16 {high}, {low}, ror #8"
             yield f"sxtb16 {low}, {low}"
+        yield from self._packed()
+
+    def _packed(self) -> Iterator[str]:
+        """Yield the products of a step of int8 weights with loaded data."""
         for pair in (_DATA[:2], _DATA[2:]):
             yield f"ldm r1!, {{{', '.join(_WEIGHTS)}}}"
             for offset in (1, 0):
@@ -108,10 +121,8 @@ class Products:
                     yield f"smlad {register}, {pair[place // 2]}, {weight}, {register}"
 
     def _short(self, words: int, load: str = "ldr") -> Iterator[str]:
-        """Yield the products of some words, with sums of 32 bits."""
-        if load == "ldm":
-            yield f"ldm r0!, {{{', '.join(_DATA)}}}"
-        else:
+        """Yield the products of some words, with sums of 32 bits. `load`: of each word; empty: they are loaded."""
+        if load:
             yield from (f"{load} {data}, [r0], #4" for data in _DATA[:words])
         for data in _DATA[:words]:
             yield f"ldm r1!, {{{', '.join(_WEIGHTS)}}}"
@@ -132,8 +143,8 @@ class Products:
 
     def _end(self) -> Iterator[str]:
         """Yield the last taps, the results or sums of a group, and the branch to the next one."""
-        if self.kind == "bytes":
-            if self.length % TAPS:
+        if self.kind in ("bytes", "widened"):
+            if self.kind == "bytes" and self.length % TAPS:
                 # The last taps that are no whole step are in other memory.
                 yield f"ldr r0, [sp, #{SAVED + 4}]"
                 yield from self._narrow()
@@ -158,18 +169,22 @@ class Products:
 
 
 @emits(Convolution, "dsp-bytes")
-def with_bytes(operation: Convolution) -> Call | None:
+def with_bytes(operation: Convolution, loop_bytes: int | None = None) -> Call | None:
     """Return the call with int8 weights in flash; None if a sum could be too large."""
     numbers = _row_numbers(operation)
     can_use = numbers is not None and can_pack(numbers.weights, numbers.bounds)
-    return _call(operation, numbers, "bytes") if numbers and can_use else None
+    if numbers is None or not can_use:
+        return None
+    results, length = numbers.weights.shape
+    kind = "widened" if length <= MAX_WIDENED and results >= MIN_RESULTS else "bytes"
+    return _call(operation, numbers, kind, loop_bytes)
 
 
 @emits(Convolution, "dsp-halves")
-def with_halves(operation: Convolution) -> Call | None:
+def with_halves(operation: Convolution, loop_bytes: int | None = None) -> Call | None:
     """Return the call with int16 weights in flash."""
     numbers = _row_numbers(operation)
-    return None if numbers is None else _call(operation, numbers, "halves")
+    return None if numbers is None else _call(operation, numbers, "halves", loop_bytes)
 
 
 def _row_numbers(operation: Convolution) -> Numbers | None:
@@ -191,49 +206,53 @@ def is_dense(operation: Convolution) -> bool:
 
 
 @emits(Convolution, "dsp-wide")
-def render_wide(operation: Convolution) -> Call | None:
+def render_wide(operation: Convolution, loop_bytes: int | None = None) -> Call | None:
     """Return the call for int16; None for more rows."""
     numbers = wide_numbers_of(operation) if is_dense(operation) else None
     if numbers is None:
         return None
-    return _long_call(operation, numbers) if numbers.scaling.is_long else _call(operation, numbers, "wide")
+    if numbers.scaling.is_long:
+        return _long_call(operation, numbers, loop_bytes)
+    return _call(operation, numbers, "wide", loop_bytes)
 
 
-def _call(operation: Convolution, numbers: Numbers, kind: str) -> Call:
+def _call(operation: Convolution, numbers: Numbers, kind: str, loop_bytes: int | None) -> Call:
     """Return the call with sums of 32 bits."""
     results, length = numbers.weights.shape
     ends = numbers.scaling.ends
     has_each = bool((ends != ends[0]).any())
     parts = parts_of(results, CHANNELS)
-    products = [Products(kind, stored, length, has_each, numbers.ending) for _, stored in parts]
+    products = [Products(kind, stored, length, has_each, numbers.ending, loop_bytes) for _, stored in parts]
     missing = 0 if kind == "wide" else -length % TAPS
     padded = dataclasses.replace(numbers, weights=np.pad(numbers.weights, ((0, 0), (0, missing))))
     order = (0, 1) if kind == "wide" else ORDER
-    streams = [stream_of(padded, some, CHANNELS, kind != "bytes", has_each, order) for some, _ in parts]
+    is_wide, is_widened = kind in ("halves", "wide"), kind in ("widened", "halves")
+    streams = [stream_of(padded, some, CHANNELS, is_wide, has_each, order) for some, _ in parts]
     lines = Lines()
-    if kind == "halves":
+    if is_widened:
         _add_widened(lines, length)
     elif missing:
         _add_last(lines, length)
-    given = ("x" if kind == "halves" else "data", "result", "stream" if has_each else "numbers")
+    given = ("x" if is_widened else "data", "result", "stream" if has_each else "numbers")
     after = "" if kind != "bytes" else ", last" if missing else ", NULL"
     add_calls(lines, parts, [product.name for product in products], streams, given, after)
     arguments: dict[str, Any] = {"data": operation.inputs[0], "stream": np.concatenate(streams)}
     if not has_each:
         arguments["numbers"] = ends[0]
-    scratch = [Parameter("x", "uint32", "scratch", elements=(length + missing) // 2)] if kind == "halves" else []
+    words = (length + missing) // 2 + WORDS
+    scratch = [Parameter("x", "uint32", "scratch", elements=words)] if is_widened else []
     headers = ("stddef.h",) if kind == "bytes" else ()
-    copies = [widen_window(1)] if kind == "halves" else []
+    copies = [widen_window(1, 1)] if is_widened else []
     definitions = (NAKED, *copies, *(product.definition() for product in products))
     return call_for(operation, "dense", lines, arguments, scratch=scratch, headers=headers, definitions=definitions)
 
 
-def _long_call(operation: Convolution, numbers: Numbers) -> Call:
+def _long_call(operation: Convolution, numbers: Numbers, loop_bytes: int | None) -> Call:
     """Return the call with sums of 64 bits."""
     results, length = numbers.weights.shape
     padded = np.pad(numbers.weights, ((0, 0), (0, length % 2)))
     stream = wide_stream(padded, numbers.sums, CHANNELS)
-    products = Products("wide", CHANNELS, length, False, numbers.ending)
+    products = Products("wide", CHANNELS, length, False, numbers.ending, loop_bytes)
     name, definitions = ends_of_sums(numbers.ending)
     lines = Lines()
     lines.add(
@@ -247,17 +266,18 @@ def _long_call(operation: Convolution, numbers: Numbers) -> Call:
 
 
 def _add_widened(lines: Lines, length: int) -> None:
-    """Append the copy of the data as int16 words to x."""
+    """Append the copy of the data as int16 words to x, and the mark."""
     words, rest = divmod(length, 4)
     if words:
-        lines.add(f"widen_window_1(x, data, {words}, 1, 0);")
+        lines.add(f"widen_window_1_by_1(x, data, {words}, 1, 0);")
     if rest:
         lines.add(
             "int8_t last[4] = {0};",
             "",
             f"__builtin_memcpy(last, data + {4 * words}, {rest});",
-            f"widen_window_1(x + {2 * words}, last, 1, 1, 0);",
+            f"widen_window_1_by_1(x + {2 * words}, last, 1, 1, 0);",
         )
+    lines.add(f"x[{-(-length // TAPS) * WORDS}] = UINT32_C({MARK:#x});")
 
 
 def _add_last(lines: Lines, length: int) -> None:

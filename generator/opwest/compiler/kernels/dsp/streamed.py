@@ -9,7 +9,7 @@ results.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from opwest.compiler.kernels.assembly import constant, repeated
 
@@ -21,29 +21,74 @@ NEXT_GROUP = ("ldr r0, [sp]", f"ldr r10, [sp, #{SAVED}]", "cmp r1, r10", "bne 1b
 """The data of the next group, the comparison with the end of the stream, the branch, the return."""
 
 
+MARK = 0x80008000
+"""The word after the data of a loop that ends with it. Values of int8 in its halfwords are never -32768."""
+MAX_STEPS = 32
+"""The most steps without a branch, if the code has no limit."""
+
+
+def steps_of_loop(steps: int, size: int, room: int | None) -> int:
+    """Return the steps of a turn with the fewest branches whose code, with the rest, has at most `room` bytes.
+
+    `size`: the bytes of a step. One turn for all steps is no loop.
+    """
+    options = []
+    for turn in range(1, min(steps, MAX_STEPS) + 1):
+        turns, rest = divmod(steps, turn)
+        copies, branches = (steps, 0) if turns == 1 else (turn + rest, turns)
+        if room is None or copies * size <= room or turn == 1:
+            options.append((room is not None and copies * size > room, branches, copies, turn))
+    return min(options)[3]
+
+
 def streamed(
-    load: Iterable[str], step: Sequence[str], steps: int, unrolled: int, step_bytes: int, end: Iterable[str]
+    load: Sequence[str],
+    step: Sequence[str],
+    steps: int,
+    step_bytes: int,
+    end: Sequence[str],
+    loop_bytes: int | None,
+    fetch: tuple[str, str] | None = None,
+    first: int | None = None,
 ) -> Iterator[str]:
     """Yield the function: `load` reads the first sums, `step` adds the products of `step_bytes` of data.
 
-    At most `unrolled` steps run without a branch; the further ones are a loop until an address of the data, which is
-    below the saved registers meanwhile. `end` contains the last steps that differ, the stores, and the next group.
+    `end` contains the last steps that differ, the stores, and the next group. The steps that do not fit in `loop_bytes`
+    of code, with `end`, are a loop; None: no limit.
+
+    With `fetch`, the first instruction of a step and a register that it loads with data, a turn loads the data of the
+    next one, and the loop ends where the register is MARK, which follows the data. Otherwise the loop ends at an
+    address of the data, which is below the saved registers meanwhile. The address is final, and r10 free, after the
+    `first` instructions of a step; None: all.
     """
+    whole = list(step) if fetch is None else [fetch[0], *step]
+    # Instructions have at most four bytes; the frame has up to eight.
+    room = None if loop_bytes is None else loop_bytes - 4 * (len(load) + len(end) + 8)
     yield "push {r0, r2-r11, lr}"
     yield "1:"
     yield from load
-    turns, rest = divmod(steps, unrolled)
-    if turns > 1:
-        yield from constant("r10", turns * unrolled * step_bytes)
+    turn = steps_of_loop(steps, 4 * len(whole), room) if steps else 1
+    turns, rest = divmod(steps, turn)
+    if turns <= 1:
+        yield from repeated(steps, whole)
+    elif fetch is not None:
+        load_data, data = fetch
+        yield from repeated(rest, whole)
+        yield load_data
+        yield "2:"
+        yield from repeated(turn, [*step, load_data])
+        yield f"cmp {data}, #{MARK:#x}"
+        yield "bne 2b"
+    else:
+        yield from constant("r10", turns * turn * step_bytes)
         yield "add r10, r10, r0"
         yield "str r10, [sp, #-8]!"
         yield "2:"
-        yield from repeated(unrolled, step)
-        yield "ldr r10, [sp]"
-        yield "cmp r0, r10"
+        yield from repeated(turn - 1, whole)
+        # A load after loads overlaps them, and no instruction of the products changes the flags.
+        place = len(whole) if first is None else first
+        yield from (*whole[:place], "ldr r10, [sp]", "cmp r0, r10", *whole[place:])
         yield "bne 2b"
         yield "add sp, sp, #8"
-    else:
-        yield from repeated(turns * unrolled, step)
-    yield from repeated(rest, step)
+        yield from repeated(rest, whole)
     yield from end

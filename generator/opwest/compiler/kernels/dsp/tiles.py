@@ -18,8 +18,6 @@ from opwest.compiler.kernels.assembly import limited, naked
 from opwest.compiler.kernels.dsp.streamed import ENDS, NEXT_GROUP, SAVED, streamed
 from opwest.compiler.kernels.scaling import Epilogue
 
-UNROLLED = 32
-"""The most steps without a branch."""
 _DATA, _STREAM = "r0", "r1"
 _SUMS = [f"r{number}" for number in range(2, 10)]
 _A, _B, _X, _Y = "r10", "r11", "r12", "lr"
@@ -40,6 +38,10 @@ class Tile:
     is_wide: bool
     """Whether weights are int16."""
     ending: Epilogue
+    loop_bytes: int | None
+    """The bytes that its code should have; None: no limit."""
+    has_mark: bool = False
+    """Whether MARK follows the data."""
 
     @property
     def name(self) -> str:
@@ -59,22 +61,26 @@ class Tile:
     def _lines(self) -> Iterator[str]:
         rows = [[self._sum(pixel, channel) for channel in range(self.channels)] for pixel in range(self.pixels)]
         load = [f"ldm r1{'!' if row is rows[-1] else ''}, {{{', '.join(row)}}}" for row in rows]
-        return streamed(load, list(self._step()), self.steps, UNROLLED, self.pixels * 4, self._end())
+        fetch, *step = self._step()
+        end = list(self._end())
+        if self.has_mark:
+            return streamed(load, step, self.steps, self.pixels * 4, end, self.loop_bytes, (fetch, _X))
+        return streamed(load, [fetch, *step], self.steps, self.pixels * 4, end, self.loop_bytes)
 
     def _step(self) -> Iterator[str]:
-        """Yield the products of one pair of taps."""
+        """Yield the products of one pair of taps, first the load of data."""
+        yield f"ldrd {_X}, {_Y}, [{_DATA}], #{self.pixels * 4}"
         if self.is_wide:
             yield f"ldrd {_A}, {_B}, [{_STREAM}], #8"
             for pixel in range(0, self.pixels, 2):
-                more = f"], #{self.pixels * 4}" if pixel == 0 else f", #{pixel * 4 - self.pixels * 4}]"
-                yield f"ldrd {_X}, {_Y}, [{_DATA}{more}"
+                if pixel:
+                    yield f"ldrd {_X}, {_Y}, [{_DATA}, #{pixel * 4 - self.pixels * 4}]"
                 for data, number in ((_X, pixel), (_Y, pixel + 1)):
                     for weight, channel in ((_A, 0), (_B, 1)):
                         yield _product(self._sum(number, channel), data, weight)
             return
         words = (_A, _B)[: self.channels // 2]
         yield f"ldrd {_A}, {_B}, [{_STREAM}], #8" if len(words) == 2 else f"ldr {_A}, [{_STREAM}], #4"
-        yield f"ldrd {_X}, {_Y}, [{_DATA}], #8"
         for offset in (1, 0):
             if offset == 0:
                 yield from (f"sxtb16 {word}, {word}" for word in words)

@@ -17,7 +17,6 @@ from opwest.compiler.emission.function import Lines
 from opwest.compiler.kernels.assembly import added, naked
 from opwest.compiler.kernels.dsp.intrinsics import ended
 from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, streamed
-from opwest.compiler.kernels.dsp.tiles import UNROLLED
 from opwest.compiler.kernels.scaling import Epilogue
 
 PIXELS = CHANNELS = 2
@@ -32,6 +31,8 @@ class WideTile:
     """Pairs of taps."""
     channels: int
     """The channels of all pairs."""
+    loop_bytes: int | None
+    """The bytes that its code should have; None: no limit."""
 
     @property
     def name(self) -> str:
@@ -45,7 +46,7 @@ class WideTile:
 
     def _lines(self) -> Iterator[str]:
         load = ("ldm r1, {r2-r5}", "ldm r1!, {r6-r9}")
-        return streamed(load, list(self._step()), self.steps, UNROLLED, PIXELS * 4, self._end())
+        return streamed(load, list(self._step()), self.steps, PIXELS * 4, list(self._end()), self.loop_bytes)
 
     def _end(self) -> Iterator[str]:
         yield "ldrd r10, r11, [sp, #4]"  # the sums, and the end of the stream

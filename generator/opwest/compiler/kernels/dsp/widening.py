@@ -68,14 +68,29 @@ def widen(pixels: int) -> str:
     return naked(f"widen_{pixels}", _PARAMETERS, lines, "uint32_t *")
 
 
-def widen_window(pixels: int) -> str:
-    """Return the function widen_window_<pixels>(to, from, words, rows, skipped): one pixel of a block of `pixels`.
+def unit_of(words: int) -> int:
+    """Return the words of a row that `widen_window` copies in a turn."""
+    return 4 if words % 4 == 0 else 2 if words % 2 == 0 else 1
 
-    `rows` rows of `words` groups of four bytes; between two rows are `skipped` bytes. `to` is the pixel's first word.
+
+def name_of_widen_window(pixels: int, unit: int) -> str:
+    """Return the name of a function."""
+    return f"widen_window_{pixels}_by_{unit}"
+
+
+def widen_window(pixels: int, unit: int) -> str:
+    """Return the function widen_window_<pixels>_by_<unit>(to, from, words, rows, skipped): one pixel of a block.
+
+    `rows` rows of `words` groups of four bytes, a multiple of `unit`; between two rows are `skipped` bytes. `to` is the
+    pixel's first word.
     """
     parameters = ("uint32_t *to", "const int8_t *from", "int32_t words", "int32_t rows", "int32_t skipped")
-    lines = ["push {r4-r7}", "ldr r7, [sp, #16]", "1: mov r6, r2", "2: ldr r4, [r1], #4", "subs r6, r6, #1"]
-    lines += ["sxtb16 r5, r4, ror #8", "sxtb16 r4, r4"]
-    lines += [f"str r5, [r0, #{4 * pixels}]", f"str r4, [r0], #{8 * pixels}", "bne 2b"]
-    lines += ["add r1, r1, r7", "subs r3, r3, #1", "bne 1b", "pop {r4-r7}", "bx lr"]
-    return naked(f"widen_window_{pixels}", parameters, lines)
+    data = [f"r{number}" for number in range(4, 4 + unit)]
+    lines = ["push {r4-r9}", "ldr r9, [sp, #24]", "1: mov r8, r2", "2:"]
+    lines += [f"ldr {word}, [r1], #4" for word in data]
+    lines.append(f"subs r8, r8, #{unit}")
+    for word in data:
+        lines += [f"sxtb16 r12, {word}, ror #8", f"sxtb16 {word}, {word}"]
+        lines += [f"str r12, [r0, #{4 * pixels}]", f"str {word}, [r0], #{8 * pixels}"]
+    lines += ["bne 2b", "add r1, r1, r9", "subs r3, r3, #1", "bne 1b", "pop {r4-r9}", "bx lr"]
+    return naked(name_of_widen_window(pixels, unit), parameters, lines)
