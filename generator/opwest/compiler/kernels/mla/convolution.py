@@ -120,13 +120,14 @@ def layer_of(operation: Convolution) -> Layer | None:
 
 @emits(ConvolutionSum, "mla-pairs")
 @emits(Convolution, "mla-pairs", has_pitch=True)
-def render(operation: Convolution) -> Call | None:
+def render(operation: Convolution, loop_bytes: int | None = None) -> Call | None:
     """Return the call; None: other dtypes, groups, too much scratch memory."""
     layer = layer_of(operation)
     if layer is None:
         return None
     steps = -(-layer.length // 2)
-    unrolled = unrolling(steps)
+    most = min(3, layer.rows)
+    unrolled = unrolling(steps, most, parts_of(layer.channels, most)[0][2], layer.end, loop_bytes)
     steps = -(-steps // unrolled) * unrolled
     rows = next((some for some in (3, 2, 1) if some <= layer.rows and some * steps * 4 <= MAX_SCRATCH), 0)
     if not rows:

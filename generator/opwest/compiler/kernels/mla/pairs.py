@@ -27,10 +27,11 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.kernels.assembly import naked
+from opwest.compiler.kernels.assembly import code_bytes, naked
 from opwest.compiler.kernels.mla.assembly import REGISTERS, Epilogue, load_words, tile_function
 
 MAX_UNROLLED = 16
+"""The most steps without a branch."""
 OFFSET = 129
 """What the known way adds to the first value of a pair."""
 
@@ -183,9 +184,16 @@ def _patches(paired: Any) -> Any:
     return (greatest > 32767) | (least < -32768)
 
 
-def unrolling(steps: int) -> int:
-    """Return the steps between branches: their number is padded to a multiple."""
-    choices = range(min(4, steps), min(MAX_UNROLLED, steps) + 1)
+def unrolling(steps: int, rows: int, channels: int, end: Epilogue, loop_bytes: int | None) -> int:
+    """Return the steps between branches: their number is padded to a multiple.
+
+    `loop_bytes`: the bytes of code that a tile of some rows and channels should have; None: no limit.
+    """
+    most = MAX_UNROLLED
+    if loop_bytes is not None:
+        first, second = (code_bytes(Tile(rows, channels, some, rows, end).text()) for some in (1, 2))
+        most = min(most, max(1, 1 + (loop_bytes - first) // (second - first)))
+    choices = range(min(4, steps, most), min(most, steps) + 1)
     # A step of a tile takes about 24 cycles, a branch 6.
     return min(choices, key=lambda some: (-(-steps // some) * (some * 24 + 6), some))
 
