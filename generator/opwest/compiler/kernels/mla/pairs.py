@@ -192,7 +192,8 @@ def unrolling(steps: int, rows: int, channels: int, end: Epilogue, loop_bytes: i
     most = MAX_UNROLLED
     if loop_bytes is not None:
         first, second = (code_bytes(Tile(rows, channels, some, rows, end).text()) for some in (1, 2))
-        most = min(most, max(1, 1 + (loop_bytes - first) // (second - first)))
+        # About one in six instructions has two bytes.
+        most = min(most, max(1, 1 + (loop_bytes * 13 // 12 - first) // (second - first)))
     choices = range(min(4, steps, most), min(most, steps) + 1)
     # A step of a tile takes about 24 cycles, a branch 6.
     return min(choices, key=lambda some: (-(-steps // some) * (some * 24 + 6), some))
