@@ -66,10 +66,11 @@ def maker(kind):
     return {"add": add, "multiply": multiply}.get(kind) or getattr(random_layers, kind)
 
 
-def candidate(program, variant, prefix, inputs):
+def candidate(program, variant, prefix, inputs, **options):
     expected = reference.results_of(program.operations[0], *inputs)
     prefix = f"layer_{prefix}_".replace("-", "_")
-    return Candidate(program, emit_program(program, "made by a test", variant, prefix=prefix), inputs, [expected])
+    emitted = emit_program(program, "made by a test", variant, prefix=prefix, **options)
+    return Candidate(program, emitted, inputs, [expected])
 
 
 def variant_of(one):

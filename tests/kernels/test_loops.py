@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The inner loops of kernels: their bytes of code, and their results for each size of a cache."""
+
+import itertools
+import re
+import subprocess
+
+import numpy as np
+import pytest
+from campaign import sized
+from kernels import variants
+from kernels.variants import check
+from opwest.compiler.kernels.dsp.streamed import steps_of_loop
+from opwest.compiler.output.emit import LOOP_BYTES, candidates, emit_program
+from opwest.tuning import random_layers
+from requirements_support import need
+
+KINDS = [
+    ("convolution", "dsp-bytes", "cortex-m4"),
+    ("convolution", "dsp-halves", "cortex-m4"),
+    ("convolution", "dsp-wide", "cortex-m4"),
+    ("dense", "dsp-bytes", "cortex-m4"),
+    ("dense", "dsp-halves", "cortex-m4"),
+    ("dense", "dsp-wide", "cortex-m4"),
+    ("convolution", "mla-pairs", "cortex-m3"),
+]
+LOOP = re.compile(r"^\w+ (\w+) t ((?:tile|products|sums|mla_(?:known|patched|rounded))_\w+)$", re.MULTILINE)
+
+
+def layers(kind, variant, count):
+    """Return layers of a variant with many taps, so that their loops have several turns."""
+    made = (layer(kind, variant, number) for number in range(20 * count))
+    accepted = (each for each in made if variant in candidates(each.operations[0], variant.partition("-")[0]))
+    return list(itertools.islice(accepted, count))
+
+
+def layer(kind, variant, number):
+    random, dtype = np.random.default_rng((37, number)), "int16" if variant == "dsp-wide" else "int8"
+    if kind == "dense":
+        taps, results = [(640, 12), (203, 50), (128, 64), (1000, 5)][number % 4]
+        return random_layers.dense(random, taps, results, 1, "ordinary", dtype)
+    shape, size = [((1, 6, 5, 24), (3, 3)), ((1, 4, 7, 100), (1, 1)), ((2, 5, 5, 7), (3, 4))][number % 3]
+    return random_layers.convolution(random, shape, size, 7 + number % 3, "ordinary", dtype, dilation=(1, 1))
+
+
+@pytest.mark.parametrize(("kind", "variant", "core"), KINDS)
+def test_code_fits_in_the_cache(kind, variant, core, tmp_path):
+    need("arm-none-eabi-gcc")
+    sizes = {LOOP_BYTES: [], None: []}
+    for made, limit in itertools.product(layers(kind, variant, 6), sizes):
+        source, output = tmp_path / "operators.c", tmp_path / "operators.o"
+        source.write_text(emit_program(made, "test", variant, loop_bytes=limit).source)
+        command = ["arm-none-eabi-gcc", "-mthumb", f"-mcpu={core}", "-O2", "-c", source, "-o", output]
+        subprocess.run(command, check=True)
+        symbols = subprocess.run(["arm-none-eabi-nm", "-S", output], capture_output=True, text=True, check=True).stdout
+        functions = [int(size, 16) for size, _ in LOOP.findall(symbols)]
+        assert functions, symbols
+        sizes[limit] += functions
+    assert max(sizes[LOOP_BYTES]) <= 1024 - 64  # a kilobyte with the code that calls the loop
+    assert max(sizes[None]) > 1024
+
+
+@pytest.mark.parametrize(("kind", "variant", "core"), KINDS)
+@pytest.mark.parametrize("limit", [None, 600, 1])
+def test_results_do_not_depend_on_the_loop(kind, variant, core, limit, tmp_path):
+    made = layers(kind, variant, sized(3, 24))
+    inputs = [
+        random_layers.inputs_of(np.random.default_rng((number, 5)), each, number) for number, each in enumerate(made)
+    ]
+    images = [
+        variants.candidate(each, variant, number, arrays, loop_bytes=limit)
+        for number, (each, arrays) in enumerate(zip(made, inputs, strict=True))
+    ]
+    check(images, core, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("steps", "room", "turn"),
+    [
+        (32, None, 32),
+        (40, None, 40),
+        (72, 12 * 48, 12),
+        (32, 12 * 48, 10),
+        (32, 32 * 48, 32),
+        (288, 13 * 48, 12),
+        (7, 1, 1),
+    ],
+)
+def test_steps_of_a_turn(steps, room, turn):
+    """The fewest branches: 72 steps of 48 bytes in 576 bytes are 6 turns of 12, 32 steps 3 turns of 10 and 2 steps."""
+    chosen = steps_of_loop(steps, 48, room)
+    assert steps // chosen == steps // turn and (chosen == turn or steps // turn == 1)
