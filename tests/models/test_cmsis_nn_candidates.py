@@ -148,7 +148,7 @@ def test_faults_of_tune(file, table, tmp_path):
     chosen(file, tmp_path / "model", "--with", "cmsis-nn", "--tuning", table)
     err = fail("tune", tmp_path / "model", "--core", "cortex-m3", "--cmsis-nn", tmp_path).stderr
     assert f"--cmsis-nn: '{tmp_path}' is not CMSIS-NN\n  expected: a directory with Include/arm_nnfunctions.h" in err
-    err = fail("tune", tmp_path / "model", "--core", "cortex-m3", "--wait-states", "2").stderr
+    err = fail("tune", tmp_path / "model", "--core", "cortex-m3", "--flash", "wait_states=2,line=8,cache=0").stderr
     assert "1 (CONV_2D) calls CMSIS-NN, whose loads cannot be counted\n  hint: --cmsis-nn DIR" in err
 
 

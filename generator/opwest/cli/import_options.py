@@ -12,7 +12,7 @@ from typing import Any
 
 from opwest.cli import commands
 from opwest.cli.arguments import Arguments, add_command, add_output
-from opwest.cli.run_options import count
+from opwest.cli.run_options import count, flash_option
 from opwest.compiler.request import UNLIMITED, Options, flag_of, options_of
 from opwest.frontends.formats import FORMATS, format_of_file
 
@@ -87,6 +87,7 @@ def _add_trained(trained: Arguments, kind: str) -> None:
 def _add_options(parser: argparse._ActionsContainer, kind: str | None) -> None:
     """Add the options of the request for a format of trained models, or for all."""
     types: dict[str, Any] = {"count": count, "vectors": _vector_count, "size": size, "limit": _limit}
+    types["flash"] = lambda text: flash_option(text).text
     defaults = Options()
     for name, option in options_of(kind).items():
         flag, default = flag_of(name, option), getattr(defaults, name)
@@ -118,12 +119,11 @@ def _add_npu(trained: Arguments) -> None:
 
 
 def _add_memory(group: Arguments) -> None:
-    """Add the memory mode of Vela, and the boards."""
+    """Add the memory mode of Vela."""
     group.value(
         "--memory-mode NAME",
         "Vela's --memory-mode: Shared_Sram, Sram_Only (weights are copied to RAM), Dedicated_Sram, or one of FILE",
     )
-    group.values("--board BOARD", "board of the application; repeatable")
 
 
 def _add_vela(vela: Arguments) -> None:
@@ -141,6 +141,7 @@ def _add_vela(vela: Arguments) -> None:
         dest="pools",
     )
     _add_memory(vela)
+    vela.values("--board BOARD", "board of the application; repeatable", dest="boards")
 
 
 def _add_mlf(mlf: Arguments) -> None:

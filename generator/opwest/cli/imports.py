@@ -18,12 +18,15 @@ from opwest.frontends.vela import request as vela
 from opwest.imports import child
 from opwest.model.types.c_names import MAX_CHARACTERS, fault_of_name
 from opwest.model.types.dtypes import DTYPES
+from opwest.objects.flash import UNKNOWN
+from opwest.zephyr.processors import flash_of_board
+from opwest.zephyr.workspace import find_workspace
 
 if TYPE_CHECKING:
     from opwest.frontends.mlf.convert import Imported as ImportedArchive
     from opwest.frontends.mlf.draft import TensorOption
 
-_OF_NPU = ("npu_config", "system_config", "memory_mode", "board")
+_OF_NPU = ("npu_config", "system_config", "memory_mode")
 """The options of a TFLite model that Vela compiles."""
 
 
@@ -36,7 +39,7 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         if getattr(options, name, None):
             faults.error(f"{option_of(name)} without --npu", expected="--npu NAME, such as ethos-u55-128")
     faults.raise_if_errors()
-    settings = _settings(options, faults)
+    settings = _with_flash(_settings(options, faults), faults)
     done, arrays = child.import_and_compare(options.file, options.output, settings, progress_of(options))
     several = len(done.models) > 1
     compared = []
@@ -68,6 +71,27 @@ def _settings(options: argparse.Namespace, faults: Diagnostics) -> models.Option
     return models.Options(**values)
 
 
+def _with_flash(settings: models.Options, faults: Diagnostics) -> models.Options:
+    """Return a request with the flash of its boards, unless it states a flash, or none of them is known."""
+    if settings.given_flash is not None or not settings.boards:
+        return settings
+    workspace = find_workspace(None)
+    known = {board: flash_of_board(board, workspace) for board in settings.boards}
+    texts = sorted({flash.text for flash in known.values() if flash is not None})
+    if len(texts) > 1:
+        faults.error(
+            f"--board {', '.join(settings.boards)}: the boards have different flash: {'; '.join(texts)}",
+            expected=f"--flash {texts[0]}, or another one for all boards",
+        )
+        faults.raise_if_errors()
+    for board, flash in known.items():
+        if flash is None:
+            where = " without a Zephyr tree" if workspace is None else ""
+            assumed = texts[0] if texts else UNKNOWN.text
+            faults.note(f"--board {board}: its flash is unknown{where}; assumed: --flash {assumed}")
+    return dataclasses.replace(settings, given_flash=texts[0]) if texts else settings
+
+
 def import_for_npu(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Compile a TFLite model with Vela, and import the result."""
     defaults = models.Options(format=options.kind)
@@ -90,7 +114,7 @@ def import_vela(options: argparse.Namespace, faults: Diagnostics) -> Result:
         options.model,
         options.kernels,
         options.pools,
-        options.board,
+        options.boards,
         getattr(options, "npu", None),
         config,
         getattr(options, "system_config", None),

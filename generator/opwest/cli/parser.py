@@ -15,7 +15,8 @@ from opwest.cli import commands
 from opwest.cli.arguments import Arguments, add_command, add_json
 from opwest.cli.bundle_options import add_bundle
 from opwest.cli.import_options import add_import
-from opwest.cli.run_options import add_call, add_device, add_run, count
+from opwest.cli.run_options import add_call, add_device, add_run, count, flash_option
+from opwest.objects.flash import FORM
 
 _DESCRIPTION = """\
 Generate a Zephyr application from compiled operators and a device manifest.
@@ -124,9 +125,9 @@ def _add_tune(tune: Arguments) -> None:
     where.value("--board BOARD", "measure for a board of Zephyr: on it with --serial, otherwise on its core in QEMU")
     where.target.add_argument("--core", choices=_Cores(), help="measure on a core, in QEMU")
     tune.value(
-        "--wait-states N",
-        "also print what constants of layers in RAM save, if each load from flash takes N more cycles",
-        count,
+        "--flash FLASH",
+        f"flash of the model in QEMU: {FORM} (default: that of the manifest, else that of the board, else none)",
+        flash_option,
     )
     tune.path(
         "--cmsis-nn DIR",

@@ -8,6 +8,7 @@ from typing import Final
 
 from opwest.base.diagnostics import Diagnostics
 from opwest.cli.arguments import Arguments, option_of
+from opwest.objects.flash import Flash, flash_of_text
 
 _DEFAULTS: Final = {"repeat": 1, "baud": 115200, "timeout": 30.0}
 """The defaults of options that are errors where they have no effect, also with the value of the default."""
@@ -75,8 +76,8 @@ def check_tune_options(options: argparse.Namespace, faults: Diagnostics) -> None
         return
     if options.board is None:
         faults.error("--serial requires --board", hint="--core measures in QEMU")
-    if options.wait_states is not None:
-        faults.error("--wait-states excludes --serial", hint="only QEMU counts the loads from flash")
+    if options.flash is not None:
+        faults.error("--flash excludes --serial", hint="only QEMU models the flash: the board has its own")
     if options.cmsis_nn is not None:
         faults.error("--cmsis-nn excludes --serial", hint="CMSIS-NN is measured in QEMU: leave out --serial")
 
@@ -194,6 +195,14 @@ def count(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError("expected 1 or more")
     return number
+
+
+def flash_option(text: str) -> Flash:
+    """Return a flash. Raises ArgumentTypeError for an invalid one."""
+    try:
+        return flash_of_text(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _seconds(text: str) -> float:

@@ -14,7 +14,12 @@ from opwest.base.commands import quoted
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result, table_lines
 from opwest.cli.arguments import progress_of
+from opwest.compiler.output.manifest import MANIFEST
 from opwest.compiler.selection.implementations import layer
+from opwest.manifest.load import load_manifest
+from opwest.manifest.located import Mapping
+from opwest.model.readers.flash import read_flash
+from opwest.objects.flash import NONE, Flash
 from opwest.objects.targets import measured_cores
 from opwest.runs.progress import make_progress
 from opwest.tuning.machines import core_of_board
@@ -22,6 +27,7 @@ from opwest.tuning.measure import measure_in_qemu
 from opwest.tuning.on_board import BoardRunner, measure_on_board
 from opwest.tuning.results import Measure
 from opwest.tuning.tune import Layer, Tuned, offers_text, tune
+from opwest.zephyr.processors import flash_of_board
 from opwest.zephyr.workspace import build_workspace, find_workspace
 
 QEMU = "counted instructions in QEMU, in a model: not of silicon"
@@ -31,32 +37,40 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Measure on a board or on its core in QEMU; print a table of the layers."""
     core = options.core or _core(options, faults)
     start = time.monotonic()
-    places = options.wait_states is not None
-    done = tune(options.folder, core, _measure(options, core), places, progress_of(options), options.cmsis_nn)
-    where = done.source if options.serial else QEMU
-    words = [table_text(core, done.layers, where)]
+    flash = _flash(options, faults)
+    done = tune(options.folder, core, _measure(options, core, flash), flash, progress_of(options), options.cmsis_nn)
+    where = done.source if options.serial else f"{QEMU}; flash {flash.text}" if flash.wait_states else QEMU
+    words = [table_text(core, done.layers, where, flash)]
     if done.left_out:
         names = ", ".join(map(layer, done.left_out))
         words.append(f"not measured, because they do not fit on {options.board}: {names}")
         words.append("  their variants are chosen by the costs of the other tables")
-    if options.wait_states is not None:
-        words.append(offers_text(done.offers, core, options.wait_states))
+    if flash.wait_states:
+        words.append(offers_text(done.offers, core, flash))
     seconds = time.monotonic() - start
     words.append(f"{done.file}: {done.candidates} variants of layers measured in {seconds:.0f} s")
     words.append(_next(done))
     layers = [
-        {"layer": layer(item.label), "before": item.before, "after": item.after, "cycles": dict(item.cycles)}
+        {
+            "layer": layer(item.label),
+            "before": item.before,
+            "after": item.after,
+            "cycles": dict(item.cycles),
+            "without_stalls": item.without_stalls,
+        }
         for item in done.layers
     ]
     result: dict[str, Any] = {"file": str(done.file), "core": core, "measured": done.source, "layers": layers}
     result["left_out"] = list(map(layer, done.left_out))
-    if options.wait_states is not None:
+    if options.serial is None:
+        result["flash"] = flash.text
+    if flash.wait_states:
         result["constants"] = [
             {
                 "layer": offer.layer,
                 "variant": offer.variant,
                 "loads": offer.reads,
-                "saved_cycles": offer.gain(options.wait_states),
+                "saved_cycles": offer.saved,
                 "bytes": offer.ram,
             }
             for offer in done.offers
@@ -85,15 +99,42 @@ def _core(options: argparse.Namespace, faults: Diagnostics) -> str:
     return core
 
 
-def _measure(options: argparse.Namespace, core: str) -> Measure:
+def _flash(options: argparse.Namespace, faults: Diagnostics) -> Flash:
+    """Return the flash to model: that of --flash, of the manifest, or of the board. Raises OpwestError."""
+    if options.serial:
+        return NONE
+    flash: Flash | None = options.flash
+    if flash is None:
+        flash = _stated(options.folder, faults)
+    faults.raise_if_errors()
+    if flash is None and options.board is not None:
+        flash = flash_of_board(options.board, find_workspace(options.zephyr_base))
+    return NONE if flash is None else flash
+
+
+def _stated(folder: Path, faults: Diagnostics) -> Flash | None:
+    """Return the flash that the manifests of an import state; None without one."""
+    stated: dict[Flash, Path] = {}
+    for path in (folder / MANIFEST, *sorted(folder.glob(f"*/{MANIFEST}"))):
+        manifest = load_manifest(path, faults) if path.is_file() else None
+        flash = read_flash(manifest, faults) if isinstance(manifest, Mapping) else None
+        if flash is not None:
+            stated[flash] = path
+    if len(stated) > 1:
+        shown = "; ".join(f"{path}: {flash.text}" for flash, path in stated.items())
+        faults.error(f"the manifests state different flash: {shown}", expected="one, or --flash FLASH")
+    return next(iter(stated), None)
+
+
+def _measure(options: argparse.Namespace, core: str, flash: Flash) -> Measure:
     """Return the measurement on the board of --serial, or in QEMU."""
     if options.serial is None:
-        return functools.partial(measure_in_qemu, core=core)
+        return functools.partial(measure_in_qemu, core=core, flash=flash)
     run = BoardRunner(options.folder, options, make_progress(quiet=options.json or options.quiet))
     return functools.partial(measure_on_board, core=core, execute=run)
 
 
-def table_text(core: str, layers: Sequence[Layer], where: str) -> str:
+def table_text(core: str, layers: Sequence[Layer], where: str, flash: Flash) -> str:
     """Return the table of the layers; ends without a line end. `where`: the origin of the cycles."""
     rows = [("layer", "variant", "cycles", "other variants")]
     for item in layers:
@@ -103,6 +144,9 @@ def table_text(core: str, layers: Sequence[Layer], where: str) -> str:
         rows.append((layer(item.label), variant, f"{item.cycles[item.after]:,}", shown))
     before, after = (sum(item.cycles[getattr(item, name)] for item in layers) for name in ("before", "after"))
     rows.append(("all", "", f"{after:,}", f"before: {before:,}" if after != before else ""))
+    without = [item.without_stalls for item in layers if item.without_stalls is not None]
+    if flash.wait_states and len(without) == len(layers):
+        rows.append(("without wait states", "", f"{sum(without):,}", ""))
     return "\n".join([f"{core} (cycles of {where})", *(f"  {line}" for line in table_lines(rows, {2}))])
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.objects.flash import FORM, UNKNOWN, Flash, flash_of_text
 
 KERNELS = ("auto", "portable", "cmsis-nn", "cmsis-nn-none", "cmsis-nn-dsp", "cmsis-nn-mve")
 """The variants of operators; auto: those with the least cost on each class of processors."""
@@ -27,9 +28,9 @@ class Option:
 
     help: str
     metavar: str | None = None
-    value: Literal["text", "count", "vectors", "size", "limit", "pair", "path", "on", "off"] = "text"
-    """The form of its value. limit: a size, or none. pair: NAME=FILE. on, off: the option has no value, and sets the
-    field to true or false."""
+    value: Literal["text", "count", "vectors", "size", "limit", "pair", "path", "flash", "on", "off"] = "text"
+    """The form of its value. limit: a size, or none. flash: that of opwest.objects.flash, as text. pair: NAME=FILE.
+    on, off: the option has no value, and sets the field to true or false."""
     flag: str | None = None
     """None: the name of the field with hyphens."""
     choices: Sequence[str] | Mapping[str, Any] = ()
@@ -125,6 +126,20 @@ class Options:
         repeatable=True,
         with_npu=True,
     )
+    boards: Sequence[str] = _option(
+        (),
+        "board of the application, whose flash decides on the size of loops if it is known; repeatable",
+        "BOARD",
+        flag="--board",
+        repeatable=True,
+        with_npu=True,
+    )
+    given_flash: str | None = _option(
+        None,
+        f"the flash that code and constants are in: {FORM} (default: that of the board, else {UNKNOWN.text})",
+        *("FLASH", "flash"),
+        flag="--flash",
+    )
     rounding: str = _option(
         ROUNDINGS[0],
         "int8 fully connected layers round once as in TFLite (default), or twice as in CMSIS-NN",
@@ -159,6 +174,11 @@ class Options:
     """The format that the file must have, tflite or onnx; None: any."""
     arrays: str | None = None
     """The path for the arrays of the comparison."""
+
+    @property
+    def flash(self) -> Flash:
+        """Return the flash of the operators: the given one, or that of an unknown board. Raises ValueError."""
+        return UNKNOWN if self.given_flash is None else flash_of_text(self.given_flash)
 
 
 def options_of(format: str | None) -> dict[str, Option]:

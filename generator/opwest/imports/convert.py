@@ -102,7 +102,9 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
         model = f"{model}_{identifier(graph.name, 'signature')}"
     origin = f"Imported from {path.name} by `opwest import`."
     described = Described(
-        model, origin, remarks, program, base, variants, graph.labels, vectors, placed, options.caller_memory
+        *(model, origin, remarks, program, base, variants, graph.labels, vectors, placed, options.caller_memory),
+        boards=options.boards,
+        flash=None if options.given_flash is None else options.flash,
     )
     files: dict[str, bytes] = {MANIFEST: manifest_text(described).encode()}
     for user in dict.fromkeys(step.function.user for step in emitted.steps):

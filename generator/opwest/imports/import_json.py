@@ -14,6 +14,7 @@ from opwest.base.paths import relative
 from opwest.compiler.faults import fault
 from opwest.compiler.request import Options, options_of
 from opwest.frontends.read import read_file
+from opwest.objects.flash import flash_of_text
 
 IMPORT_JSON = "import.json"
 _HINT = "import the model again"
@@ -65,7 +66,10 @@ def _options(given: dict[str, Any], folder: Path) -> Options:
     changed = dict(given)
     changed["operators"] = [(name, str(_absolute(path, folder))) for name, path in given.get("operators", ())]
     changed["tuning"] = [str(_absolute(path, folder)) for path in given.get("tuning", ())]
-    return Options(**changed)
+    options = Options(**changed)
+    if options.given_flash is not None:
+        flash_of_text(str(options.given_flash))
+    return options
 
 
 def _relative(path: str | Path, folder: Path) -> str:

@@ -20,6 +20,7 @@ from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.output.emit import candidates, emit_program
 from opwest.compiler.processors import class_of
 from opwest.compiler.selection.costs import key_of
+from opwest.objects.flash import IN_SOURCE, NONE, Flash
 from opwest.tuning.image import Candidate, Image
 from opwest.tuning.machines import Machine, machines
 from opwest.tuning.results import MeasurementError, Measurements, Progress, Result, WrongResultError
@@ -53,9 +54,11 @@ class Measured:
     """Executed instructions, with those of interrupts."""
     loads: int
     cycles: int
-    """Of the model in count.c."""
+    """Of the model in count.c, without wait states."""
     constants: int
     """Loads from constants and other content of the image."""
+    flash_cycles: int
+    """With the stalls of the flash: the model of flash.h."""
     code: int
     """Bytes of the operators, without constants."""
 
@@ -67,20 +70,26 @@ def run(
     flags: Sequence[str] = ("-Os",),
     sources: Sequence[Path] = (),
     options: Sequence[str] = (),
+    flash: Flash = NONE,
+    *,
+    content_in_flash: bool = True,
 ) -> list[Measured]:
-    """Return the measurements, in order, with more sources and options of QEMU. Raises EmulatorError."""
+    """Return the measurements, in order, with more sources and options of QEMU. Raises EmulatorError.
+
+    `flash`: the memory of the operators and of the content of the image; `content_in_flash`: whether of the second.
+    """
     image = build(candidates, machine, work, flags, sources)
     plugin = built_plugin(work)
-    output, counts = emulated(image, machine, plugin, work / "counts.txt", options)
+    output, counts = emulated(image, machine, plugin, work / "counts.txt", options, flash, content_in_flash)
     rows = [[int(word) for word in line.split()[1:]] for line in output.splitlines() if line.startswith("candidate ")]
     if len(rows) != len(candidates) or len(counts) != len(candidates):
         raise EmulatorError(f"{len(rows)} of {len(candidates)} candidates ended:\n{output[-2000:]}")
-    return [
-        Measured(wrong, first, guards, stack, total, loads, cycles, constants, code)
-        for (_, wrong, first, guards, stack), (total, _, loads, _, _, cycles, constants), code in zip(
-            rows, counts, code_of(len(candidates), machine, work), strict=True
-        )
-    ]
+    codes = code_of(len(candidates), machine, work)
+    measured = []
+    for (_, wrong, first, guards, stack), row, code in zip(rows, counts, codes, strict=True):
+        total, _, loads, _, _, cycles, constants, flash_cycles, *_ = row
+        measured.append(Measured(wrong, first, guards, stack, total, loads, cycles, constants, flash_cycles, code))
+    return measured
 
 
 def build(
@@ -143,17 +152,36 @@ def _load(plugin: Path) -> None:
 
 
 def emulated(
-    image: Path, machine: Machine, plugin: Path, counts: Path, options: Sequence[str] = ()
+    image: Path,
+    machine: Machine,
+    plugin: Path,
+    counts: Path,
+    options: Sequence[str] = (),
+    flash: Flash = NONE,
+    content_in_flash: bool = True,
 ) -> tuple[str, list[list[int]]]:
     """Return the output of an image and the lines of the plugin."""
     symbols = _symbols(image, machine)
     places = f"from={symbols['count_from']:#x},to={symbols['count_to']:#x}"
-    places += f",data={symbols['content']:#x},data_end={symbols['content_end']:#x}"
+    content, content_end = symbols["content"], symbols["content_end"]
+    places += f",data={content:#x},data_end={content_end:#x}"
+    memories = dict(machine.memories)
+    ranges = [(memories["CODE"], memories["DATA"]), (content, content_end)]
+    places += flash_options(flash, ranges if content_in_flash else ranges[:1])
     arguments = f"{plugin},{places},m3={int(machine.cycles == 'm3')},out={counts}"
     words = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
     words += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image), "-plugin", arguments]
     output = execute([*words, *options])
     return output, [[int(word) for word in line.split()] for line in counts.read_text(encoding="utf-8").splitlines()]
+
+
+def flash_options(flash: Flash, ranges: Sequence[tuple[int, int]]) -> str:
+    """Return the options of the plugin for a flash in ranges of addresses; empty without wait states."""
+    if flash.wait_states == 0:
+        return ""
+    options = "".join(f",flash_from={start:#x},flash_to={end:#x}" for start, end in ranges)
+    options += f",wait_states={flash.wait_states},line={flash.line},icache={flash.cache},dcache={flash.data_cache}"
+    return f"{options},prefetch={int(flash.prefetch)}"
 
 
 def _symbols(image: Path, machine: Machine) -> dict[str, int]:
@@ -285,29 +313,39 @@ def measure(
     work: Path,
     progress: Progress = lambda _: None,
     library: CmsisNn | None = None,
+    flash: Flash = NONE,
 ) -> Measurements:
-    """Run all candidates of operations; with `library`, also calls of CMSIS-NN. Raises MeasurementError."""
+    """Run all candidates of operations; with `library`, also calls of CMSIS-NN. Raises MeasurementError.
+
+    The cycles of the results are those with the flash. The source of the measurements names it.
+    """
     results: list[Result] = []
     batches = list(_batches(operations, class_of(core), () if library is None else (LIBRARY,)))
     machine = machines()[core] if library is None else library.machine
     for number, batch in enumerate(batches):
         progress(f"image {number + 1} of {len(batches)}: {len(batch)} candidates")
         made = list(_candidates(batch))
-        measured = run(made, machine, work / f"{core}_{number}")
+        measured = run(made, machine, work / f"{core}_{number}", flash=flash)
         for offer, candidate in zip(batch, measured, strict=True):
             if candidate.wrong or candidate.guards:
                 raise WrongResultError(offer.operation, offer.variant)
-            results.append(Result(offer.operation, offer.variant, candidate.cycles, candidate.code))
+            cycles = candidate.flash_cycles
+            results.append(Result(offer.operation, offer.variant, cycles, candidate.code, candidate.cycles))
     functions = {} if library is None else library.functions
-    return Measurements(results, tools_of(machines()[core]), functions=functions)
+    source = tools_of(machines()[core]) + (f"{IN_SOURCE}{flash.text}" if flash.wait_states else "")
+    return Measurements(results, source, functions=functions)
 
 
 def measure_in_qemu(
-    operations: Sequence[Operation], progress: Progress, core: str, library: CmsisNn | None = None
+    operations: Sequence[Operation],
+    progress: Progress,
+    core: str,
+    library: CmsisNn | None = None,
+    flash: Flash = NONE,
 ) -> Measurements:
     """Run all candidates of operations, with intermediate files in a temporary directory. Raises MeasurementError."""
     with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
-        return measure(operations, core, Path(work), progress, library)
+        return measure(operations, core, Path(work), progress, library, flash)
 
 
 def _batches(operations: Sequence[Operation], processor: str, libraries: Sequence[str] = ()) -> Iterator[list[_Offer]]:

@@ -75,6 +75,8 @@ class Result:
     cycles: int
     code: int
     """Bytes of the operator, without constants."""
+    without_stalls: int | None = None
+    """The cycles without wait states of flash, if QEMU counted them."""
 
 
 @dataclass(frozen=True, eq=False)

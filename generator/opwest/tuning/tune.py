@@ -24,6 +24,7 @@ from opwest.compiler.selection.joins import joined_in_place
 from opwest.compiler.selection.tuning_files import Tables, merged, read_file, read_tables, text_of
 from opwest.imports.import_json import ImportJson, read_import_json
 from opwest.imports.prepare import prepare, program_of
+from opwest.objects.flash import Flash
 from opwest.project.disk import system_faults, write_whole
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import machines
@@ -43,47 +44,44 @@ class PlacementOffer:
     """Bytes of RAM: the cost."""
     reads: int
     """The number of loads from the constants in a run of the layer."""
-
-    def gain(self, wait_states: int) -> int:
-        """Return the cycles that RAM without wait states saves, if each load from flash has wait states: no cache."""
-        return self.reads * wait_states
+    saved: int
+    """The modelled cycles that RAM without wait states saves in a run of the layer."""
 
 
 def offers(
     variants: Mapping[Operation, str],
     core: str,
     work: Path,
+    flash: Flash,
     progress: Callable[[str], None] = lambda _: None,
     library: CmsisNn | None = None,
 ) -> list[PlacementOffer]:
     """Run the chosen variant of each layer in QEMU; return the layers with constants. Raises EmulatorError."""
-    read: dict[tuple[str, str], int] = {}
     distinct = {(key_of(operation), variant): operation for operation, variant in variants.items()}
     progress(f"loads from constants: {len(distinct)} layers in one image")
     machine = machines()[core] if library is None else library.machine
-    measured = run(list(_candidates(list(distinct.values()), variants)), machine, work)
-    for key, candidate in zip(distinct, measured, strict=True):
-        read[key] = candidate.constants
+    layers = list(_candidates(list(distinct.values()), variants))
+    in_flash, in_ram = (
+        dict(zip(distinct, run(layers, machine, work, flash=flash, content_in_flash=constants), strict=True))
+        for constants in (True, False)
+    )
     placements = []
     for operation, variant in variants.items():
         size = constant_bytes(candidates(operation, class_of(core), LIBRARIES)[variant])
         if size:
-            placements.append(
-                PlacementOffer(",".join(layers_of(operation.label)), variant, size, read[key_of(operation), variant])
-            )
+            key = key_of(operation), variant
+            saved = in_flash[key].flash_cycles - in_ram[key].flash_cycles
+            name = ",".join(layers_of(operation.label))
+            placements.append(PlacementOffer(name, variant, size, in_flash[key].constants, saved))
     return placements
 
 
-def offers_text(given: Sequence[PlacementOffer], core: str, wait_states: int) -> str:
+def offers_text(given: Sequence[PlacementOffer], core: str, flash: Flash) -> str:
     """Return the table, the greatest gain for a byte first; ends without a line end."""
-    order = sorted(given, key=lambda offer: (-offer.reads / offer.ram, offer.layer))
-    states = "1 wait state" if wait_states == 1 else f"{wait_states} wait states"
+    order = sorted(given, key=lambda offer: (-offer.saved / offer.ram, offer.layer))
     heads = ("layer", "variant", "loads", "cycles saved", "bytes of RAM")
-    rows = [
-        (offer.layer, offer.variant, f"{offer.reads:,}", f"{offer.gain(wait_states):,}", f"{offer.ram:,}")
-        for offer in order
-    ]
-    lines = [f"constants in RAM ({core}; {states} for each load from flash, without a cache; counted in QEMU)"]
+    rows = [(offer.layer, offer.variant, f"{offer.reads:,}", f"{offer.saved:,}", f"{offer.ram:,}") for offer in order]
+    lines = [f"constants in RAM ({core}, flash {flash.text}; counted in QEMU, in a model)"]
     lines += [f"  {line}" for line in table_lines([heads, *rows], right=(2, 3, 4))]
     lines.append("  opwest import --place LAYERS=sram copies the constants of layers when the model is opened")
     return "\n".join(lines)
@@ -110,6 +108,8 @@ class Layer:
     """The variant that the measurements choose too."""
     cycles: Mapping[str, int]
     """By variant."""
+    without_stalls: int | None = None
+    """The cycles of `after` without wait states of flash."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,13 +132,13 @@ class Tuned:
 
 
 def tune(
-    folder: Path, core: str, measure: Measure, places: bool, progress: Progress, cmsis_nn: Path | None = None
+    folder: Path, core: str, measure: Measure, flash: Flash, progress: Progress, cmsis_nn: Path | None = None
 ) -> Tuned:
     """Measure the variants of the layers of an import; write its tuning.yaml. Raises OpwestError.
 
-    `core`: the core of the measurements. `places`: whether the loads from the constants of the chosen variants are
-    counted too, in QEMU. `cmsis_nn`: the directory of CMSIS-NN, whose functions are measured too, in QEMU instead of by
-    `measure`.
+    `core`: the core of the measurements. `flash`: with wait states, what constants of the chosen variants in RAM
+    save is measured too, in QEMU. `cmsis_nn`: the directory of CMSIS-NN, whose functions are measured too, in QEMU
+    instead of by `measure`.
     """
     root = None if cmsis_nn is None else checked_cmsis_nn(cmsis_nn)
     imported = read_import_json(folder)
@@ -167,22 +167,23 @@ def tune(
             else:
                 progress(f"compiling CMSIS-NN for {core}")
                 library = compiled(root, operations, core, Path(work) / LIBRARY)
-                done = measure_in_qemu(operations, progress, core, library)
+                done = measure_in_qemu(operations, progress, core, library, flash)
             # Estimates from the layers of one model would be worse than opwest's own.
             table = table_of(done, core, has_estimates=False)
             tables = merged([*(_without(entry, table) for entry in old), Tables({core: table}, classes)])
             after = merged([given, tables])
             last = [_variants(program, processor, wider, after) for program in programs]
-            if places:
+            if flash.wait_states:
                 _check_library(last, library)
                 for entry in last:
-                    made += offers(entry, core, Path(work) / "places", progress, library)
+                    made += offers(entry, core, Path(work) / "places", flash, progress, library)
         except MeasurementError as error:
             raise fault(f"cannot measure: {error}", hint=error.hint) from None
     with system_faults(file, "cannot write the table of measurements"):
         write_whole(file, text_of(tables).encode())
     layers, left_out = [], []
     absent = set(map(key_of, done.left_out))
+    without = {(key_of(result.operation), result.variant): result.without_stalls for result in done.results}
     for old_variants, variants in zip(first, last, strict=True):
         earlier = {(entry.label, type(entry)): variant for entry, variant in old_variants.items()}
         for operation, variant in variants.items():
@@ -197,7 +198,7 @@ def tune(
             name = old_variants.get(operation, other if other in cost else variant)
             used = (name, variant)
             cycles = {name: round(entry.cycles) for name, entry in cost.items() if entry.is_measured or name in used}
-            layers.append(Layer(operation.label, *used, cycles))
+            layers.append(Layer(operation.label, *used, cycles, without.get((key_of(operation), variant))))
     return Tuned(file, imported, libraries, layers, len(done.results), done.source, left_out, made)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from opwest.model.types.builds import Target
 from opwest.objects.compat import isa_extensions
+from opwest.objects.flash import Flash, flash_of_symbols
 from opwest.objects.targets import named_targets
 from opwest.zephyr.workspace import Workspace
 
@@ -96,6 +97,11 @@ def processor_symbols(board: str, workspace: Workspace | None) -> frozenset[str]
         configuration = known_configuration(board, workspace)
         symbols = configuration.true() if configuration is not None else None
     return symbols if symbols is not None and architecture(symbols) else None
+
+
+def flash_of_board(board: str, workspace: Workspace | None) -> Flash | None:
+    """Return the flash of a board's SoC; None if it is unknown: the SoC has no row, or no tree has the board."""
+    return flash_of_symbols(processor_symbols(board, workspace) or ())
 
 
 def simulated_symbols(board: str) -> frozenset[str] | None:

@@ -18,6 +18,7 @@ from opwest.compiler.output.emit import Emitted, Step
 from opwest.compiler.processors import ProcessorClass
 from opwest.compiler.reference.runtimes import Cases
 from opwest.manifest import writer
+from opwest.objects.flash import NONE, Flash, keys_of
 from opwest.zephyr import cmsis_nn
 
 
@@ -123,6 +124,8 @@ class Described:
     """The keys of tensors that a compiler has planned."""
     application: Sequence[str] = ()
     """The lines of the section `application`."""
+    flash: Flash | None = None
+    """The flash that the request states."""
 
 
 def manifest_text(of: Described) -> str:
@@ -132,6 +135,7 @@ def manifest_text(of: Described) -> str:
     return writer.document(
         opening(of.model, of.origin, of.remarks),
         [f"boards: {writer.flow_list(map(writer.scalar, of.boards))}"] if of.boards else (),
+        _flash(of),
         *_named(of),
         of.placement.memory,
         ["objects:", *_objects(base)],
@@ -143,6 +147,16 @@ def manifest_text(of: Described) -> str:
         of.application,
         () if of.vectors is None else vector_lines(of.vectors, [of.base.names[value] for value in of.program.outputs]),
     )
+
+
+def _flash(of: Described) -> list[str]:
+    """Return the key `flash`."""
+    if of.flash is None:
+        return []
+    if of.flash == NONE:
+        return ["flash: none"]
+    keys = {key: str(value).lower() for key, value in keys_of(of.flash).items()}
+    return [f"flash: {writer.flow_map(keys)}"]
 
 
 def _variants(of: Described) -> Iterator[str]:

@@ -28,6 +28,7 @@ from opwest.compiler.selection.costs import Table, kind_of
 from opwest.compiler.selection.joins import Needs, joined_in_place
 from opwest.compiler.selection.segments import Segments
 from opwest.compiler.selection.tuning_files import Tables, read_tables
+from opwest.objects.flash import IN_SOURCE
 
 ROOM = 36 << 10
 """The bytes for the code of operators and for packed constants.
@@ -252,13 +253,20 @@ def table_text(processor: str, core: str, choice: Choice, memory: int) -> str:
 
 def _source(core: str, choice: Choice) -> str:
     """Return where the cycles of the rows are from."""
-    model = f"a {core} in QEMU's model, not of silicon"
+    model = f"a {core} in QEMU's model{_flash(choice)}, not of silicon"
     boards = dict.fromkeys(row.cost.source for row in choice.rows if row.cost.is_of_board)
     if not boards:
         return f"cycles of {model}"
     others = [layer(row.operation.label) for row in choice.rows if not row.cost.is_of_board]
     rest = f"; of layers {', '.join(others)}: of {model}" if others else ""
     return f"cycles of {' and '.join(boards)}{rest}"
+
+
+def _flash(choice: Choice) -> str:
+    """Return the flash of the measurements in QEMU; empty without one."""
+    texts = {row.cost.source.partition(IN_SOURCE)[2] for row in choice.rows if not row.cost.is_of_board}
+    shown = " and ".join(sorted(filter(None, texts)))
+    return "" if not shown else f" with flash {shown}" + (" in some layers" if "" in texts else "")
 
 
 def implementations(

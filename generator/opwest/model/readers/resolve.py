@@ -91,6 +91,10 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
     name = manifest["model"]
     check_name("model", name, manifest.value_location("model"), context.faults)
 
+    if "flash" in manifest:
+        from opwest.model.readers.flash import read_flash
+
+        read_flash(manifest, context.faults)
     names, initials = declared_names(context)
     inherited = files.effects_of({o.symbol for o in names.operators.values()})
     names.operators.update({n: replace(o, object_effects=inherited[o.symbol]) for n, o in names.operators.items()})

@@ -3,12 +3,16 @@
  * A QEMU TCG plugin: what the processor executes between two addresses. One processor only.
  *
  *   -plugin ./count.so,from=ADDRESS,to=ADDRESS[,m3=1][,skip=ADDRESS,skip_end=ADDRESS][,data=ADDRESS,data_end=ADDRESS]
- *           [,mark=ADDRESS...],out=FILE
+ *           [,mark=ADDRESS...]
+ *           [,flash_from=ADDRESS,flash_to=ADDRESS...,wait_states=N,line=BYTES[,icache=BYTES][,dcache=BYTES][,prefetch=1]],out=FILE
  *
  * Counting begins after the instruction at `from` and ends before the one at `to`: neither is counted. Each time a line
  * is written to FILE: instructions, instructions in skip <= address < skip_end, loaded words, stored words, taken
- * branches, modelled cycles, loads from data <= address < data_end. Before each instruction at a `mark`, a line with the
- * counts so far is written as well.
+ * branches, modelled cycles, loads from data <= address < data_end, modelled cycles with the flash, and the stalls for
+ * code and for data in them. Before each instruction at a `mark`, a line with the counts so far is written as well.
+ *
+ * The flash is at flash_from <= address < flash_to, which may be repeated; flash.h describes its model. Without these
+ * options it has no stalls.
  *
  * The model of cycles is for Arm's Thumb code on processors without caches and wait states (Cortex-M3: r2p1's
  * Technical Reference Manual, 3.3; Cortex-M4: r0p1's, 3.3):
@@ -17,6 +21,7 @@
  *   a load of n words                     +n, one less for a load of one word after a load of one word (pipelined)
  *   a store of n words, n > 1             +n; a store of one word is buffered
  *   a taken branch                        +2 (refill of the pipeline; the manual has 1 to 3)
+ *   SDIV, UDIV                            +6 (the manuals have 2 to 12 cycles in total, which depend on the operands)
  *   Cortex-M3 (m3=1): MLA, MLS            +1; a multiplication with a 64-bit result +3, with addition +4
  *
  * For other processors (RISC-V) and for vector instructions the column means nothing.
@@ -28,6 +33,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "flash.h"
 
 #ifndef PLUGIN_VERSION
 #define PLUGIN_VERSION 1
@@ -65,9 +72,11 @@ struct instruction {
 	uint8_t stores;
 	/** Whether it is a load of one word that a following load can overlap. */
 	bool is_single;
-	/** Further cycles of a multiplication. */
+	/** Further cycles of a multiplication or division. */
 	uint8_t more;
 	bool is_mark;
+	/** Its line of flash; NULL if it is in another memory. */
+	uint8_t *line;
 };
 
 /** The addresses of the option `mark`. */
@@ -81,11 +90,21 @@ static bool is_counting;
 static const struct instruction *before;
 static FILE *out;
 
+/** Return the cycles with those of the flash. */
+static uint64_t now(void)
+{
+	return cycles + code_stalls + data_stalls;
+}
+
 static void write_counts(void)
 {
-	fprintf(out, "%llu %llu %llu %llu %llu %llu %llu\n", (unsigned long long)total, (unsigned long long)skipped,
-		(unsigned long long)loaded, (unsigned long long)stored, (unsigned long long)branches,
-		(unsigned long long)cycles, (unsigned long long)read);
+	const uint64_t counts[] = {total, skipped, loaded, stored, branches,
+				   cycles, read, now(), code_stalls, data_stalls};
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		fprintf(out, "%s%llu", i == 0 ? "" : " ", (unsigned long long)counts[i]);
+	}
+	fputc('\n', out);
 	fflush(out);
 }
 
@@ -96,6 +115,7 @@ static void executed(unsigned int cpu, void *found)
 	(void)cpu;
 	if (one->address == from) {
 		total = skipped = loaded = stored = branches = cycles = read = 0;
+		clear_flash();
 		before = NULL;
 		is_counting = true;
 		return;
@@ -114,6 +134,9 @@ static void executed(unsigned int cpu, void *found)
 		is_counting = false;
 		return;
 	}
+	if (one->line != NULL) {
+		code_stalls += stall_of_code(one->line, now());
+	}
 	total++;
 	skipped += one->address >= skip && one->address < skip_end;
 	loaded += one->loads;
@@ -127,11 +150,18 @@ static void executed(unsigned int cpu, void *found)
 
 static void accessed(unsigned int cpu, uint32_t kind, uint64_t address, void *unused)
 {
+	uint8_t *line;
+
 	(void)cpu;
 	(void)kind;
 	(void)unused;
-	if (is_counting && address >= data && address < data_end) {
-		read++;
+	if (!is_counting) {
+		return;
+	}
+	read += address >= data && address < data_end;
+	line = line_of(address);
+	if (line != NULL) {
+		data_stalls += stall_of_data(line, now());
 	}
 }
 
@@ -174,6 +204,8 @@ static void read_wide(struct instruction *one, uint32_t first, uint32_t second)
 		one->is_single = is_load; /* LDR, STR and their narrow forms */
 		one->loads = is_load;
 		one->stores = !is_load;
+	} else if ((first & 0xffd0) == 0xfb90) {
+		one->more = 6; /* SDIV, UDIV */
 	} else if (m3 && (first & 0xfff0) == 0xfb00 && second >> 12 != 15) {
 		one->more = 1; /* MLA, MLS */
 	} else if (m3 && (first & 0xff90) == 0xfb80) {
@@ -196,6 +228,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 			abort();
 		}
 		one->address = qemu_plugin_insn_vaddr(found);
+		one->line = line_of(one->address);
 		for (size_t k = 0; k < mark_count; k++) {
 			one->is_mark |= one->address == marks[k];
 		}
@@ -206,7 +239,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 			read_wide(one, bytes[0] | (uint32_t)bytes[1] << 8, bytes[2] | (uint32_t)bytes[3] << 8);
 		}
 		qemu_plugin_register_vcpu_insn_exec_cb(found, executed, 0, one);
-		if (data_end != 0) {
+		if (data_end != 0 || range_count != 0) {
 			qemu_plugin_register_vcpu_mem_cb(found, accessed, 0, ACCESSES, NULL);
 		}
 	}
@@ -221,11 +254,18 @@ static const char *value_of(const char *argument, const char *key)
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv)
 {
+	static uint64_t flash_from, flash_to;
 	static const struct {
 		const char *key;
 		uint64_t *value;
-	} numbers[] = {{"from", &from},		{"to", &to},	 {"skip", &skip},	  {"skip_end", &skip_end},
-		       {"data", &data}, {"data_end", &data_end}, {"m3", &m3}, {"mark", &mark}};
+	} numbers[] = {{"from", &from},		  {"to", &to},
+		       {"skip", &skip},		  {"skip_end", &skip_end},
+		       {"data", &data},		  {"data_end", &data_end},
+		       {"m3", &m3},		  {"mark", &mark},
+		       {"flash_from", &flash_from}, {"flash_to", &flash_to},
+		       {"wait_states", &wait_states}, {"line", &line_size},
+		       {"icache", &code_bytes},	  {"dcache", &data_bytes},
+		       {"prefetch", &prefetch}};
 
 	(void)info;
 	for (int i = 0; i < argc; i++) {
@@ -233,11 +273,15 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
 
 		for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++) {
 			value = value_of(argv[i], numbers[k].key);
-			if (value != NULL) {
-				*numbers[k].value = strtoull(value, NULL, 0);
+			if (value == NULL) {
+				continue;
 			}
-			if (value != NULL && numbers[k].value == &mark && mark_count < MAX_MARKS) {
+			*numbers[k].value = strtoull(value, NULL, 0);
+			if (numbers[k].value == &mark && mark_count < MAX_MARKS) {
 				marks[mark_count++] = mark;
+			}
+			if (numbers[k].value == &flash_to && range_count < MAX_RANGES) {
+				ranges[range_count++] = (struct range){.start = flash_from, .end = flash_to};
 			}
 		}
 		value = value_of(argv[i], "out");
@@ -247,6 +291,10 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
 	}
 	if (out == NULL || from == 0 || to == 0) {
 		fprintf(stderr, "count: from, to and out are required\n");
+		return 1;
+	}
+	if (!make_flash()) {
+		fprintf(stderr, "count: line=BYTES of the flash is missing, or there is no memory for its lines\n");
 		return 1;
 	}
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
