@@ -9,7 +9,7 @@ import pytest
 from bundle_images import DIGITS as MANIFEST_OF_DIGITS
 from bundle_images import HOST_SLOT, need_host, small_model
 from opwest.bundles.format import pack, unpack
-from opwest.bundles.toolchain import Library, machine_options
+from opwest.bundles.toolchain import Library, Toolchain, machine_options
 from opwest.bundles.zephyr_build import _command, _options
 from opwest.cli.bundle_options import MAKE, PERMITTED, SIGN
 from opwest.cli.main import main
@@ -321,6 +321,9 @@ def test_options_of_a_compile_command():
     machine, options = _options([*text.split()[1:], "--sysroot=/x", "--param=min-pagesize=0", "-fmacro-prefix-map=a=b"])
     assert machine == ["-mcpu=cortex-m3", "--sysroot=/x"]
     assert options == [*"-I a -isystem b -imacros c.h -Dx=1 -Os -fno-pic".split(), "--param=min-pagesize=0"]
+    levels = [Toolchain(("gcc",), (), tuple(options)).optimisation(key) for key in ("speed", "size", "application")]
+    assert levels == [("-O2",), ("-Os",), ()]
+    assert Toolchain(("gcc",), (), (*options, "-Og")).optimisation("speed") == ()
 
 
 @pytest.mark.parametrize("rows", [None, {}, [1], [{"file": "a.c"}], [{"file": "a.c", "command": "'"}], [{"file": 3}]])

@@ -21,6 +21,7 @@ objects:
     defines: [LIMIT=100]
     cflags: [-O3, -fno-math-errno]
   - files: [code/named.c]
+    optimize: size
     defines: [ENTRY=shift, "OFFSET=(1 + 2)", 'TEXT="a b"', UNUSED]
   - files: [code/twice.cpp]
     include_dirs: [include]
@@ -135,6 +136,8 @@ def test_options_in_the_lock_are_verified(succeed, fail, manifest, tmp_path):
     succeed("generate", manifest, "-o", app)
     lock = app / ".opwest/lock.json"
     good = json.loads(lock.read_text())
+    flags = [row["flags"] for row in good["record"]["models"][0]["builds"][0]["options"]]
+    assert [("-Os" in words, "-O3" in words) for words in flags] == [(False, True), (True, False), (False, False)]
     for found, wrong, fault in (
         ("objects/any/include/deep", "../include", "'../include' is not a path in the project"),
         ("-fno-math-errno", "x.c", "invalid flag 'x.c'"),

@@ -52,7 +52,7 @@ def test_random_sums(tmp_path, variant):
 
 def test_portable_sums(tmp_path):
     found = candidates_of(random_layers.convolution_sum, "portable", sized(5, 12), seed=7, accepts_portable=True)
-    check(found, "cortex-m0plus", tmp_path, ("-Os",))
+    check(found, "cortex-m0plus", tmp_path, ("-O2",))
 
 
 @pytest.mark.parametrize(("kind", "variant"), PADDED, ids=lambda one: one if isinstance(one, str) else one.__name__)

@@ -95,7 +95,7 @@ def test_ways_to_know_the_low_lane(way, monkeypatch, tmp_path):
         made = random_layers.convolution(np.random.default_rng((number, case)), *layers[number])
         candidates.append(candidate(made, "mla", len(candidates), case))
     assert sum(f"mla_{way}_" in one.emitted.source for one in candidates) >= len(candidates) // 2
-    check(candidates, "cortex-m3", tmp_path, ("-Os",))
+    check(candidates, "cortex-m3", tmp_path, ("-O2",))
 
 
 def test_channels_with_constant_results(tmp_path):
@@ -111,7 +111,7 @@ def test_channels_with_constant_results(tmp_path):
     changed = dataclasses.replace(layer, weights=weights, bias=bias, finish=finish)
     emitted = candidate(random_layers.program(changed), "mla", 0, 2)
     assert "_sums" not in emitted.emitted.source
-    check([emitted], "cortex-m3", tmp_path, ("-Os",))
+    check([emitted], "cortex-m3", tmp_path, ("-O2",))
 
 
 def test_sums_are_results(tmp_path):
@@ -132,7 +132,7 @@ def test_sums_are_results(tmp_path):
         emitted = emit_program(made, "test", variant, prefix=f"p{number}_")
         assert emitted.steps[0].variant.startswith("mla")
         candidates.append(Candidate(made, emitted, data, [wanted.astype(np.int32).reshape(result.shape)]))
-    check(candidates, "cortex-m3", tmp_path, ("-Os",))
+    check(candidates, "cortex-m3", tmp_path, ("-O2",))
 
 
 def test_results_replace_data(tmp_path):
@@ -157,7 +157,7 @@ def test_results_replace_data(tmp_path):
         assert "restrict result" not in source.split(step.symbol)[1]
         candidates.append(in_place(one, data, result))
     assert len(candidates) > 10
-    check(candidates, "cortex-m3", tmp_path, ("-Os",))
+    check(candidates, "cortex-m3", tmp_path, ("-O2",))
 
 
 def in_place(one, data, result):

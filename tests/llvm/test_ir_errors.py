@@ -34,6 +34,10 @@ def ir(old, new):
 
 # name: (IR, changes of the manifest, place, message, expected)
 CASES = {
+    "optimised as the application": (
+        GOOD, {"targets": "cortex-m3, x86-64], optimize: application, uses: [heap"}, "4:62",
+        "'optimize: application' in an entry with LLVM IR 'op.ll'", "optimize: size or speed",
+    ),
     "calling convention of Windows": (
         ir("define i32", "define win64cc i32"), {}, OPERATOR,
         "op.ll: function 'op' has the calling convention 'win64cc'", "that of C",

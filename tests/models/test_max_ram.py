@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--max-ram` and `--optimize ram`: choices by the planned memory, which is that of `opwest check`."""
+"""`--max-ram` and `--optimize`: choices by the planned memory, which is that of `opwest check`; the key `optimize`."""
 
 import json
 import re
 
 import numpy as np
 import pytest
+import yaml
 from in_process import fail, succeed
 from models.made import Model
 
@@ -62,6 +63,14 @@ def test_a_limit_of_memory_is_kept(file, tmp_path):
         for name, (cycles, memory) in printed.items():
             assert memory <= limit and cycles >= free[name][0]
             assert free[name][1] > limit or (cycles, memory) == free[name]
+
+
+def test_operators_for_the_least_flash_are_compiled_for_size(file, tmp_path):
+    for objective, expected in (("flash", {"size"}), ("speed", {None}), ("ram", {None})):
+        imported(file, tmp_path / objective, "--optimize", objective)
+        manifest = yaml.safe_load((tmp_path / objective / "manifest.yaml").read_text())
+        parts = [manifest, *manifest["variants"].values()]
+        assert {entry.get("optimize") for part in parts for entry in part["objects"]} == expected
 
 
 def test_the_least_memory_is_named(file, tmp_path):

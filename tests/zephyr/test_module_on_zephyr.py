@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cover import MAIN as CURRENT
 from cover import configured
 from requirements_support import skip_here
 from zephyr_support import ROOT, need_in
@@ -214,6 +215,40 @@ def test_state_with_instrumentation_and_lto(workspace, opwest, tmp_path, board, 
     code, log = built.again(target)
     assert code != 0 and CONFIGURED not in log
     assert f"manifest.yaml:3:20: error: {tmp_path}/made/models/one/objects/any/{STATE}" in log
+
+
+OPTIMISED = {"add": "", "small": "optimize: size", "same": "optimize: application", "own": "cflags: [-Os, -O3]"}
+
+
+@configured(
+    "version, board, options, levels",
+    [
+        (CURRENT, AN385, (), ("-O2", "-Os", "-Os", "-O3")),
+        (CURRENT, NATIVE, ("-DCONFIG_DEBUG_OPTIMIZATIONS=y",), ("-Og", "-Og", "-Og", "-O3")),
+        ("3.4", NATIVE, ("-DCONFIG_SPEED_OPTIMIZATIONS=y",), ("-O2", "-Os", "-O2", "-O3")),
+    ],
+)
+def test_optimisation_of_operators(workspaces, opwest, tmp_path, version, board, options, levels):
+    """The last option decides: that of the manifest, after the application's; `cflags` follow it."""
+    app = hello_world(workspaces(CURRENT), tmp_path)
+    entries = []
+    for name, keys in OPTIMISED.items():
+        more = f", {keys}" if keys else ""
+        entries.append(f"{{files: [{name}.c], include_dirs: [headers], defines: [NOTHING=0]{more}}}")
+        if name != "add":
+            text = f"int {name}(int x);\nint {name}(int x)\n{{\n\treturn x;\n}}\n"
+            (app / "one" / f"{name}.c").write_text(text)
+    manifest = app / "one" / "manifest.yaml"
+    manifest.write_text(re.sub(r"objects: \[.*\]", f"objects: [{', '.join(entries)}]", manifest.read_text()))
+    opwest("generate", manifest, "-o", tmp_path / "made")
+    other = workspaces(version)
+    code, built = other.try_build(tmp_path / "made", other.board(board), *options, target="")
+    assert code == 0, built.log[-3000:]
+    rows = json.loads((built.folder / "compile_commands.json").read_text())
+    given = {
+        Path(row["file"]).stem: re.findall(r"(?<= )-O\S*", row["command"]) for row in rows if "/any/" in row["file"]
+    }
+    assert {name: words[-1] for name, words in given.items()} == dict(zip(OPTIMISED, levels, strict=True))
 
 
 @configured(board=NATIVE, back_end="llvm")

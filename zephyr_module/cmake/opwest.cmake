@@ -302,10 +302,23 @@ function(opwest_model_properties model folder)
   endif()
 endfunction()
 
-# opwest_operator_library(<library> <model> <directory> <sources> <file>...)
+# opwest_optimisation(<variable> speed|size|application)
 #
-# Compiles files of operators as an object library. The parameters are those of opwest_model_operators().
-function(opwest_operator_library library model folder sources)
+# Sets <variable> to the options that follow those of the application; empty for these. With options for debugging, an
+# operator is compiled as the application. Compilers that Zephyr has no such option for get none.
+function(opwest_optimisation variable optimize)
+  set(options "")
+  if(NOT optimize STREQUAL "application" AND NOT CONFIG_NO_OPTIMIZATIONS AND NOT CONFIG_DEBUG_OPTIMIZATIONS)
+    get_property(options TARGET compiler PROPERTY optimization_${optimize})
+  endif()
+  set(${variable} "${options}" PARENT_SCOPE)
+endfunction()
+
+# opwest_operator_library(<library> <model> <directory> <sources> <optimize> <flags> <file>...)
+#
+# Compiles files of operators as an object library, for speed, size or as the application, with flags after those of the
+# application. The other parameters are those of opwest_model_operators().
+function(opwest_operator_library library model folder sources optimize flags)
   set(files)
   foreach(source IN LISTS ARGN)
     if(source IN_LIST ${model}_WRAPPERS)
@@ -323,6 +336,16 @@ function(opwest_operator_library library model folder sources)
     "SHELL:-include \"${folder}/objects/${${model}_TARGET}/rename.h\""
     "SHELL:-iquote \"${sources}\""
     "SHELL:-idirafter \"${OPWEST_TVM_HEADERS}\"")
+  opwest_optimisation(last ${optimize})
+  list(APPEND last ${flags})
+  if(last)
+    # CMake puts the options of a library before those of the interfaces that it links, and drops an option that occurs
+    # before: -Os after -O2. An interface of their own, as one option, is after Zephyr's and complete.
+    list(JOIN last " " last)
+    add_library(${library}.options INTERFACE)
+    target_compile_options(${library}.options INTERFACE "SHELL:${last}")
+    target_link_libraries(${library} PRIVATE ${library}.options)
+  endif()
   add_dependencies(${library} zephyr_generated_headers)
 endfunction()
 
@@ -344,16 +367,16 @@ function(opwest_model_operators variable model folder sources manifest)
     list(LENGTH libraries index)
     set(library ${name}.${index})
     list(REMOVE_ITEM plain ${${group}_SOURCES})
-    opwest_operator_library(${library} ${model} "${folder}" "${sources}" ${${group}_SOURCES})
+    opwest_operator_library(${library} ${model} "${folder}" "${sources}" ${${group}_OPTIMIZE} "${${group}_FLAGS}"
+      ${${group}_SOURCES})
     foreach(include IN LISTS ${group}_INCLUDES)
       target_include_directories(${library} BEFORE PRIVATE "${sources}/${include}")
     endforeach()
     target_compile_definitions(${library} PRIVATE ${${group}_DEFINES})
-    target_compile_options(${library} PRIVATE ${${group}_FLAGS})
     list(APPEND libraries ${library})
   endforeach()
   if(plain)
-    opwest_operator_library(${name} ${model} "${folder}" "${sources}" ${plain})
+    opwest_operator_library(${name} ${model} "${folder}" "${sources}" speed "" ${plain})
     list(APPEND libraries ${name})
   endif()
 

@@ -177,9 +177,10 @@ class ImageBuilder:
             tvm = ["-idirafter", str(self.runtime / "include_tvm")]
             own = [f"-I{self.sources / folder}" for folder in source.options.include_dirs]
             macros = [f"-D{define}" for define in source.options.defines]
+            flags = [*self.chain.optimisation(source.options.optimize), *source.options.flags]
             rename = ["-include", str(self.folder / rename_header(self.build)), f"-iquote{self.sources}"]
             at = Location(self.model.manifest, source.line, source.column)
-            self._add(path, [*rename, *macros, *source.options.flags, *tvm], str(source.path), at, own)
+            self._add(path, [*rename, *macros, *flags, *tvm], str(source.path), at, own)
         for item in self.build.objects:
             path = self.folder / "objects" / self.target / item.path
             member = read_member(str(item.path), item.content)

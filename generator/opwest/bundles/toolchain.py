@@ -15,7 +15,7 @@ from opwest.base import commands
 from opwest.base.diagnostics import fail
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.processes import first_lines, run_tool
-from opwest.model.types.builds import Target
+from opwest.model.types.builds import Optimize, Target
 from opwest.objects.compat import MARCH
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.inspect import read_member
@@ -129,6 +129,10 @@ _PICOLIBC = "picolibc.specs"
 _OPENED = re.compile(r"^attempt to open (.+) succeeded$", re.MULTILINE)
 OPTIMISATION = ("-Os", "-std=gnu11")
 """As Zephyr's defaults."""
+_LEVELS: dict[Optimize, tuple[str, ...]] = {"speed": ("-O2",), "size": ("-Os",), "application": ()}
+"""The options of operators, as opwest.cmake has them."""
+_DEBUGGING = ("-O0", "-Og")
+"""The options of CONFIG_NO_OPTIMIZATIONS and CONFIG_DEBUG_OPTIMIZATIONS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,11 @@ class Toolchain:
     def attempt(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Run the compiler and return its result."""
         return run_tool([*self.command, *words])
+
+    def optimisation(self, optimize: Optimize) -> tuple[str, ...]:
+        """Return the options of operators, after those of all sources; none beside options for debugging."""
+        level = next((word for word in reversed(self.options) if word.startswith("-O")), "-O0")
+        return () if level in _DEBUGGING else _LEVELS[optimize]
 
     @property
     def link_libraries(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from opwest.compiler.output.checked import checked
 from opwest.compiler.output.manifest import MANIFEST, Described, Implementation, Vectors, manifest_text
 from opwest.compiler.output.placement import check_layers, placement
 from opwest.compiler.request import Imported, Options
+from opwest.compiler.selection.choose import FLASH
 from opwest.compiler.selection.implementations import implementations
 from opwest.imports.comparison import comparison
 from opwest.imports.import_json import IMPORT_JSON, import_json_text
@@ -105,6 +106,7 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
         *(model, origin, remarks, program, base, variants, graph.labels, vectors, placed, options.caller_memory),
         boards=options.boards,
         flash=None if options.given_flash is None else options.flash,
+        optimize="size" if options.optimize == FLASH else None,
     )
     files: dict[str, bytes] = {MANIFEST: manifest_text(described).encode()}
     for user in dict.fromkeys(step.function.user for step in emitted.steps):

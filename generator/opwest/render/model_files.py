@@ -241,6 +241,7 @@ def _option_rows(model: Model) -> list[dict[str, Any]]:
             "include_dirs": [cmake_string(str(folder)) for folder in options.include_dirs],
             "defines": [cmake_string(define) for define in options.defines],
             "flags": [cmake_string(flag) for flag in options.flags],
+            "optimize": options.optimize,
         }
         for options, sources in groups.items()
     ]

@@ -270,7 +270,12 @@ def _build_record(build: TargetBuild) -> dict[str, Any]:
         {
             "source": str(source.unit),
             "include_dirs": [str(SOURCES / folder) for folder in source.options.include_dirs],
-            "flags": [*(f"-D{define}" for define in source.options.defines), *source.options.flags],
+            # A host's program is compiled with -O2.
+            "flags": [
+                *(f"-D{define}" for define in source.options.defines),
+                *(["-Os"] if source.options.optimize == "size" else []),
+                *source.options.flags,
+            ],
         }
         for source in sources
         if source.options != NO_OPTIONS

@@ -28,6 +28,8 @@ from opwest.zephyr.cmsis_nn import required_sources
 
 HERE = Path(__file__).resolve().parent / "qemu"
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections", "-ffreestanding")
+SPEED = ("-O2",)
+"""As operators of applications are compiled, unless their manifest says otherwise."""
 SECONDS = 600
 PLUGIN_VERSIONS = range(1, 6)
 
@@ -67,7 +69,7 @@ def run(
     candidates: Sequence[Candidate],
     machine: Machine,
     work: Path,
-    flags: Sequence[str] = ("-Os",),
+    flags: Sequence[str] = SPEED,
     sources: Sequence[Path] = (),
     options: Sequence[str] = (),
     flash: Flash = NONE,

@@ -126,6 +126,8 @@ class Described:
     """The lines of the section `application`."""
     flash: Flash | None = None
     """The flash that the request states."""
+    optimize: str | None = None
+    """The key `optimize` of the operators' sources; None: the default of manifests."""
 
 
 def manifest_text(of: Described) -> str:
@@ -138,7 +140,7 @@ def manifest_text(of: Described) -> str:
         _flash(of),
         *_named(of),
         of.placement.memory,
-        ["objects:", *_objects(base)],
+        ["objects:", *_objects(of, base)],
         ["operators:", *(line for key, name in operators.items() for line in _operator(name, key))],
         _constants(base, of.placement),
         _externals(base),
@@ -171,7 +173,7 @@ def _variants(of: Described) -> Iterator[str]:
         inner = [
             f"targets: {writer.flow_list(variant.processor.targets)}",
             "objects:",
-            *_objects(variant),
+            *_objects(of, variant),
             "operators:",
             *(line for key, name in operators.items() for line in _operator(name, key)),
             *_replacing("constants:", _constants(variant, of.placement), _constants(base, of.placement)),
@@ -197,10 +199,11 @@ def _users(of: Implementation) -> list[UserOperator]:
     return list(dict.fromkeys(step.function.user for step in of.emitted.steps if step.function.user is not None))
 
 
-def _objects(of: Implementation) -> Iterator[str]:
-    if of.emitted.source:
-        yield from writer.object_entry([of.path(name) for name in of.sources])
-    for user in _users(of):
+def _objects(of: Described, made: Implementation) -> Iterator[str]:
+    if made.emitted.source:
+        yield from writer.object_entry([made.path(name) for name in made.sources])
+        yield from writer.key("optimize", of.optimize)
+    for user in _users(made):
         yield from (f"  - {writer.value(section)}" for section in user.sections["objects"])
 
 

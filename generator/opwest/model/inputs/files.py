@@ -17,7 +17,14 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context, IrFile, fault_of_file, located_items
 from opwest.model.inputs.headers import copy_source, normal
-from opwest.model.inputs.source_options import StackFiles, compile_options, expanded, read_stack_files, refuse_options
+from opwest.model.inputs.source_options import (
+    StackFiles,
+    compile_options,
+    expanded,
+    read_stack_files,
+    refuse_options_of_ir,
+    refuse_options_of_object,
+)
 from opwest.model.inputs.targets import read_targets
 from opwest.model.types.builds import CompileOptions, Examined, SourceFile, Target, is_ir, permitted_effects
 from opwest.objects.compat import abi_warnings
@@ -173,7 +180,7 @@ class _Inspection:
                 seen[name, file] = at
                 path = self._existing(file, name, at)
                 if path is not None and is_ir(path):
-                    refuse_options(self.context, entry, file, "LLVM IR")
+                    refuse_options_of_ir(self.context, entry, file)
                     ir_files.append(IrFile(file, path, at, entry))
                     continue
                 item = None if path is None else self._read(file, path, name, at, folders)
@@ -182,7 +189,7 @@ class _Inspection:
                 elif isinstance(item, CSource):
                     self._add_source(entry, file, item, at, options)
                 else:
-                    refuse_options(self.context, entry, file, "compiled file")
+                    refuse_options_of_object(self.context, entry, file)
                     objects += item.members
                     self._add_object(entry, item, file, files.named.get(name or ""), at, stack)
             stack.check(self.context, objects)

@@ -24,6 +24,7 @@ from opwest.objects.llvm.facts import (
     IrModule,
     IrParameter,
     LlvmError,
+    Optimize,
     contradictions,
 )
 from opwest.objects.targets import named_targets
@@ -66,6 +67,7 @@ def compile_ir_files(
     work: list[tuple[IrFile, str, Examined]] = []
     jobs: list[CompileJob] = []
     for file, module in modules:
+        optimize = _optimize(context, file)
         selected = _targets_of(context, file, named)
         failed += [] if selected else [file.name]
         for name in selected:
@@ -81,7 +83,6 @@ def compile_ir_files(
             failed += [file.name] if unfit else []
             if not unfit and target.llvm is not None:
                 work.append((file, name, examined))
-                optimize = file.entry.get("optimize", "size")
                 jobs.append(CompileJob(module.content, target.llvm, optimize, file.name))
     objects: list[IrObject] = []
     for (file, name, examined), result in zip(work, compile_many(jobs), strict=True):
@@ -96,6 +97,19 @@ def compile_ir_files(
             examined.error(message, file.location, expected=error.expected, hint=error.hint)
             failed.append(file.name)
     return objects, modules, failed
+
+
+def _optimize(context: Context, file: IrFile) -> Optimize:
+    """Return what a file is optimised for; report the value that only sources have."""
+    given: str = file.entry.get("optimize", "size")
+    if given == "application":
+        context.faults.error(
+            f"'optimize: application' in an entry with LLVM IR {file.name!r}",
+            file.entry.value_location("optimize"),
+            expected="optimize: size or speed",
+            hint="opwest compiles LLVM IR, before the options of the application are known",
+        )
+    return "speed" if given == "speed" else "size"
 
 
 def _targets_of(context: Context, file: IrFile, named: Iterable[str]) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of sources: the keys `include_dirs`, `defines` and `cflags` of an entry of `objects`.
+"""Options of sources: the keys `include_dirs`, `defines`, `cflags` and `optimize` of an entry of `objects`.
 
 The options are arguments of CMake, of ninja's shell and of the compiler; the accepted characters have no meaning in any
 of them. Flags that read or write other files, that hide state from the inspection of objects, or that have a key of
@@ -24,6 +24,8 @@ from opwest.objects.facts import CSource, Member, ObjectError
 from opwest.objects.stack import StackEntry, read_su
 
 KEYS = ("include_dirs", "defines", "cflags")
+OPTIMIZE = "optimize"
+"""Of sources and of LLVM IR."""
 _DEFINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(=[A-Za-z0-9_+*/.,:<>(){}\"' =!&|^~?-]*)?")
 _FLAG = re.compile(r"-(O|f|m|W|w$|std=|g|pedantic)[A-Za-z0-9_=+.,:-]*")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -52,7 +54,7 @@ _REFUSED: dict[str, tuple[str, str | None]] = {
 
 def compile_options(context: Context, entry: Mapping) -> CompileOptions:
     """Return the options of an entry; report invalid ones."""
-    if not any(key in entry for key in KEYS):
+    if not any(key in entry for key in (*KEYS, OPTIMIZE)):
         return NO_OPTIONS
     folders = [_directory(context, *item) for item in located_items(context.items("include_dirs", entry))]
     defines: dict[str, str] = {}
@@ -71,18 +73,31 @@ def compile_options(context: Context, entry: Mapping) -> CompileOptions:
             defines[parts[1]] = define
     flags = [flag for flag, at in located_items(context.items("cflags", entry)) if _accepted(context, flag, at)]
     return CompileOptions(
-        tuple(folder for folder in folders if folder is not None), tuple(defines.values()), tuple(flags)
+        tuple(folder for folder in folders if folder is not None),
+        tuple(defines.values()),
+        tuple(flags),
+        entry.get(OPTIMIZE, NO_OPTIONS.optimize),
     )
 
 
-def refuse_options(context: Context, entry: Mapping, file: str, kind: str) -> None:
+def refuse_options_of_ir(context: Context, entry: Mapping, file: str) -> None:
+    """Report options of sources in an entry with LLVM IR, which has `optimize` only."""
+    _refuse(context, entry, file, "LLVM IR", KEYS, "C or C++ sources only")
+
+
+def refuse_options_of_object(context: Context, entry: Mapping, file: str) -> None:
     """Report options in an entry with a file that is already compiled."""
-    for key in KEYS:
+    _refuse(context, entry, file, "compiled file", KEYS, "C or C++ sources only")
+    _refuse(context, entry, file, "compiled file", (OPTIMIZE,), "C or C++ sources or LLVM IR only")
+
+
+def _refuse(context: Context, entry: Mapping, file: str, kind: str, keys: Iterable[str], expected: str) -> None:
+    for key in keys:
         if key in entry:
             context.faults.error(
                 f"{key!r} in an entry with {kind} {file!r}",
                 entry.key_location(key),
-                expected=f"{key!r} in an entry with C or C++ sources only",
+                expected=f"{key!r} in an entry with {expected}",
                 hint="move the sources to a separate entry",
             )
 

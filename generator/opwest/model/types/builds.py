@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import PurePath, PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
@@ -52,6 +52,9 @@ class LinkObject:
     origin: str
 
 
+Optimize = Literal["speed", "size", "application"]
+
+
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
     """Options of the sources of one entry of `objects`."""
@@ -61,6 +64,8 @@ class CompileOptions:
     defines: tuple[str, ...] = ()
     """Macros: NAME or NAME=VALUE."""
     flags: tuple[str, ...] = ()
+    optimize: Optimize = "speed"
+    """What the compiler optimises for; `application`: as the application that contains the sources."""
 
 
 NO_OPTIONS = CompileOptions()
