@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import field
+from math import prod
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 30
 """Bytes of one array. A small .npz file can expand to any size."""
+_SIZES = (1, 2, 4, 8)
+_MAX_SHAPE = 200
+"""Characters of the shape of an array that is read without numpy."""
 _END_RECORD = 22
 """Bytes of the end record of a ZIP archive without its comment."""
 
@@ -44,9 +49,9 @@ def read_array(path: Path, key: str, *, key_given: bool) -> Array:
         if magic.startswith(b"\x93NUMPY"):
             if key_given:
                 raise _no_archive()
-            return _numpy(path, None)
+            return _plain(path.read_bytes()) or _numpy(path, None)
         if magic.startswith(b"PK") and path.suffix != ".bin":
-            return _numpy(path, key)
+            return _plain_member(path, key) or _numpy(path, key)
         if path.suffix in (".npy", ".npz"):
             raise ArrayError(
                 f"{path.name!r} is not a {path.suffix} file",
@@ -59,6 +64,55 @@ def read_array(path: Path, key: str, *, key_given: bool) -> Array:
         raise ArrayError(f"cannot read {path.name!r}: {error.strerror}") from error
 
 
+_PLAIN = re.compile(
+    rb"""\{'descr': '([<|][biuf][1248])', 'fortran_order': False, 'shape': \((|\d+,|\d+(?:, \d+)+)\), \} *\n"""
+)
+"""A header as numpy.save writes it."""
+_PLAIN_NAMES = {
+    **{
+        f"{'|' if size == 1 else '<'}{kind[0]}{size}": f"{kind}{8 * size}"
+        for kind in ("int", "uint")
+        for size in _SIZES
+    },
+    **{f"<f{size}": f"float{8 * size}" for size in _SIZES[1:]},
+    "|b1": "bool",
+}
+_MAX_HEADER = 10_000
+"""Bytes. numpy refuses a longer header."""
+
+
+def _plain(content: bytes) -> Array | None:
+    """Return the array of a .npy file with numbers in C order, as numpy.save writes it on usual machines.
+
+    Returns None for any other content, valid or not: numpy reads it, or reports the fault. The import of numpy takes
+    as long as the rest of the generation of a small model.
+    """
+    if not content.startswith(b"\x93NUMPY\1\0"):
+        return None
+    begin = 10 + int.from_bytes(content[8:10], "little")
+    header = _PLAIN.fullmatch(content, 10, begin) if begin <= _MAX_HEADER else None
+    name = _PLAIN_NAMES.get(header[1].decode("ascii")) if header else None
+    if header is None or name is None or len(header[2]) > _MAX_SHAPE:
+        return None
+    shape = tuple(int(size) for size in header[2].split(b",") if size)
+    is_whole = len(content) - begin == prod(shape) * int(header[1][-1:])
+    if not is_whole or repr(shape).encode() != b"(%b)" % header[2]:  # numpy refuses sizes such as 08
+        return None
+    return Array(content[begin:], name, shape)
+
+
+def _plain_member(path: Path, key: str) -> Array | None:
+    """Return the array `key` of an .npz file if it is that of a plain .npy file; None otherwise, as `_plain`."""
+    from zipfile import ZipFile
+
+    try:
+        with path.open("rb") as file, ZipFile(file) as archive:
+            info = _members(path, file, archive).get(key)
+            return _plain(archive.read(info)) if info is not None and info.file_size <= MAX_BYTES else None
+    except Exception:  # numpy reports it
+        return None
+
+
 def array_names(path: Path) -> tuple[str, ...]:
     """Return the names of the arrays in an .npz file. Raises ArrayError."""
     try:
@@ -67,7 +121,13 @@ def array_names(path: Path) -> tuple[str, ...]:
                 raise ArrayError(f"{path.name!r} is not an .npz file", "a file written by numpy.savez")
     except OSError as error:
         raise ArrayError(f"cannot read {path.name!r}: {error.strerror}") from error
-    content = load_numpy(path)
+    from zipfile import ZipFile
+
+    try:
+        with path.open("rb") as file, ZipFile(file) as archive:
+            return tuple(_members(path, file, archive))
+    except Exception:  # numpy reports it
+        content = load_numpy(path)
     return tuple(content) if isinstance(content, dict) else ()
 
 

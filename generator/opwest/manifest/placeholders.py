@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from opwest.base.diagnostics import Diagnostics, Location
@@ -18,7 +18,7 @@ _MAX_LINES = 20
 
 def is_mark(value: Any) -> bool:
     """Return whether a value or a name is a placeholder: FILL_IN, or FILL_IN_ and a suffix."""
-    return isinstance(value, str) and (value == MARK or value.startswith(f"{MARK}_"))
+    return isinstance(value, str) and value.startswith(MARK) and value[len(MARK) :][:1] in ("", "_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,13 @@ def distinct_marks(manifest: Mapping) -> tuple[list[Mark], set[Path]]:
     pending: deque[tuple[Mapping | Items, Path]] = deque([(manifest, ())])
     while pending:
         owner, path = pending.popleft()
-        for part, item, at in _items(owner):
-            here: Path = (*path, part)
+        for part, item in owner.items() if isinstance(owner, Mapping) else enumerate(owner):
             if isinstance(part, str) and isinstance(owner, Mapping) and is_mark(part):
-                placeholders.append((Mark(here, owner.key_location(part), part, part), part))
-            if is_mark(item):
-                placeholders.append((Mark(here, at, item), item))
-            elif isinstance(item, (Mapping, Items)):
-                pending.append((item, here))
+                placeholders.append((Mark((*path, part), owner.key_location(part), part, part), part))
+            if isinstance(item, (Mapping, Items)):
+                pending.append((item, (*path, part)))
+            elif is_mark(item):
+                placeholders.append((Mark((*path, part), _place(owner, part), item), item))
     marks: list[Mark] = []
     known: set[Location | int] = set()
     # An alias of a scalar is the same object as the value of its anchor; values in collections have one location.
@@ -88,12 +87,9 @@ def distinct_marks(manifest: Mapping) -> tuple[list[Mark], set[Path]]:
     return marks, {mark.path for mark, _ in placeholders}
 
 
-def _items(owner: Mapping | Items) -> Iterator[tuple[str | int, Any, Location]]:
-    """Yield the keys or indexes of a collection with the values and their locations."""
-    if isinstance(owner, Mapping):
-        yield from ((key, item, owner.value_location(key)) for key, item in owner.items())
-    else:
-        yield from ((index, item, owner.item_location(index)) for index, item in enumerate(owner))
+def _place(owner: Mapping | Items, part: Any) -> Location:
+    """Return the location of a value in a collection, by key or index."""
+    return owner.value_location(part) if isinstance(owner, Mapping) else owner.item_location(part)
 
 
 def spelled(path: Path | list[str | int]) -> str:

@@ -112,6 +112,8 @@ class _Builder:
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.open_anchors: dict[str, Position] = {}
         self.expanded = 0
+        self.tags: dict[tuple[str, tuple[bool, bool]], str] = {}
+        """The tags of scalars without one, by text and style."""
 
     def document(self) -> Mapping | None:
         """Read the only document of the stream."""
@@ -136,7 +138,12 @@ class _Builder:
         """Build the value that starts with `event`, with an explicit stack instead of recursion."""
         stack: list[_Frame] = []
         while True:
-            if isinstance(event, yaml.CollectionEndEvent):
+            if isinstance(event, yaml.ScalarEvent):  # the most frequent one
+                position = _position(event)
+                value, size = self._scalar(event), 1
+                if event.anchor:
+                    self.anchors[event.anchor] = (value, 1)
+            elif isinstance(event, yaml.CollectionEndEvent):
                 frame = stack.pop()
                 value, size = frame.value, frame.size
                 if frame.anchor:
@@ -147,14 +154,9 @@ class _Builder:
                 stack.append(self._open(event, len(stack)))
                 event = self.loader.get_event()
                 continue
-            elif isinstance(event, yaml.AliasEvent):
-                position = _position(event)
-                value, size = self._alias(event)
             else:
                 position = _position(event)
-                value, size = self._scalar(event), 1
-                if event.anchor:
-                    self.anchors[event.anchor] = (value, 1)
+                value, size = self._alias(event)
             if not stack:
                 return value
             self._add(stack[-1], value, position, event)
@@ -190,13 +192,16 @@ class _Builder:
     def _scalar(self, event: Any) -> Any:
         tag = event.tag
         if tag is None:
-            tag = self.loader.resolve(yaml.ScalarNode, event.value, event.implicit)
+            spelling = (event.value, event.implicit)
+            tag = self.tags.get(spelling)
+            if tag is None:
+                tag = self.tags[spelling] = self.loader.resolve(yaml.ScalarNode, *spelling)
         elif tag == "!":
             tag = "tag:yaml.org,2002:str"
         if tag not in _CORE_TAGS:
             self._fail(f"unknown tag {_tag(tag)!r}", event, expected="plain mappings, lists and values")
         if tag == "tag:yaml.org,2002:str":
-            if any("\ud800" <= char <= "\udfff" for char in event.value):
+            if not event.value.isascii() and any("\ud800" <= char <= "\udfff" for char in event.value):
                 self._fail(f"{event.value!r} contains an unpaired surrogate", event, expected="valid Unicode text")
             return event.value
         try:
@@ -228,16 +233,16 @@ class _Builder:
             collection.values_at[key] = position
 
     def _check_key(self, collection: Mapping, key: Any, position: Position) -> None:
-        where = Location(self.label, *position)
         if not isinstance(key, str):
             hint = None if key is None or isinstance(key, (dict, list)) else "quote it"
+            where = Location(self.label, *position)
             self.faults.error(f"the key is {describe(key)}", where, expected="a string", hint=hint)
             raise _BrokenError
         if key in collection.keys_at:
             line, column = collection.keys_at[key]
             self.faults.error(
                 f"duplicate key {key!r}",
-                where,
+                Location(self.label, *position),
                 expected="each key once",
                 hint=f"first defined at line {line}, column {column}",
             )

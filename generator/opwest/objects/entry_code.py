@@ -11,6 +11,7 @@ branch a variable can be undefined too, so a use there counts only if the functi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
@@ -253,16 +254,27 @@ class _After(NamedTuple):
     conditional: bool = False
 
 
+def _wholes(watched: Mapping[str, tuple[str, ...]]) -> dict[str, frozenset[str]]:
+    """Return, by the name of a part, the registers that contain it."""
+    return _by_part(tuple(watched.items()))
+
+
+@lru_cache
+def _by_part(watched: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, frozenset[str]]:
+    names: dict[str, frozenset[str]] = {}
+    for name, parts in watched:
+        for part in parts:
+            names[part] = names.get(part, frozenset()) | {name}
+    return names
+
+
 class _Walk:
     """Follows the instructions of a function from its entry, up to calls."""
 
     def __init__(self, code: _Code, registers: CallRegisters) -> None:
         self.code = code
         self.registers = registers
-        self.names: dict[str, set[str]] = {}
-        for name, parts in registers.watched.items():
-            for part in parts:
-                self.names.setdefault(part, set()).add(name)
+        self.names = _wholes(registers.watched)
         self.is_arm = code.machine == "arm"
         self.own: set[str] = set()
         self.foreign: list[str] = []

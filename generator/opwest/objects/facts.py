@@ -129,6 +129,8 @@ class Member:
     """Names that must be found when the firmware is linked."""
     undefined_weak: tuple[str, ...] = field(init=False, repr=False, compare=False)
     """Weak references, null without a definition."""
+    has_debug_information: bool = field(init=False, repr=False, compare=False)
+    """Whether the content has the name of DWARF's section `.debug_info`."""
 
     def __post_init__(self) -> None:
         defined: dict[str, Symbol] = {}
@@ -142,6 +144,7 @@ class Member:
         object.__setattr__(self, "defined", MappingProxyType(defined))
         object.__setattr__(self, "undefined_strong", tuple(strong))
         object.__setattr__(self, "undefined_weak", tuple(weak))
+        object.__setattr__(self, "has_debug_information", b".debug_info" in self.content)
 
     @property
     def undefined(self) -> tuple[str, ...]:

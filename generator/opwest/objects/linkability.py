@@ -24,7 +24,6 @@ from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, R
 
 Kind = Literal["file", "abi", "relocation", "undefined", "tvm", "halide", "workspace", "state", "effect"]
 DEFAULT_LIBC = "picolibc"
-_DEBUG = b".debug_info"
 _HOST_MACHINES = ("x86-64", "i386")
 RUNTIME_SYMBOLS = (
     frozenset(
@@ -126,7 +125,7 @@ def judge_file(item: Member | CSource, target: TargetAbi | None = None) -> list[
         # Reading debug information takes time.
         reasons += [
             Reason("abi", f"compiled with {option}: {effect}", "the ABI of Zephyr", f"compile without {option}")
-            for option, effect in (abi_options(item).faults if _DEBUG in item.content else ())
+            for option, effect in (abi_options(item).faults if item.has_debug_information else ())
         ]
         try:
             reasons += [Reason("relocation", text) for text in relocation_faults(item, abi)]
@@ -137,12 +136,12 @@ def judge_file(item: Member | CSource, target: TargetAbi | None = None) -> list[
 
 def unrecorded_options(item: Member) -> bool:
     """Return whether an object does not record the options of its compiler that change the ABI."""
-    return _DEBUG not in item.content or abi_options(item).unknown is not None
+    return not item.has_debug_information or abi_options(item).unknown is not None
 
 
 def records_conventions(item: Member) -> bool:
     """Return whether the debug information of an object contains the calling conventions of functions, as clang's."""
-    units = producers(item) if _DEBUG in item.content else ()
+    units = producers(item) if item.has_debug_information else ()
     return not isinstance(units, str) and bool(units) and all("clang" in producer for producer in units)
 
 

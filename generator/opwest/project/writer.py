@@ -19,7 +19,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import in_make, spelled
 from opwest.project import disk, journal
 from opwest.project.disk import system_faults
-from opwest.project.lock import Lock, read_lock
+from opwest.project.lock import Lock, check_json, read_lock
 from opwest.project.user_files import Plan, Remark, check_paths, decide
 
 _AS_BEFORE = "the project is unchanged"
@@ -62,7 +62,8 @@ def write_project(
 
     With `merging`, files of the user are merged with the new content; without, they are not changed.
     """
-    _check(files, record)
+    check_paths(files)
+    check_json(record)
     with system_faults(directory, "cannot write the project", _AS_BEFORE):
         _refuse_foreign(directory)
         _make_own_folder(directory)
@@ -79,7 +80,8 @@ def preview_project(
     directory: Path, files: Sequence[ProjectFile], record: Mapping[str, Any], *, merging: bool = False
 ) -> Preview:
     """Return the changes that `write_project` would make."""
-    _check(files, record)
+    check_paths(files)
+    check_json(record)
     with system_faults(directory, "cannot read the project"):
         _refuse_foreign(directory)
         if journal.is_pending(directory):
@@ -101,11 +103,6 @@ def refuse_nested(directory: Path) -> None:
         if os.path.lexists(parent / disk.LOCK):
             message = f"the directory is inside another opwest project, {parent}"
             raise fail(message, directory, hint="choose a directory outside that project")
-
-
-def _check(files: Sequence[ProjectFile], record: Mapping[str, Any]) -> None:
-    check_paths(files)
-    Lock(record).to_bytes()  # raise for a record that is not JSON (a bug) before any change
 
 
 def _result(plan: Plan) -> WriteResult:

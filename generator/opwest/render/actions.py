@@ -119,16 +119,21 @@ class _Actions:
         self.external = {t.name: external_line(model, t) for t in (*model.inputs, *model.outputs)}
 
     def all(self) -> Iterator[Action]:
+        holds = self.plan.schedule.holds
+        acquired = {hold.first for hold in holds.values()}
+        released: dict[int, list[str]] = {}
+        for device, hold in holds.items():
+            released.setdefault(hold.last, []).append(device)
         for step, syncs in zip(self.model.steps, self.plan.schedule.syncs, strict=False):
-            yield from self._waits(syncs, step.index)
-            if any(hold.first == step.index for hold in self.plan.schedule.holds.values()):
+            yield from self._waits(syncs, released.get(step.index, ()))
+            if step.index in acquired:
                 yield Acquire(step.index, is_first=step.index == 0)
             yield from self._maintain(step, before=True)
             call = self._call(step)
             yield call
             if not call.launches:
                 yield from self._maintain(step, before=False)
-        yield from self._waits(self.plan.schedule.syncs[-1], len(self.model.steps))
+        yield from self._waits(self.plan.schedule.syncs[-1], released.get(len(self.model.steps), ()))
         for state in self.model.states:
             if state.next is not None:
                 yield Copy(state.name, state.next, state.type.size)
@@ -140,15 +145,14 @@ class _Actions:
         index = self.index[step.device or ""]
         return Call(step, index, self.uses[index, step.program], launches)
 
-    def _waits(self, syncs: Sequence[Sync], before: int) -> Iterator[Action]:
+    def _waits(self, syncs: Sequence[Sync], released: Sequence[str]) -> Iterator[Action]:
         """Wait before a step; then release the devices that no later step needs."""
         for sync in syncs:
             yield Wait(sync.device, self.index[sync.device], sync.steps, sync.leave)
             for index in sync.steps:
                 yield from self._maintain(self.model.steps[index], before=False)
-        for device, hold in self.plan.schedule.holds.items():
-            if hold.last == before:
-                yield Release(device, self.index[device])
+        for device in released:
+            yield Release(device, self.index[device])
 
     def _maintain(self, step: Step, *, before: bool) -> Iterator[Action]:
         """Flush tensors before a device reads them; invalidate those that it writes, before and after."""

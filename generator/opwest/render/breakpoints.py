@@ -27,10 +27,14 @@ def stops(model: Model, plan: MemoryPlan) -> list[Breakpoint]:
     out: a device with a queue can write it again before the wait.
     """
     todo = measured(model, plan)
+    memory = _Memory(model, plan)
     breakpoints = []
     called: list[int] = []
+    order: dict[int, int] = {}
+    """By step, the number of calls before its own."""
     for index, action in enumerate(todo):
         if isinstance(action, Call):
+            order[action.step.index] = len(called)
             called.append(action.step.index)
         complete = _complete(action)
         if not complete:
@@ -42,7 +46,7 @@ def stops(model: Model, plan: MemoryPlan) -> list[Breakpoint]:
             tensor: step
             for step in complete
             for tensor in _written(model.steps[step])
-            if not any(_overwrites(model, plan, other, tensor) for other in called[called.index(step) + 1 :])
+            if not any(memory.overwrites(called[at], tensor) for at in range(order[step] + 1, len(called)))
         }
         if writes:
             breakpoints.append(Breakpoint(last + 1, tuple(writes.items())))  # point 0 is the whole run
@@ -69,23 +73,31 @@ def _written(step: Step) -> Iterator[str]:
             yield binding.shown
 
 
-def _overwrites(model: Model, plan: MemoryPlan, step: int, tensor: str) -> bool:
-    """Return whether a step writes memory of a tensor or view in the workspace as another tensor or view."""
-    sizes = {buffer.name: buffer.type.size for buffer in model.buffers}
-    view = next((v for v in model.views if v.name == tensor), None)
-    root = view.root if view else tensor
-    if root not in sizes:
-        return any(
-            view is not None and b.name == root and b.view != tensor and a.direction != "in"
-            for a, b in zip(model.steps[step].operator.args, model.steps[step].bindings, strict=True)
-        )
-    pool, begin = plan.place(root)
-    begin, size = (begin + view.offset, view.type.size) if view else (begin, sizes[root])
-    for argument, binding in zip(model.steps[step].operator.args, model.steps[step].bindings, strict=True):
-        if argument.direction == "in" or binding.shown == tensor or binding.name not in sizes:
-            continue
-        other, start = plan.place(binding.name)
-        start += binding.offset
-        if other == pool and start < begin + size and begin < start + argument.type.size:
-            return True
-    return False
+class _Memory:
+    """The memory of the tensors and views of a model."""
+
+    def __init__(self, model: Model, plan: MemoryPlan) -> None:
+        self._steps = model.steps
+        self._plan = plan
+        self._sizes = {buffer.name: buffer.type.size for buffer in model.buffers}
+        self._views = {view.name: view for view in model.views}
+
+    def overwrites(self, step: int, tensor: str) -> bool:
+        """Return whether a step writes memory of a tensor or view in the workspace as another tensor or view."""
+        view = self._views.get(tensor)
+        root = view.root if view else tensor
+        arguments = zip(self._steps[step].operator.args, self._steps[step].bindings, strict=True)
+        if root not in self._sizes:
+            return any(
+                view is not None and b.name == root and b.view != tensor and a.direction != "in" for a, b in arguments
+            )
+        pool, begin = self._plan.place(root)
+        begin, size = (begin + view.offset, view.type.size) if view else (begin, self._sizes[root])
+        for argument, binding in arguments:
+            if argument.direction == "in" or binding.shown == tensor or binding.name not in self._sizes:
+                continue
+            other, start = self._plan.place(binding.name)
+            start += binding.offset
+            if other == pool and start < begin + size and begin < start + argument.type.size:
+                return True
+        return False

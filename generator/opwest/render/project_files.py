@@ -242,11 +242,11 @@ def _check_record(model: Model, plan: MemoryPlan) -> dict[str, Any]:
     breakpoints = stops(model, plan)
     written = {tensor for stop in breakpoints for tensor, _ in stop.writes}
     views = [view for view in model.views if view.name in written]
-    roots = {view.root for view in views}
+    shown = written | {view.root for view in views}
     results = [
         {**_typed(buffer.name, buffer.type), "buffer": index}
         for index, buffer in enumerate(model.buffers)
-        if buffer.inside is None and buffer.name in written | roots
+        if buffer.inside is None and buffer.name in shown
     ]
     return {
         "results": results,

@@ -115,6 +115,10 @@ class _Link:
         self.missing: list[str] = []
         self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
         self.entry_code: dict[str, EntryCode] = {}
+        self.records: dict[str, bool] = {}
+        """By object, whether it records the calling conventions of its functions."""
+        self.compiled = frozenset(file.name for file, _ in files.modules)
+        """The objects compiled from LLVM IR."""
         self.uncertain: list[str] = []
         """Operators whose calling convention nothing shows."""
         self.unread = files.unread_for(target.name if target else None)
@@ -168,12 +172,11 @@ class _Link:
 
     def _unverified(self) -> tuple[str, ...]:
         """Return the objects with operators whose ABI options are not known; LLVM IR has none."""
-        compiled = {file.name for file, _ in self.files.modules}
         return tuple(
             linkable.name
             for linkable in self.linked
             if isinstance(linkable.item, Member)
-            and linkable.name not in compiled
+            and linkable.name not in self.compiled
             and self.symbols & linkable.defined_functions
             and unrecorded_options(linkable.item)
         )
@@ -264,7 +267,7 @@ class _Link:
     def _check_signature(self, operator: Operator, owners: list[Linkable]) -> None:
         """Compare an operator with the debug information of the object that defines it, if any."""
         for owner in owners:
-            if isinstance(owner.item, Member) and b".debug_info" in owner.item.content:
+            if isinstance(owner.item, Member) and owner.item.has_debug_information:
                 if owner.name not in self.signatures:
                     self.signatures[owner.name] = signatures(owner.item)
                 known = self.signatures[owner.name]
@@ -281,11 +284,13 @@ class _Link:
         """Report a function that does not take its arguments as C does, as far as its instructions show it."""
         if item.opaque or item.abi.machine not in ("x86-64", "i386", "arm", "riscv"):
             return  # all attributes of other machines change only which registers a function preserves
-        if any(file.name == linkable.name for file, _ in self.files.modules):
+        if linkable.name in self.compiled:
             return  # IR records the convention
         from opwest.objects.entry_code import EntryCode
 
-        code = self.entry_code.setdefault(linkable.name, EntryCode(item))
+        code = self.entry_code.get(linkable.name)
+        if code is None:
+            code = self.entry_code[linkable.name] = EntryCode(item)
         judgement = code.convention(operator.symbol, [c_type for _, c_type in operator.parameters], operator.c_result)
         if judgement.verdict == "refused":
             self.faults.error(
@@ -295,8 +300,13 @@ class _Link:
                 hint="compile it without an attribute or option that changes its calling convention, or compare the "
                 "arguments of the operator with its source",
             )
-        elif judgement.verdict == "unknown" and not records_conventions(item):
+        elif judgement.verdict == "unknown" and not self._records_conventions(linkable.name, item):
             self.uncertain.append(f"{operator.symbol} ({linkable.name})")
+
+    def _records_conventions(self, name: str, item: Member) -> bool:
+        if name not in self.records:
+            self.records[name] = records_conventions(item)
+        return self.records[name]
 
     def _note_missing(self, operator: Operator) -> None:
         """Report a local definition; record a symbol without any definition."""

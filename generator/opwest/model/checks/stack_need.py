@@ -86,7 +86,7 @@ class _Target:
         most = _Depth(0, frozenset())
         deepest = None
         missing: set[str] = set()
-        for operator in dict.fromkeys(step.operator for step in self.model.steps):
+        for operator in {step.operator.name: step.operator for step in self.model.steps}.values():
             depth = self._declared(operator, self._symbol(operator.symbol, is_operator=True), faults)
             missing |= depth.missing
             if depth.bytes > most.bytes:
@@ -123,15 +123,15 @@ class _Target:
 
     def _node(self, root: _Node) -> _Depth:
         """Return the need of a function. Iterative: call chains can exceed Python's recursion limit."""
-        path: list[_Node] = []
+        path: set[_Node] = set()
         waiting: list[tuple[_Node, bool]] = [(root, False)]
         while waiting:
             node, is_done = waiting.pop()
             if is_done:
-                path.pop()
-                self.depths[node] = self._sum(node, set(path))
+                path.remove(node)
+                self.depths[node] = self._sum(node, path)
             elif node not in self.depths and node not in path:
-                path.append(node)
+                path.add(node)
                 waiting.append((node, True))
                 callees = (self._callee(node, callee) for callee in self.nodes[node].callees)
                 waiting += [(callee, False) for callee in callees if callee is not None]

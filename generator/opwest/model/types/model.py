@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field
+from functools import cached_property
 from typing import Literal
 
 from opwest.base.diagnostics import Location
@@ -356,7 +357,7 @@ class Checks:
     """Buffers of the caller that overlap are refused."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Model:
     """A resolved manifest: the unit of emission."""
 
@@ -418,7 +419,7 @@ class Model:
         """The name in output for users, with the variant."""
         return f"{self.name}, variant {self.variant.name}" if self.variant else self.name
 
-    @property
+    @cached_property
     def programs(self) -> tuple[Program, ...]:
         """The programs of all devices, then those of the operators and of the steps in order, each content once."""
         by_content: dict[bytes, Program] = {}
@@ -439,7 +440,11 @@ class Model:
 
     def device(self, name: str) -> Device:
         """Return a device by name."""
-        return next(device for device in self.devices if device.name == name)
+        return self._devices[name]
+
+    @cached_property
+    def _devices(self) -> dict[str, Device]:
+        return {device.name: device for device in self.devices}
 
 
 def bases(models: Iterable[Model]) -> list[Model]:

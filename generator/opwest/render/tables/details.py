@@ -110,7 +110,7 @@ def _constants(model: Model, shapes: Shapes) -> list[Definition]:
 
 def _buffers(model: Model, plan: MemoryPlan, shapes: Shapes) -> list[Definition]:
     tensors = Tensors(shapes, "buffers")
-    pools = [pool.name for pool in used_pools(model, plan)]
+    pools = {pool.name: index for index, pool in enumerate(used_pools(model, plan))}
     infos = {constant.name: constant.info for constant in model.constants}
     infos |= {tensor.name: tensor.info for tensor in (*model.inputs, *model.outputs)}
     infos |= {state.name: state.info for state in model.states}
@@ -123,7 +123,7 @@ def _buffers(model: Model, plan: MemoryPlan, shapes: Shapes) -> list[Definition]
             layout.BUFFER,
             tensor=tensors.value(buffer.name, buffer.type, "inout", buffer.align, info),
             offset=offset,
-            pool=pools.index(pool),
+            pool=pools[pool],
             first_step=life.first,
             last_step=life.last,
             role=layout.BUFFER_ROLE.code(buffer.role),
@@ -160,9 +160,13 @@ def _places(model: Model, plan: MemoryPlan) -> list[Definition]:
 def _views(model: Model, shapes: Shapes) -> list[Definition]:
     tensors = Tensors(shapes, "views")
     indices = binding_indices(model)
+    roles: dict[str, str] = {}
+    for role, name in indices:
+        if role != "view":
+            roles.setdefault(name, role)
     rows = []
     for view in model.views:
-        role = next(role for role, name in indices if name == view.root and role != "view")
+        role = roles[view.root]
         # The root has the alignment; offsets of views are multiples of what their operators require.
         align = view.type.dtype.size
         row = StructValue(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.builds import Target
@@ -32,17 +32,18 @@ class Point:
 
 def points(model: Model, plan: MemoryPlan) -> list[Point]:
     """Return all points: 0 is the whole run, n is the measured action n - 1."""
-    return [Point("run", model.name), *(_point(model, action) for action in measured(model, plan))]
+    devices = {device.name: index for index, device in enumerate(model.devices)}
+    return [Point("run", model.name), *(_point(model, devices, action) for action in measured(model, plan))]
 
 
-def _point(model: Model, action: Measured) -> Point:
+def _point(model: Model, devices: Mapping[str, int], action: Measured) -> Point:
     if isinstance(action, Wait):
         return Point("wait", action.device, action.steps[0], action.index)
     if isinstance(action, Call):
         step = action.step
-        names = [device.name for device in model.devices]
         kind = "launch" if step.operator.is_async and step.device else "step"
-        return Point(kind, step.operator.name, step.index, names.index(step.device) if step.device else NO_DEVICE.value)
+        device = devices[step.device] if step.device else NO_DEVICE.value
+        return Point(kind, step.operator.name, step.index, device)
     if isinstance(action, Copy):
         return Point("copy", action.state)
     return Point("cache", model.steps[action.step].operator.name, action.step, action.index)
@@ -188,29 +189,40 @@ def _operator(operator: Operator, arguments: Reference | None) -> StructValue:
     )
 
 
-def _requirement(operator: Operator) -> tuple[str | None, str | None, Program | None]:
+_Requirement = tuple[str | None, str | None, Program | None]
+
+
+def _requirement(operator: Operator) -> _Requirement:
     """Return what an operator requires of its device: the type, the name of the program, the operator's own program."""
     return operator.device_type, operator.device_program, operator.program
 
 
-def _program(model: Model, program: Program | None) -> Reference | None:
-    """Return the address of a program in the table of all."""
-    if program is None:
-        return None
-    programs = CNames(model.name).function(_PROGRAMS)
-    return Reference(programs, [known.content for known in model.programs].index(program.content))
+class _Programs:
+    """The places of programs in the table of all."""
+
+    def __init__(self, model: Model) -> None:
+        self._table = CNames(model.name).function(_PROGRAMS)
+        self._places = {program.content: place for place, program in enumerate(model.programs)}
+
+    def reference(self, program: Program | None) -> Reference | None:
+        """Return the address of a program."""
+        return None if program is None else Reference(self._table, self._places[program.content])
 
 
 def _registry(model: Model) -> list[Definition]:
     names = CNames(model.name)
     hashed = perfect_hash([operator.name for operator in model.operators])
-    requirements = list(dict.fromkeys(_requirement(o) for o in model.operators if o.takes_device))
+    programs = _Programs(model)
+    requirements: dict[_Requirement, int] = {}
+    for operator in model.operators:
+        if operator.takes_device:
+            requirements.setdefault(_requirement(operator), len(requirements))
     requirement_rows = [
         StructValue(
             layout.REQUIREMENT,
             type=type_ or None,
             program=program or None,
-            own_program=_program(model, own),
+            own_program=programs.reference(own),
             call=Reference(DEVICE_CALL),
         )
         for type_, program, own in requirements
@@ -220,7 +232,7 @@ def _registry(model: Model) -> list[Definition]:
         operator = model.operators[index]
         requirement = None
         if operator.takes_device:
-            requirement = Reference(_REQUIREMENTS, requirements.index(_requirement(operator)))
+            requirement = Reference(_REQUIREMENTS, requirements[_requirement(operator)])
         entry = StructValue(
             layout.ENTRY,
             info=Reference(names.function("operators"), index),
@@ -248,12 +260,13 @@ def _devices(model: Model, plan: MemoryPlan) -> list[Definition]:
     if not model.devices:
         return []
     names = CNames(model.name)
+    places = _Programs(model)
     programs = [
         StructValue(layout.PROGRAM, name=p.name, data=Reference(names.program(p.content)), size=len(p.content))
         for p in model.programs
     ]
     used = [
-        StructValue(layout.DEVICE_USE, program=_program(model, program), device=device)
+        StructValue(layout.DEVICE_USE, program=places.reference(program), device=device)
         for device, program in uses(model)
     ]
     use_table = table(_USES, layout.DEVICE_USE, used, part=RUN)
@@ -270,13 +283,13 @@ def _devices(model: Model, plan: MemoryPlan) -> list[Definition]:
     return [
         # Public: the registry refers to programs of operators.
         *table(names.function(_PROGRAMS), layout.PROGRAM, programs, is_public=True, part=RUN),
-        *table(devices, layout.DEVICE, (_device(model, plan, d) for d in model.devices), is_public=True, part=RUN),
+        *table(devices, layout.DEVICE, (_device(places, plan, d) for d in model.devices), is_public=True, part=RUN),
         *use_table,
         Definition(names.function("device_set"), layout.DEVICE_SET, device_set, is_public=True, part=RUN),
     ]
 
 
-def _device(model: Model, plan: MemoryPlan, device: Device) -> StructValue:
+def _device(programs: _Programs, plan: MemoryPlan, device: Device) -> StructValue:
     hold = plan.schedule.holds.get(device.name)
     flags = layout.DEVICE_FLAGS.bits(
         hooks=device.has_hooks,
@@ -288,7 +301,7 @@ def _device(model: Model, plan: MemoryPlan, device: Device) -> StructValue:
         layout.DEVICE,
         name=device.name,
         type=device.type or None,
-        program=_program(model, device.program),
+        program=programs.reference(device.program),
         timeout_ms=device.timeout_ms,
         own_timeout_ms=device.own_timeout_ms,
         first_step=hold.first if hold else NO_STEP.value,

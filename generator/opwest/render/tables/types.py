@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Self
 
@@ -150,8 +150,18 @@ class Struct:
         return cls(name, name, header, tuple(Field(n, t) for n, t in fields.items()))
 
     @cached_property
+    def checks(self) -> tuple[tuple[Field, Callable[[Value], bool]], ...]:
+        """The fields, each with a function that returns whether a value fits it."""
+        return tuple((field, _check(field.type)) for field in self.fields)
+
+    @cached_property
     def _places(self) -> dict[str, int]:
         return {field.name: place for place, field in enumerate(self.fields)}
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of the fields."""
+        return frozenset(self._places)
 
     def index_of(self, name: str) -> int:
         """Return the place of a field, from 0. Raises KeyError if it is unknown."""
@@ -222,14 +232,17 @@ class StructValue:
     """A value of a structure. Raises ValueError for a missing or unknown field, or a value of the wrong type."""
 
     def __init__(self, struct: Struct, /, **fields: Value) -> None:
-        expected = [field.name for field in struct.fields]
-        if sorted(fields) != sorted(expected):
-            odd = ", ".join(sorted(set(expected) ^ set(fields)))
+        if fields.keys() != struct.names:
+            odd = ", ".join(sorted(struct.names ^ fields.keys()))
             raise ValueError(f"{struct.name}: missing or unknown fields: {odd}")
-        for field in struct.fields:
-            _check(f"{struct.name}.{field.name}", field.type, fields[field.name])
+        values = []
+        for field, fits in struct.checks:
+            value = fields[field.name]
+            if not fits(value):
+                raise _misfit(f"{struct.name}.{field.name}", field.type, value)
+            values.append((field, value))
         self.struct = struct
-        self.values = tuple((field, fields[field.name]) for field in struct.fields)
+        self.values = tuple(values)
 
 
 Value = str | int | float | tuple[int, ...] | Reference | StructValue | Expression | None
@@ -254,8 +267,10 @@ class Definition:
 
     def __post_init__(self) -> None:
         """Check the values."""
+        fits = _check(self.element)
         for value in self.values:
-            _check(self.symbol, self.element, value)
+            if not fits(value):
+                raise _misfit(self.symbol, self.element, value)
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -281,33 +296,32 @@ def address(definitions: Sequence[Definition]) -> Reference | None:
     return Reference(definitions[0].symbol) if definitions else None
 
 
-def _check(where: str, type_: FieldType | Struct, value: Value) -> None:
-    if not _fits(type_, value):
-        raise ValueError(f"{where}: {value!r} does not fit {type_!r:.80}")
+def _misfit(where: str, type_: FieldType | Struct, value: Value) -> ValueError:
+    return ValueError(f"{where}: {value!r} does not fit {type_!r:.80}")
 
 
-def _fits(type_: FieldType | Struct, value: Value) -> bool:
-    if isinstance(value, Expression):
-        return isinstance(type_, (Scalar, String))
+def _check(type_: FieldType | Struct) -> Callable[[Value], bool]:
+    """Return a function that returns whether a value fits a type."""
     match type_:
+        case Scalar(dtype) if dtype.is_float:
+            return lambda value: isinstance(value, int | float | Expression)
         case Scalar(dtype):
-            if dtype.is_float:
-                return isinstance(value, int | float)
             low, high = dtype.minimum, dtype.maximum
-            return isinstance(value, int) and low is not None and high is not None and low <= value <= high
+            if low is None or high is None:
+                return lambda value: isinstance(value, Expression)
+            return lambda value: low <= value <= high if isinstance(value, int) else isinstance(value, Expression)
         case Size():
-            return isinstance(value, int) and value >= 0
+            return lambda value: isinstance(value, int) and value >= 0
         case Index(None):
-            return isinstance(value, int)
+            return lambda value: isinstance(value, int)
         case Index(count):
-            return isinstance(value, tuple) and len(value) == count
+            return lambda value: isinstance(value, tuple) and len(value) == count
         case String():
-            return value is None or isinstance(value, str)
+            return lambda value: value is None or isinstance(value, str | Expression)
         case Pointer() | Function():
-            return value is None or isinstance(value, Reference)
-        case Nested(struct, None):
-            return isinstance(value, StructValue) and value.struct == struct
+            return lambda value: value is None or isinstance(value, Reference)
+        case Struct() | Nested(Struct(), None):
+            struct = type_ if isinstance(type_, Struct) else type_.struct
+            return lambda value: isinstance(value, StructValue) and (value.struct is struct or value.struct == struct)
         case Nested() | Union():
-            return False
-        case Struct():
-            return isinstance(value, StructValue) and value.struct == type_
+            return lambda _: False

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import re
+import string
 import textwrap
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import jinja2
@@ -21,6 +23,9 @@ _PROSE: Final = re.compile(r"(\s*\* )(\w.*)")
 _BLANK: Final = re.compile(r"(?<=[^\\]) (?=[^\s\"])")
 _AFTER: Final = {",": 0, ";": 0, "&&": 0, "||": 0, "?": 1, "=": 1, "==": 2, ">=": 2, "<=": 2, "+": 2, "*": 2, "{": 2}
 """Tokens after which a line may be broken at white space, with the rank of the break: 0 is best."""
+
+_SHAPE: Final = str.maketrans(dict.fromkeys(string.ascii_letters, "a") | dict.fromkeys(string.digits, "0"))
+"""Letters and digits have no influence on where a line can be broken."""
 
 
 def fit(text: str) -> str:
@@ -94,19 +99,34 @@ def _wrapped(words: str, prefix: str) -> list[str]:
 
 def _broken(indent: str, body: str, end: str, *, last: str = "") -> list[str]:
     """Break a line of code; `end` follows every line but the last, which `last` follows."""
-    places = list(_places(body))
     lines: list[str] = []
-    start, opening, first = 0, "", 0
-    while _columns(indent) + len(opening) + len(body) - start + len(last) > WIDTH:
-        while first < len(places) and places[first].next <= start:
-            first += 1
-        place = _best(places[first : first + WIDTH], start, WIDTH - _columns(indent) - len(opening) - len(end))
-        if place is None:
-            break
+    start, opening = 0, ""
+    for place in _breaks(body.translate(_SHAPE), _columns(indent), len(end), len(last)):
         lines.append(f"{indent}{opening}{body[start : place.end]}{place.closing}{end}")
         start, opening = place.next, place.opening
         indent = indent if len(lines) > 1 else f"{indent}\t"
     return [*lines, f"{indent}{opening}{body[start:]}{last}"]
+
+
+@lru_cache(maxsize=4096)
+def _breaks(shape: str, indent: int, end: int, last: int) -> tuple[_Break, ...]:
+    """Return the breaks of a line of code, from its shape: the rows of a table have few shapes.
+
+    `indent` is in columns; `end` characters follow every line but the last, which `last` characters follow.
+    """
+    places = list(_places(shape))
+    breaks: list[_Break] = []
+    start, opening, first = 0, 0, 0
+    while indent + opening + len(shape) - start + last > WIDTH:
+        while first < len(places) and places[first].next <= start:
+            first += 1
+        place = _best(places[first : first + WIDTH], start, WIDTH - indent - opening - end)
+        if place is None:
+            break
+        breaks.append(place)
+        start, opening = place.next, len(place.opening)
+        indent = indent if len(breaks) > 1 else indent // 8 * 8 + 8
+    return tuple(breaks)
 
 
 class _Break(NamedTuple):
