@@ -17,7 +17,7 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.timing import command
 from opwest.compiler.ir.program import Operation, Program, Value
-from opwest.compiler.output.emit import candidates, emit_program
+from opwest.compiler.output.emit import LOOP_BYTES, candidates, emit_program
 from opwest.compiler.processors import class_of
 from opwest.compiler.selection.costs import key_of
 from opwest.objects.flash import IN_SOURCE, NONE, Flash
@@ -326,7 +326,7 @@ def measure(
     machine = machines()[core] if library is None else library.machine
     for number, batch in enumerate(batches):
         progress(f"image {number + 1} of {len(batches)}: {len(batch)} candidates")
-        made = list(_candidates(batch))
+        made = list(_candidates(batch, flash))
         measured = run(made, machine, work / f"{core}_{number}", flash=flash)
         for offer, candidate in zip(batch, measured, strict=True):
             if candidate.wrong or candidate.guards:
@@ -386,13 +386,19 @@ def alone(operation: Operation) -> Program:
     return program
 
 
-def _candidates(batch: Sequence[_Offer]) -> Iterator[Candidate]:
+def _candidates(batch: Sequence[_Offer], flash: Flash) -> Iterator[Candidate]:
     first = 0
     for number, offer in enumerate(batch):
         is_reference = number == 0 or batch[number - 1].operation is not offer.operation
         first = number if is_reference else first
-        emitted = emit_program(offer.program, "A candidate.", offer.variant, prefix=f"c{number}_")
+        prefix = f"c{number}_"
+        emitted = emit_program(offer.program, "A candidate.", offer.variant, prefix, loops_of(flash))
         yield Candidate(offer.program, emitted, inputs_of(offer.program), None, None if is_reference else first)
+
+
+def loops_of(flash: Flash) -> int | None:
+    """Return the bytes of code of inner loops. Without wait states, they are those of an import without a flash."""
+    return flash.loop_bytes if flash.wait_states else LOOP_BYTES
 
 
 def inputs_of(program: Program) -> list[Any]:

@@ -28,7 +28,7 @@ from opwest.objects.flash import Flash
 from opwest.project.disk import system_faults, write_whole
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import machines
-from opwest.tuning.measure import LIBRARY, CmsisNn, alone, compiled, distinct, inputs_of, measure_in_qemu, run
+from opwest.tuning.measure import LIBRARY, CmsisNn, alone, compiled, distinct, inputs_of, loops_of, measure_in_qemu, run
 from opwest.tuning.results import Measure, MeasurementError, Progress, table_of
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 
@@ -60,7 +60,7 @@ def offers(
     distinct = {(key_of(operation), variant): operation for operation, variant in variants.items()}
     progress(f"loads from constants: {len(distinct)} layers in one image")
     machine = machines()[core] if library is None else library.machine
-    layers = list(_candidates(list(distinct.values()), variants))
+    layers = list(_candidates(list(distinct.values()), variants, flash))
     in_flash, in_ram = (
         dict(zip(distinct, run(layers, machine, work, flash=flash, content_in_flash=constants), strict=True))
         for constants in (True, False)
@@ -87,10 +87,13 @@ def offers_text(given: Sequence[PlacementOffer], core: str, flash: Flash) -> str
     return "\n".join(lines)
 
 
-def _candidates(operations: Sequence[Operation], variants: Mapping[Operation, str]) -> Iterator[Candidate]:
+def _candidates(
+    operations: Sequence[Operation], variants: Mapping[Operation, str], flash: Flash
+) -> Iterator[Candidate]:
     for number, operation in enumerate(operations):
         program = alone(operation)
-        emitted = emit_program(program, "A layer.", variants[operation], prefix=f"c{number}_")
+        prefix = f"c{number}_"
+        emitted = emit_program(program, "A layer.", variants[operation], prefix, loops_of(flash))
         yield Candidate(program, emitted, inputs_of(program), None)
 
 

@@ -275,16 +275,16 @@ def implementations(
     """Return the base, the implementations that differ from it, and the table of the choices. Raises OpwestError."""
     _check_candidates(options)
     if options.kernels not in ("auto", "portable"):
-        return _implementation(program, options.kernels, heading), (), ""
+        return _implementation(program, options.kernels, heading, options), (), ""
     measurements = read_tables(map(Path, options.tuning))
     general = decided_without_class(program, options, measurements)
-    base = _implementation(general.program, "portable", heading)
+    base = _implementation(general.program, "portable", heading, options)
     variants, tables = [], []
     for processor in processor_classes() if options.kernels == "auto" else ():
         decision = decided(program, processor, options, measurements)
         if all(row.variant == "portable" for row in decision.choice.rows):
             continue
-        variants.append(_implementation(decision.program, decision.choice.variants, heading, processor))
+        variants.append(_implementation(decision.program, decision.choice.variants, heading, options, processor))
         tables.append(table_text(processor.name, core_of(processor, measurements), decision.choice, decision.memory))
     if options.max_ram is not None or _blocks(general):
         tables.append(_general_text(general, options.max_ram))
@@ -292,9 +292,13 @@ def implementations(
 
 
 def _implementation(
-    program: Program, preferred: str | Mapping[Operation, str], heading: str, processor: ProcessorClass | None = None
+    program: Program,
+    preferred: str | Mapping[Operation, str],
+    heading: str,
+    options: Options,
+    processor: ProcessorClass | None = None,
 ) -> Implementation:
-    emitted = emit_program(program, heading, preferred)
+    emitted = emit_program(program, heading, preferred, loop_bytes=options.flash.loop_bytes)
     return Implementation(emitted, name_values(program, emitted), processor, program=program)
 
 
