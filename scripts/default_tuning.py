@@ -1,72 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the layers of models on all cores, and write opwest's own table of measurements with estimates.
+"""Measure layers on all cores, and write opwest's own table: estimates, and the layers of well-known models.
 
-    python scripts/default_tuning.py [--core CORE]... [--cmsis-nn DIR] [--estimates-of KIND] MODEL...
+    python scripts/default_tuning.py [--core CORE]... [--share SHARE] --cmsis-nn DIR [MODEL...]
 
-Without --core, all cores. The rows of other cores and other layers remain. With --cmsis-nn, only the entries of
-CMSIS-NN are written, for both roundings of fully connected layers. With --estimates-of, only the estimates of one kind
-of layers are written, such as move: copies. QEMU and compilers: docs/tuning.md.
+Without --core, all cores; the rows of the others remain. The estimates are fitted to random layers of every operation,
+variant and dtype (tests/kernels/estimated_layers.py); a SHARE below 1 measures fewer of them. Layers of models get
+rows of their own; without models, those of the table that has the rows remain. CMSIS-NN is a further candidate, with
+both roundings of fully connected layers. QEMU and compilers: docs/tuning.md. Two cores at a time: run it twice.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "generator"))
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "generator"), str(ROOT / "tests")]
 
-from opwest.compiler.processors import class_of
-from opwest.compiler.request import ROUNDINGS, Options
-from opwest.compiler.selection.costs import kind_of
-from opwest.compiler.selection.joins import joined_in_place
-from opwest.compiler.selection.tuning_files import DEFAULTS, Tables, merged, read_tables, text_of
-from opwest.imports.prepare import prepare, program_of
-from opwest.objects.targets import measured_cores
-from opwest.tuning.measure import LIBRARY, compiled, distinct, functions_of, measure
-from opwest.tuning.results import table_of
-from opwest.zephyr.cmsis_nn import checked_cmsis_nn
+from kernels.estimated_layers import layers  # noqa: E402
+from opwest.compiler.ir.program import Operation  # noqa: E402
+from opwest.compiler.processors import class_of  # noqa: E402
+from opwest.compiler.request import ROUNDINGS, Options  # noqa: E402
+from opwest.compiler.selection.costs import Table  # noqa: E402
+from opwest.compiler.selection.joins import joined_in_place  # noqa: E402
+from opwest.compiler.selection.tuning_files import DEFAULTS, Tables, default_text, read_tables  # noqa: E402
+from opwest.imports.prepare import prepare, program_of  # noqa: E402
+from opwest.objects.targets import measured_cores  # noqa: E402
+from opwest.tuning.measure import LIBRARY, compiled, distinct, functions_of, measure  # noqa: E402
+from opwest.tuning.results import Measurements, fitted, table_of  # noqa: E402
+from opwest.zephyr.cmsis_nn import checked_cmsis_nn  # noqa: E402
 
 
 def main() -> None:
-    """Write choice/tuning.yaml."""
+    """Write compiler/selection/tuning.json."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--core", action="append", choices=measured_cores(), default=[])
-    parser.add_argument("--cmsis-nn", type=Path, metavar="DIR", help="measure CMSIS-NN in this directory")
-    parser.add_argument("--estimates-of", metavar="KIND")
-    parser.add_argument("models", metavar="MODEL", nargs="+", type=Path)
+    parser.add_argument("--cmsis-nn", type=Path, metavar="DIR", required=True)
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("models", metavar="MODEL", nargs="*", type=Path)
     options = parser.parse_args()
-    programs = []
-    for rounding in ROUNDINGS if options.cmsis_nn else ROUNDINGS[:1]:
-        for path in options.models:
-            given = Options(rounding=rounding)
-            prepared = prepare(path, given, print)
-            programs += [program_of(graph, given, str(path)) for graph in prepared.graphs]
-    # Layers that can write channels of a concatenation in place are measured in both ways.
-    operations = distinct([*programs, *map(joined_in_place, programs)])
-    kind = options.estimates_of
-    if kind is not None:
-        operations = [one for one in operations if kind_of(one) == kind]
-    found = {}
+    own, random_ones = layers_of(options.models), layers(options.share)
     for core in options.core or measured_cores():
-        some, library = operations, None
         start = time.monotonic()
-        with tempfile.TemporaryDirectory() as work:
-            if options.cmsis_nn:
-                some = [one for one in operations if functions_of(one, class_of(core))]
-                if not some:  # no class of processors whose variants call it
-                    continue
-                library = compiled(checked_cmsis_nn(options.cmsis_nn), some, core, Path(work) / LIBRARY)
-            done = measure(some, core, Path(work), print, library)
-        kept = [one for one in done.results if library is None or one.variant.startswith(LIBRARY)]
-        found[core] = table_of(dataclasses.replace(done, results=kept), core, has_estimates=True)
-        if kind is not None:
-            found[core] = dataclasses.replace(found[core], layers={})
-        print(f"{core}: {len(done.results)} variants of {len(some)} layers in {time.monotonic() - start:.0f} s")
-    DEFAULTS.write_text(text_of(merged([read_tables(), Tables(found, {})])), encoding="utf-8")
+        exact, estimated = (measured(some, core, options.cmsis_nn) for some in (own, random_ones))
+        old = read_tables().of(core)
+        table = table_of(exact, core, has_estimates=False) if own else old
+        functions = {**old.functions, **exact.functions, **estimated.functions}
+        new = Table(core, table.layers, fitted(estimated.results), estimated.source, functions=functions)
+        # Each core is written at once, and what another run has written remains.
+        DEFAULTS.write_text(default_text(Tables({**read_tables().cores, core: new}, {})), encoding="utf-8")
+        print(f"{core}: {len(own) + len(random_ones)} layers in {time.monotonic() - start:.0f} s", flush=True)
+
+
+def layers_of(models: Sequence[Path]) -> list[Operation]:
+    """Return the layers of models. Those that can write channels of a concatenation in place are in both ways."""
+    programs = []
+    for rounding in ROUNDINGS:
+        for path in models:
+            given = Options(rounding=rounding)
+            programs += [program_of(graph, given, str(path)) for graph in prepare(path, given, print).graphs]
+    return distinct([*programs, *map(joined_in_place, programs)])
+
+
+def measured(operations: Sequence[Operation], core: str, cmsis_nn: Path) -> Measurements:
+    """Run all candidates of operations, with those of CMSIS-NN if the class of processors has some."""
+    with tempfile.TemporaryDirectory() as work:
+        called = [operation for operation in operations if functions_of(operation, class_of(core))]
+        library = compiled(checked_cmsis_nn(cmsis_nn), called, core, Path(work) / LIBRARY) if called else None
+        return measure(operations, core, Path(work), lambda text: print(f"{core}: {text}", flush=True), library)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,10 @@ class Machine:
     memories: tuple[tuple[str, int], ...]
     """The starts of the memories for code, data and content: image.ld."""
     start: str
-    libraries: tuple[str, ...]
     cycles: str
     """The core whose model of cycles applies; empty: one cycle for each instruction."""
+    libraries: tuple[str, ...] = ("-lm", "-lc", "-lgcc")
+    """In the order of the linker: libm calls libc, and both call functions of the compiler."""
 
 
 @cache
@@ -39,10 +40,10 @@ def _machine(processor: Processor) -> Machine:
     if processor.machine == "riscv":
         compiler: tuple[str, ...] = ("riscv64-unknown-elf-gcc", "--specs=picolibc.specs", *flags)
         emulator: tuple[str, ...] = ("qemu-system-riscv32", "-M", machine, "-bios", "none")
-        return Machine(emulator, compiler, memories, "startup_riscv.c", ("-lgcc",), cycles)
+        return Machine(emulator, compiler, memories, "startup_riscv.c", cycles)
     compiler = ("arm-none-eabi-gcc", "-mthumb", f"-mcpu={processor.name}", *flags)
     emulator = ("qemu-system-arm", "-M", machine)
-    return Machine(emulator, compiler, memories, "startup_arm.c", ("-lc", "-lgcc"), cycles)
+    return Machine(emulator, compiler, memories, "startup_arm.c", cycles)
 
 
 def core_of_board(board: str, workspace: Workspace | None) -> str | None:

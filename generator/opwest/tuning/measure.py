@@ -16,6 +16,7 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.timing import command
+from opwest.compiler.ir.movement import GatherSlices, OneHot, ScatterSlices, UpdateSlice
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.output.emit import LOOP_BYTES, candidates, emit_program
 from opwest.compiler.processors import class_of
@@ -111,10 +112,9 @@ def build(
     objects = [str(work / f"{unit.stem}.o") for unit in (*sources, *own)] + [str(work / "content.o")]
     starts = [f"-Wl,--defsym={name}={start:#x}" for name, start in machine.memories]
     image = work / "image.elf"
-    link = ["-nostartfiles", "-nostdlib", "-Wl,--no-warn-rwx-segments", f"-Wl,-T,{HERE / 'image.ld'}", *starts]
-    # The specification of a C library has a linker script of its own.
-    linker = [word for word in words if not word.startswith("--specs=")]
-    execute([*linker, *link, *objects, *machine.libraries, "-o", str(image)])
+    # -T, not -Wl,-T: otherwise the specification of picolibc adds a linker script of its own.
+    link = ["-nostartfiles", "-nostdlib", "-Wl,--no-warn-rwx-segments", "-T", str(HERE / "image.ld"), *starts]
+    execute([*words, *link, *objects, *machine.libraries, "-o", str(image)])
     return image
 
 
@@ -331,8 +331,8 @@ def measure(
         for offer, candidate in zip(batch, measured, strict=True):
             if candidate.wrong or candidate.guards:
                 raise WrongResultError(offer.operation, offer.variant)
-            cycles = candidate.flash_cycles
-            results.append(Result(offer.operation, offer.variant, cycles, candidate.code, candidate.cycles))
+            cycles, code = candidate.flash_cycles, candidate.code
+            results.append(Result(offer.operation, offer.variant, cycles, code, candidate.constants, candidate.cycles))
     functions = {} if library is None else library.functions
     source = tools_of(machines()[core]) + (f"{IN_SOURCE}{flash.text}" if flash.wait_states else "")
     return Measurements(results, source, functions=functions)
@@ -403,12 +403,23 @@ def loops_of(flash: Flash) -> int | None:
 
 def inputs_of(program: Program) -> list[Any]:
     """Return an array for each input of a program."""
-    return [_data(value) for value in program.inputs]
+    has_indices = any(isinstance(operation, INDEXED) for operation in program.operations)
+    return [_data(value, has_indices) for value in program.inputs]
 
 
-def _data(value: Value) -> Any:
-    """Return data as layers see it: values around the middle, some at the limits."""
+INDEXED = (GatherSlices, ScatterSlices, UpdateSlice, OneHot)
+"""The operations with indices."""
+
+
+def _data(value: Value, has_indices: bool) -> Any:
+    """Return data as layers see it: values around the middle, some at the limits.
+
+    Indices are inside of all data, and integer divisors are not 0: otherwise an operator returns an error at once.
+    """
     random = np.random.default_rng(1)
+    if value.dtype in ("int32", "int64"):
+        first, last = (0, 1) if has_indices else (1, 1000)
+        return random.integers(first, last, value.shape).astype(value.dtype)
     if value.dtype == "float32":
         return random.standard_normal(value.shape).astype(np.float32)
     if value.dtype == "bool":

@@ -11,40 +11,81 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.ir.program import Operation
-from opwest.compiler.selection.costs import TERMS, Table, key_of, kind_of, numbers_of
+from opwest.compiler.selection.costs import TERMS, Table, estimate_key, key_of, loads_per, numbers_of
 
-ROUNDS = 2000
+ROUNDS = 20
+"""Of the weights of a fit: they converge."""
+PREFERENCE = {"product": 1e-5, "result": 1e-4}
+"""The cost of a coefficient for products and for results; 3e-3 for others."""
+ROUGH = {"product": 3.0, "result": 20.0, "data": 2.0, "call": 100.0}
+"""Coefficients to begin with, up to a common factor."""
+USUAL = 0.15
+"""The usual error of an estimate, as a logarithm: larger ones count less, since a few layers differ from all others."""
 
 
 def fitted(results: Sequence[Result]) -> dict[str, dict[str, dict[str, float]]]:
     """Return the coefficients of costs by kind of operation and variant."""
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
-        groups.setdefault((kind_of(result.operation), result.variant), []).append(result)
+        groups.setdefault((estimate_key(result.operation), result.variant), []).append(result)
     coefficients: dict[str, dict[str, dict[str, float]]] = {}
     for (kind, variant), group in groups.items():
         numbers = [numbers_of(result.operation) for result in group]
-        matrix = np.asarray([[row[term] for term in TERMS] for row in numbers], np.float64)
-        measured = np.asarray([result.cycles for result in group], np.float64)
-        terms = dict(zip(TERMS, map(float, not_negative(matrix, measured)), strict=True))
+        matrix = np.asarray([[row.get(term, 0) for term in TERMS] for row in numbers], np.float64)
+        # A layer without work has 0 cycles: every estimate is infinitely wrong for it.
+        measured = np.asarray([max(1, result.cycles) for result in group], np.float64)
+        terms = {term: float(one) for term, one in zip(TERMS, estimate(matrix, measured), strict=True) if one}
         terms["code"] = float(np.median([result.code for result in group]))
+        loads = [result.loads / loads_per(result.operation) for result in group if result.loads is not None]
+        if loads and np.median(loads):
+            terms["loads"] = float(np.median(loads))
         coefficients.setdefault(kind, {})[variant] = terms
     return coefficients
 
 
-def not_negative(matrix: Any, wanted: Any) -> Any:
-    """Return coefficients of at least 0 with a small relative error, by coordinate descent."""
-    # Relative errors: a small layer counts as much as a large one.
-    scaled = matrix / wanted[:, None]
-    target = np.ones(len(wanted))
-    # A weak preference for small coefficients decides between columns that are nearly proportional.
-    sizes = np.maximum(np.linalg.norm(scaled, axis=0), 1e-30)
-    columns = scaled / sizes
-    coefficients = np.zeros(columns.shape[1])
-    gram, right = columns.T @ columns + 1e-6 * np.eye(columns.shape[1]), columns.T @ target
+def estimate(matrix: Any, measured: Any) -> Any:
+    """Return coefficients of at least 0 whose estimates have small relative errors, both above and below."""
+    preference = [PREFERENCE.get(term, 3e-3) for term in TERMS]
+    # To begin with the measured cycles would trust a layer that a compiler leaves out.
+    rough = matrix @ [ROUGH.get(term, 0.0) for term in TERMS]
+    estimates = rough * np.median(measured / rough)
     for _ in range(ROUNDS):
-        for i in range(len(coefficients)):
-            coefficients[i] = max(0.0, coefficients[i] + (right[i] - gram[i] @ coefficients) / gram[i, i])
+        errors = np.abs(np.log(estimates / measured))
+        trust = np.minimum(1.0, USUAL / np.maximum(errors, 1e-9))
+        # (e - m) / sqrt(e m) is nearly the logarithm of e / m: twice and half of the cycles are equally wrong.
+        weights = trust / np.sqrt(estimates * measured)
+        coefficients = not_negative(matrix * weights[:, None], measured * weights, preference)
+        estimates = np.clip(matrix @ coefficients, measured / 100, measured * 100)
+    return coefficients
+
+
+def not_negative(matrix: Any, wanted: Any, preference: Any) -> Any:
+    """Return the coefficients of at least 0 with the least squares: the method of Lawson and Hanson.
+
+    `preference`: by column, the cost of a coefficient; it decides where the rows alone do not.
+    """
+    sizes = np.maximum(np.linalg.norm(matrix, axis=0), 1e-30)
+    columns = matrix / sizes
+    # A weak preference decides between columns that are nearly proportional: products, then results, cost cycles.
+    gram, right = columns.T @ columns + np.diag(preference), columns.T @ wanted
+    chosen = np.zeros(len(right), bool)
+    coefficients = np.zeros(len(right))
+    for _ in range(3 * len(right)):
+        gains = np.where(chosen, 0.0, right - gram @ coefficients)
+        if gains.max() <= 1e-9:
+            break
+        chosen[gains.argmax()] = True
+        while True:
+            solved = np.zeros(len(right))
+            solved[chosen] = np.linalg.solve(gram[np.ix_(chosen, chosen)], right[chosen])
+            below = chosen & (solved <= 0)
+            if not below.any():
+                break
+            share = (coefficients[below] / (coefficients[below] - solved[below])).min()
+            coefficients = coefficients + share * (solved - coefficients)
+            chosen &= coefficients > 1e-12
+            coefficients = np.where(chosen, coefficients, 0.0)
+        coefficients = solved
     return coefficients / sizes
 
 
@@ -75,6 +116,8 @@ class Result:
     cycles: int
     code: int
     """Bytes of the operator, without constants."""
+    loads: int | None = None
+    """Loads from constants in a run; None: they were not counted, as on a board."""
     without_stalls: int | None = None
     """The cycles without wait states of flash, if QEMU counted them."""
 
@@ -99,8 +142,9 @@ Measure = Callable[[Sequence[Operation], Progress], Measurements]
 def table_of(measured: Measurements, core: str, *, has_estimates: bool) -> Table:
     """Return the table of a core."""
     results = measured.results
-    layers: dict[str, dict[str, tuple[int, int]]] = {}
+    layers: dict[str, dict[str, Sequence[int]]] = {}
     for result in results:
-        layers.setdefault(key_of(result.operation), {})[result.variant] = (result.cycles, result.code)
+        loads = () if result.loads is None else (result.loads,)
+        layers.setdefault(key_of(result.operation), {})[result.variant] = (result.cycles, result.code, *loads)
     estimates = fitted(results) if has_estimates else {}
     return Table(core, layers, estimates, measured.source, functions=measured.functions)

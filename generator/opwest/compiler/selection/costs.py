@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from math import prod
 from typing import Any
@@ -12,8 +12,24 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.ir.movement import Move, runs
-from opwest.compiler.ir.operations import Convolution, Depthwise, Elementwise, Pool
+from opwest.compiler.ir.elements import Arithmetic, Compared, Float, Plain
+from opwest.compiler.ir.movement import GatherSlices, Move, OneHot, ScatterSlices, UpdateSlice, runs
+from opwest.compiler.ir.operations import (
+    Convolution,
+    ConvolutionSum,
+    Copy,
+    Depthwise,
+    DirectConvolution,
+    Elementwise,
+    Filter,
+    FloatMemory,
+    HybridConvolution,
+    HybridProduct,
+    MatrixProduct,
+    Memory,
+    Pool,
+    Reduce,
+)
 from opwest.compiler.ir.program import Operation
 from opwest.compiler.ir.stripes import Striped
 from opwest.compiler.lowering.passes import by_channel
@@ -27,14 +43,54 @@ _KEYS: WeakKeyDictionary[Operation, str] = WeakKeyDictionary()
 
 
 def kind_of(operation: Operation) -> str:
-    """Return the name of the operation: estimates are by kind."""
+    """Return the name of the operation, or of the function of elements, and what else decides about the code."""
+    if isinstance(operation, ConvolutionSum):
+        return "convolutionsum"
     if isinstance(operation, Convolution):
         return "dense" if operation.results[0].size == len(operation.weights) else "convolution"
     if isinstance(operation, Striped):
         return "stripes"
     if isinstance(operation, Elementwise):
-        return type(operation.function).__name__.lower()
-    return type(operation).__name__.lower()
+        return " ".join(_words_of(operation))
+    words = [type(operation).__name__.lower()]
+    if isinstance(operation, Pool | Reduce):
+        words.append(operation.kind)
+    elif isinstance(operation, HybridConvolution) and operation.is_depthwise:
+        words.append("depthwise")
+    elif isinstance(operation, Filter | FloatMemory) and operation.hybrid is not None:
+        words.append("hybrid")
+    return " ".join(words)
+
+
+OPERATORS = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
+"""The names of the operators of Arithmetic."""
+
+
+def _words_of(operation: Elementwise) -> Iterator[str]:
+    """Yield the name of a function of elements, its kind, and whether operands are repeated."""
+    function = operation.function
+    yield type(function).__name__.lower()
+    if isinstance(function, Float | Plain):
+        yield function.kind.lower()
+    elif isinstance(function, Arithmetic):
+        yield OPERATORS[function.operator]
+    elif isinstance(function, Compared) and function.numbers is not None:
+        yield "scaled"
+    if any(value.size != operation.results[0].size for value in operation.inputs):
+        yield "repeated"
+
+
+MOVING = (Copy, Move, GatherSlices, ScatterSlices, UpdateSlice, OneHot)
+"""The operations whose cost depends only on the size of elements."""
+
+
+def estimate_key(operation: Operation) -> str:
+    """Return the key of estimates: the kind, the dtype of the data, that of the result if it is another one."""
+    data = (*operation.inputs, *operation.results)[0].dtype
+    result = operation.results[0].dtype
+    if isinstance(operation, MOVING):
+        data = result = f"{8 * np.dtype(result).itemsize} bits"
+    return f"{kind_of(operation)} {data}" if data == result else f"{kind_of(operation)} {data} to {result}"
 
 
 def key_of(operation: Operation) -> str:
@@ -56,7 +112,10 @@ def geometry_of(operation: Operation, with_pitch: bool = True) -> str:
         return operation.label
     data = (*operation.inputs, *operation.results)[0]
     words = [kind_of(operation), data.dtype, *(_shape(value.shape) for value in operation.inputs)]
-    words.append(f"to {_shape(operation.results[0].shape)}")
+    result = operation.results[0]
+    words.append(
+        f"to {_shape(result.shape)}" if result.dtype == data.dtype else f"to {result.dtype} {_shape(result.shape)}"
+    )
     window = getattr(operation, "window", None)
     if window is not None:
         size, stride, dilation, before = map(_shape, (window.size, window.stride, window.dilation, window.before))
@@ -89,25 +148,75 @@ def _legality(operation: Operation) -> list[str]:
     return words
 
 
+TERMS = ("product", "block", "gather", "row", "weight", "result", "left", "data", "call")
+"""What estimates are linear in, with coefficients of at least 0:
+
+product   products of a layer with weights or of matrices, elements in the windows of a pool, runs of copies
+block     the products with the channels of the result padded to a multiple of BLOCK
+gather    elements that the windows of a layer read: the products for one channel of the result
+row       rows of the result: all of its dimensions but the last one
+weight    weights
+result    elements of the result
+left      elements of the result whose requantisation shifts to the left
+data      elements of the inputs
+call      1
+"""
+BLOCK = 4
+"""The channels of the result that kernels compute together."""
+
+
 def numbers_of(operation: Operation) -> dict[str, int]:
-    """Return what estimates are linear in: products or runs of copies, results, elements of data, calls."""
+    """Return the numbers of TERMS; those that are 0 can be left out."""
     result = operation.results[0].size
-    products = 0
+    rows = result // max(1, operation.results[0].shape[-1] if operation.results[0].shape else 1)
+    numbers = {"row": rows, "result": result, "data": sum(value.size for value in operation.inputs), "call": 1}
+    depth = 0
+    weights: Any = getattr(operation, "weights", None)
     if isinstance(operation, Convolution):
-        products = result * prod(operation.weights.shape[1:])
+        depth, rows = prod(weights.shape[1:]), result // len(weights)
+        padded = -(-len(weights) // BLOCK) * BLOCK
+        numbers.update(row=rows, block=rows * padded * depth, gather=rows * depth, weight=weights.size)
     elif isinstance(operation, Depthwise):
-        products = result * prod(operation.weights.shape[:2])
+        depth = prod(weights.shape[:2])
+        padded = -(-weights.shape[2] // BLOCK) * BLOCK
+        numbers.update(block=rows * padded * depth, gather=rows * depth, weight=weights.size)
     elif isinstance(operation, Pool):
-        products = result * prod(operation.window.size)
+        depth = prod(operation.window.size)
+        numbers["gather"] = rows * depth
+    elif isinstance(operation, MatrixProduct):
+        depth = operation.inputs[0].shape[-2 if operation.swaps[0] else -1]
+    elif isinstance(operation, DirectConvolution):
+        depth = prod(operation.inputs[1].shape[1 : 3 if operation.groups == 0 else 4])
+    elif isinstance(operation, HybridConvolution):
+        depth = prod(weights.shape[:2] if operation.is_depthwise else weights.shape[1:])
+    elif isinstance(operation, HybridProduct):
+        depth = operation.data[-1]
+    numbers["product"] = result * depth
+    if isinstance(operation, Filter):
+        numbers["product"] = operation.inputs[0].shape[0] * (operation.feature.size + operation.time.size)
+    elif isinstance(operation, Memory):
+        # One product of the weights for each step of each sequence.
+        numbers["product"] = prod(operation.inputs[0].shape[:-1]) * weights.size
     elif isinstance(operation, Move):
         # A copy costs more for each of its runs than for its elements.
-        products = sum(runs(region) for region in operation.regions)
-    return {"product": products, "result": result, "data": sum(value.size for value in operation.inputs), "call": 1}
+        numbers["product"] = sum(runs(region) for region in operation.regions)
+    finish = getattr(operation, "finish", None)
+    if isinstance(finish, Requantisation) and max(multiplier.shift for multiplier in finish.multipliers) > 0:
+        numbers["left"] = result
+    return numbers
 
 
-TERMS = ("product", "result", "data", "call")
+def loads_per(operation: Operation) -> int:
+    """Return what the coefficient `loads` of an estimate is for: the products, or the results without products."""
+    numbers = numbers_of(operation)
+    return numbers["product"] or numbers["result"]
+
+
 ABSENT = {"product": 12.0, "result": 40.0, "data": 10.0, "call": 400.0}
-"""The estimate for a variant without measurements. It is high: variants with measurements are preferred."""
+"""The estimate for a variant of another package, which opwest's own table cannot contain.
+
+It is high: variants with measurements are preferred, until `opwest tune` has measured this one.
+"""
 ABSENT_CODE = 1500
 ABSENT_FUNCTION = 8000
 """The bytes of a function of a library that was not measured, with those that it calls."""
@@ -125,6 +234,8 @@ class Cost:
     is_measured: bool
     source: str = ""
     """That of a measurement, if it is known."""
+    loads: float = 0.0
+    """The words that a run loads from constants; 0 if they were not counted, as on boards."""
 
     @property
     def is_of_board(self) -> bool:
@@ -137,10 +248,10 @@ class Table:
     """Measurements of one core."""
 
     core: str
-    layers: Mapping[str, Mapping[str, tuple[int, int]]]
-    """By key and variant: cycles, bytes of code."""
+    layers: Mapping[str, Mapping[str, Sequence[int]]]
+    """By key and variant: cycles, bytes of code, and perhaps the words that are loaded from constants."""
     estimates: Mapping[str, Mapping[str, Mapping[str, float]]]
-    """By kind and variant: cycles of each of TERMS, and bytes of code."""
+    """By kind and variant: cycles of TERMS, those that are not 0; `code`: bytes; `loads`: words from constants."""
     measured: str = ""
     """The source of the measurements: the emulator or the board with its counter, and the compiler."""
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -157,12 +268,15 @@ class Table:
             # The stores have other addresses, and hardly any variant needs more instructions for them.
             measured = self.layers.get(key_without_pitch(operation), {}).get(variant)
         if measured is not None:
-            return Cost(measured[0], measured[1], True, self._source(key_of(operation)))
-        terms = self.estimates.get(kind_of(operation), {}).get(variant)
+            loads = measured[2] if len(measured) > 2 else 0
+            return Cost(measured[0], measured[1], True, self._source(key_of(operation)), loads)
+        terms = self.estimates.get(estimate_key(operation), {}).get(variant)
         numbers = numbers_of(operation)
         given: Mapping[str, float] = ABSENT if terms is None else terms
-        cycles = sum(given[term] * numbers[term] for term in TERMS)
-        return Cost(cycles, ABSENT_CODE if terms is None else int(terms["code"]), False)
+        cycles = sum(given.get(term, 0.0) * number for term, number in numbers.items())
+        if terms is None:
+            return Cost(cycles, ABSENT_CODE, False)
+        return Cost(cycles, int(terms["code"]), False, loads=terms.get("loads", 0.0) * loads_per(operation))
 
     def _striped(self, block: Striped) -> Cost:
         costs = [self.cost(layer.operation, layer.variant) for layer in block.layers]
@@ -171,7 +285,8 @@ class Table:
         code = sum(
             {key_of(layer.operation): cost.code for layer, cost in zip(block.layers, costs, strict=True)}.values()
         )
-        return Cost(cycles + block.moved * MOVED, code, all(cost.is_measured for cost in costs))
+        loads = sum(count * cost.loads for count, cost in zip(calls, costs, strict=True))
+        return Cost(cycles + block.moved * MOVED, code, all(cost.is_measured for cost in costs), loads=loads)
 
     def replaced_by(self, other: Table) -> Table:
         """Return a table with the entries of both. Those of `other` take precedence."""

@@ -43,7 +43,7 @@ CONVOLUTION_ROOM = 40 << 10
 def default_limit(program: Program) -> int:
     """Return the bytes of constants and code that the variants of a program may have."""
     is_convolutional = any(
-        isinstance(operation, Depthwise) or (isinstance(operation, Convolution) and kind_of(operation) == "convolution")
+        isinstance(operation, Depthwise) or (isinstance(operation, Convolution) and kind_of(operation) != "dense")
         for operation in program.operations
     )
     constants = sum(constant_bytes(candidates(operation, "")["portable"]) for operation in program.operations)
@@ -280,15 +280,47 @@ def implementations(
     general = decided_without_class(program, options, measurements)
     base = _implementation(general.program, "portable", heading, options)
     variants, tables = [], []
+    # Processors without an FPU: those without a class, and those of a class whose processors have none.
+    without_fpu = {"other processors": general.choice}
     for processor in processor_classes() if options.kernels == "auto" else ():
         decision = decided(program, processor, options, measurements)
+        if not processor.has_fpu:
+            without_fpu[processor.name] = decision.choice
         if all(row.variant == "portable" for row in decision.choice.rows):
             continue
         variants.append(_implementation(decision.program, decision.choice.variants, heading, options, processor))
         tables.append(table_text(processor.name, core_of(processor, measurements), decision.choice, decision.memory))
     if options.max_ram is not None or _blocks(general):
         tables.append(_general_text(general, options.max_ram))
+    tables += float_remark(without_fpu, options)
     return base, variants, "\n".join(tables)
+
+
+MOST = 0.5
+"""The share of cycles from which float operators are worth a remark."""
+
+
+def float_remark(choices: Mapping[str, Choice], options: Options) -> list[str]:
+    """Return a line if float operators take most cycles on processors without an FPU: by their name, the choices."""
+    shares = {}
+    for name, choice in choices.items():
+        cycles = sum(row.cost.cycles for row in choice.rows if not isinstance(row.operation, UserCall))
+        floats = sum(row.cost.cycles for row in choice.rows if _is_float(row.operation))
+        if floats > MOST * cycles:
+            shares[name] = f"{floats / cycles:.0%} of the cycles of {name}"
+    if not shares:
+        return []
+    way = (
+        "import without --float-io, and give the model int8 inputs"
+        if options.float_io
+        else "quantise the model to int8"
+    )
+    return [f"without an FPU, float32 operators take {' and '.join(shares.values())}: {way}"]
+
+
+def _is_float(operation: Operation) -> bool:
+    values = (*operation.inputs, *operation.results)
+    return not isinstance(operation, UserCall) and any(value.dtype.startswith("float") for value in values)
 
 
 def _implementation(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of measurements, tuning.yaml: read, check, merge, write."""
+"""Measurements: opwest's own table, tuning.json, and files of users, tuning.yaml. Read, check, merge, write."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ from opwest.manifest.yaml_reader import describe, read_yaml
 from opwest.objects.targets import measured_cores
 from opwest.project.disk import system_faults
 
-DEFAULTS = Path(__file__).resolve().parent / "tuning.yaml"
+DEFAULTS = Path(__file__).resolve().parent / "tuning.json"
+"""opwest's own table, which scripts/default_tuning.py writes. Each import reads it: YAML takes 80 times as long."""
 VERSION = 1
-KERNELS = 1
+KERNELS = 2
 """The version of the emitted operators. It changes with the cost of a variant; then files must be measured again."""
+COEFFICIENTS = (*TERMS, "code", "loads")
+"""The keys of an estimate."""
 _AGAIN = "measure again with opwest tune"
 _NOTE = (
     "# Written by `opwest tune`. `measured` is the source of the cycles of a core. Those of qemu-system-... are",
@@ -44,11 +47,7 @@ class Tables:
 
 def read_tables(paths: Iterable[Path] = ()) -> Tables:
     """Return opwest's own measurements, replaced by those of further files. Raises OpwestError with all faults."""
-    import yaml
-
-    # This file is a part of opwest, and a reader with positions is slow.
-    content = yaml.load(DEFAULTS.read_bytes(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return merged([_tables(content), *(read_file(path) for path in paths)])
+    return merged([_tables(json.loads(DEFAULTS.read_bytes())), *(read_file(path) for path in paths)])
 
 
 def read_file(path: Path) -> Tables:
@@ -81,11 +80,45 @@ def text_of(tables: Tables) -> str:
     return "\n".join([*_NOTE, *_lines(tables)])
 
 
+def default_text(tables: Tables) -> str:
+    """Return the text of opwest's own table: JSON with a line for each kind and each layer."""
+    cores = {}
+    for core, table in sorted(tables.cores.items()):
+        estimates = {
+            kind: {
+                name: {
+                    term: _short(terms[term]) for term in COEFFICIENTS if _short(terms.get(term, 0)) or term == "code"
+                }
+                for name, terms in sorted(variants.items())
+            }
+            for kind, variants in sorted(table.estimates.items())
+        }
+        layers = {key: dict(sorted(variants.items())) for key, variants in sorted(table.layers.items())}
+        functions = dict(sorted(table.functions.items()))
+        parts: dict[str, Mapping[str, Any]] = {"functions": functions, "estimates": estimates, "layers": layers}
+        rows = [
+            f'  "measured": {json.dumps(table.measured)}',
+            *(_rows(name, part) for name, part in parts.items() if part),
+        ]
+        cores[core] = f" {json.dumps(core)}: {{\n" + ",\n".join(rows) + "\n }"
+    return f'{{"version": {VERSION}, "kernels": {KERNELS}, "cores": {{\n' + ",\n".join(cores.values()) + "\n}}\n"
+
+
+def _rows(name: str, part: Mapping[str, Any]) -> str:
+    lines = ",\n".join(f"   {json.dumps(key)}: {json.dumps(value)}" for key, value in part.items())
+    return f"  {json.dumps(name)}: {{\n{lines}\n  }}"
+
+
+def _short(number: float) -> float:
+    """Return a number with three digits, an integer from 100 on."""
+    return round(number) if number >= 100 else float(f"{number:.3g}")
+
+
 def _tables(content: Mapping[str, Any]) -> Tables:
     cores = {}
     for core, entries in content.get("cores", {}).items():
         layers = {
-            key: {name: (measured[0], measured[1]) for name, measured in variants.items()}
+            key: {name: tuple(measured) for name, measured in variants.items()}
             for key, variants in entries.get("layers", {}).items()
         }
         functions = entries.get("functions", {})
@@ -112,14 +145,14 @@ def _lines(tables: Tables) -> Iterator[str]:
         if table.estimates:
             yield "    estimates:"
         for kind, variants in sorted(table.estimates.items()):
-            yield f"      {kind}:"
+            yield f"      {json.dumps(kind)}:"
             for name, terms in sorted(variants.items()):
-                inner = ", ".join(f"{term}: {round(terms[term], 3)}" for term in (*TERMS, "code"))
+                inner = ", ".join(f"{term}: {round(terms[term], 3)}" for term in COEFFICIENTS if term in terms)
                 yield f"        {name}: {{{inner}}}"
         yield "    layers:"
         for key, measured in sorted(table.layers.items()):
             yield f"      {json.dumps(key)}:"
-            yield "        {" + ", ".join(f"{name}: [{c}, {b}]" for name, (c, b) in sorted(measured.items())) + "}"
+            yield "        {" + ", ".join(f"{name}: {list(cost)}" for name, cost in sorted(measured.items())) + "}"
     yield ""
 
 
@@ -163,20 +196,19 @@ class _Checker:
             for name, terms in self.items(entries["estimates"], kind):
                 place = variants.value_location(name)
                 if self.is_mapping(terms, place, f"the estimate of {name!r}"):
-                    self.keys(terms, (*TERMS, "code"))
-                    for term in (*TERMS, "code"):
-                        if term in terms:
-                            self.number(terms[term], terms.value_location(term), f"'{term}'", float)
-                        else:
-                            self.faults.error(f"missing key '{term}'", terms.location, expected="a number, at least 0")
+                    self.keys(terms, COEFFICIENTS)
+                    if "code" not in terms:
+                        self.faults.error("missing key 'code'", terms.location, expected="a number, at least 0")
+                    for term in set(terms) & set(COEFFICIENTS):
+                        self.number(terms[term], terms.value_location(term), f"'{term}'", float)
         for key, variants in self.items(entries, "layers"):
             for name, pair in self.items(entries["layers"], key):
                 place = variants.value_location(name)
-                if not isinstance(pair, Items) or len(pair) != 2:
-                    expected = "[CYCLES, BYTES of code]"
+                if not isinstance(pair, Items) or len(pair) not in (2, 3):
+                    expected = "[CYCLES, BYTES of code] or [CYCLES, BYTES of code, LOADS from constants]"
                     self.faults.error(f"invalid cost of {name!r}: {describe(pair)}", place, expected=expected)
                     continue
-                for number, what in enumerate(("cycles", "bytes of code")):
+                for number, what in enumerate(("cycles", "bytes of code", "loads from constants")[: len(pair)]):
                     self.number(pair[number], pair.item_location(number), what, int)
 
     def items(self, owner: Located, key: str) -> list[tuple[str, Any]]:

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start and end (by semihosting) of an image without an operating system on QEMU's RISC-V boards. */
-#include <stddef.h>
 #include <stdint.h>
 
 #include "image.h"
@@ -36,26 +35,10 @@ __attribute__((noreturn, used)) void reset(void)
 	}
 }
 
-/* The image is linked without a C library: its specification has another linker script. */
-void *memcpy(void *to, const void *from, size_t size)
-{
-	for (size_t i = 0; i < size; i++) {
-		((volatile char *)to)[i] = ((const char *)from)[i];
-	}
-	return to;
-}
-
-void *memset(void *to, int value, size_t size)
-{
-	for (size_t i = 0; i < size; i++) {
-		((volatile char *)to)[i] = (char)value;
-	}
-	return to;
-}
-
 /* The plugin counts the instructions between the jalr and the next load. */
 __asm__(".section .vectors, \"ax\"\n"
 	"la sp, stack_top\n"
+	"la tp, thread_variables\n"
 	"j reset\n"
 	".text\n"
 	".global invoke\n"

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers for the estimates of opwest's own table: all operations, dtypes and variants, in the sizes of real models."""
+
+import dataclasses
+
+import numpy as np
+from graphs.drawn import drawn
+from kernels import variants
+from models.campaigns import graph_of
+from models.moves import KINDS as MOVES
+from models.sampled import groups
+from models.test_arithmetic import FAMILIES
+from models.test_pools import POOLS
+from models.test_products import HYBRID, PRODUCTS
+from models.test_reductions import POSITIONS, REDUCTIONS, position, reduction
+from models.test_unary import DTYPES as UNARY
+from models.test_unary import unary
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.compiler.ir import elements
+from opwest.compiler.ir.operations import Elementwise, UserCall
+from opwest.compiler.lowering.builder import lower_graph
+from opwest.compiler.lowering.passes import PASSES, with_passes
+from opwest.compiler.selection.costs import estimate_key, key_of
+from opwest.compiler.semantics.fixed_point import RANGES, Rounding
+from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
+from opwest.tuning import random_layers
+
+KINDS = ("ordinary", "ordinary", "relu", "relu", "one", "left")
+DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128)
+MOST_PRODUCTS = 150_000
+"""The products of a layer: QEMU runs a hundred million instructions in about a second."""
+PER_KEY = 5
+"""The most layers of a kind and dtype that graphs add."""
+
+
+def _kind(random):
+    return str(random.choice(KINDS))
+
+
+def convolution(random, dtype, size=None):
+    """A convolution with the shapes of real layers."""
+    while True:
+        extent, depth, results = (int(random.choice(some)) for some in ((3, 4, 6, 8, 12, 16, 24), DEPTHS, DEPTHS))
+        taps = size or tuple(int(n) for n in random.choice([(3, 3), (3, 3), (5, 5), (1, 5), (4, 4), (10, 4), (2, 3)]))
+        keys = {"stride": (2, 2) if random.random() < 0.3 else (1, 1), "same": bool(random.random() < 0.75)}
+        if max(taps) > extent or results * depth * extent**2 * taps[0] * taps[1] > MOST_PRODUCTS:
+            continue
+        return random_layers.convolution(
+            random, (1, extent, extent, depth), taps, results, _kind(random), dtype, dilation=(1, 1), **keys
+        )
+
+
+def pointwise(random, dtype):
+    """A convolution of one tap."""
+    return convolution(random, dtype, (1, 1))
+
+
+def dense(random, dtype):
+    """A fully connected layer of one row."""
+    length = int(random.choice([4, 7, 12, 16, 20, 32, 49, 64, 100, 128, 256, 490, 640, 1000]))
+    results = int(random.choice([1, 2, 4, 10, 12, 16, 25, 32, 64, 100, 128, 200]))
+    rounding = None if dtype == "int16" else Rounding.ONCE if random.random() < 0.7 else Rounding.TWICE
+    return random_layers.dense(random, length, results, 1, _kind(random), dtype, rounding)
+
+
+def rows(random, dtype):
+    """A fully connected layer of several rows."""
+    ranges = ((8, 16, 20, 32, 64), (4, 8, 16, 30, 64), (2, 5, 16, 49))
+    length, results, count = (int(random.choice(some)) for some in ranges)
+    rounding = None if dtype == "int16" else Rounding.ONCE if random.random() < 0.7 else Rounding.TWICE
+    return random_layers.dense(random, length, results, count, _kind(random), dtype, rounding)
+
+
+def depthwise(random, dtype):
+    """A depthwise convolution with the shapes of real layers."""
+    while True:
+        extent, depth = int(random.choice([3, 4, 6, 8, 12, 16, 24])), int(random.choice(DEPTHS))
+        size = tuple(int(n) for n in random.choice([(3, 3), (3, 3), (3, 3), (5, 5), (1, 5), (2, 2), (7, 3)]))
+        multiplier = int(random.choice([1, 1, 1, 1, 2, 4]))
+        if max(size) > extent or depth * multiplier * extent**2 * size[0] * size[1] > MOST_PRODUCTS / 2:
+            continue
+        stride = (2, 2) if random.random() < 0.3 else (1, 1)
+        return random_layers.depthwise(
+            random, (1, extent, extent, depth), size, multiplier, _kind(random), dtype, dilation=(1, 1), stride=stride,
+            same=bool(random.random() < 0.8),
+        )  # fmt: skip
+
+
+def pool(random, dtype):
+    """A pool: windows of 2 or 3, or the whole image."""
+    extent, depth = int(random.choice([2, 4, 6, 8, 12, 16])), int(random.choice(DEPTHS))
+    size = min(extent, int(random.choice([2, 2, 3, extent])))
+    stride = (1, 1) if size == extent or random.random() < 0.2 else (2, 2)
+    made = random_layers.pool(random, (1, extent, extent, depth), (size, size), dtype, stride=stride)
+    return _whole(made, RANGES[dtype])
+
+
+def _whole(program, limits):
+    """Return a program whose results are not limited: a compiler leaves out what cannot change them."""
+    [operation] = program.operations
+    low, high = limits
+    if hasattr(operation, "function"):
+        numbers = dataclasses.replace(operation.function.numbers, low=low, high=high)
+        changed = {"function": dataclasses.replace(operation.function, numbers=numbers)}
+    else:
+        changed = {"low": low, "high": high}
+    return random_layers.program(dataclasses.replace(operation, **changed))
+
+
+def convolution_sum(random, dtype):
+    """A convolution with a sum."""
+    return _whole(random_layers.convolution_sum(random, **_sizes(random, dtype)), RANGES[dtype])
+
+
+def _sizes(random, dtype):
+    [layer] = (pointwise if random.random() < 0.4 else convolution)(random, dtype).operations
+    shape = layer.inputs[0].shape
+    return {"shape": shape, "size": layer.window.size, "results": len(layer.weights), "kind": _kind(random),
+            "stride": layer.window.stride, "dilation": (1, 1), "same": True}  # fmt: skip
+
+
+def _count(random):
+    return int(np.exp(random.uniform(1, 7.5)))
+
+
+def add(random, dtype):
+    """A sum of two tensors of equal shapes."""
+    return _whole(variants.add(random, _count(random), dtype), RANGES[dtype])
+
+
+def multiply(random, dtype):
+    """A product of two tensors of equal shapes."""
+    made = _whole(random_layers.elements(random, (1, _count(random)), "multiply"), RANGES["int8"])
+    if dtype == "int8":
+        return made
+    # The multiplier of another layer: without one, as a test has, compilers leave out the product.
+    [layer], [other] = made.operations, variants.multiply(random, _count(random), dtype).operations
+    numbers = dataclasses.replace(other.function.numbers, multiplier=layer.function.numbers.multiplier)
+    function = dataclasses.replace(other.function, numbers=numbers)
+    return _whole(random_layers.program(dataclasses.replace(other, function=function)), RANGES[dtype])
+
+
+SHARES = {convolution: 26, pointwise: 18, dense: 18, rows: 8, depthwise: 28, pool: 20, add: 12, multiply: 10}
+"""The functions for int8 and int16, and how many layers of each."""
+
+
+def of_kernels(count=1.0, first=0):
+    """Return layers of the operations that have kernels; `count`: the share of SHARES."""
+    found = []
+    for place, (make, share) in enumerate([*SHARES.items(), (convolution_sum, 20)]):
+        for dtype in ("int8",) if make is convolution_sum else ("int8", "int16"):
+            for number in range(max(1, round(share * count))):
+                random = np.random.default_rng((place, len(dtype), number + first))
+                found += make(random, dtype).operations
+    return found
+
+
+def files():
+    """Yield models of one operator: all operators of tests/models, and all dtypes."""
+    for parts in groups().values():
+        yield from (part.build(np.random.default_rng((place, 9))) for place, part in enumerate(parts))
+    makers = [(make, kind, dtype) for kind, (make, dtypes, _) in FAMILIES.items() for dtype in dtypes]
+    makers += [(unary, kind, dtype) for kind, dtypes in UNARY.items() for dtype in dtypes]
+    for make, kind, dtype in makers:
+        yield from (make(kind, np.random.default_rng((number, 9)), dtype) for number in range(3))
+    for make, words in (
+        *((reduction, words) for words in REDUCTIONS),
+        *((position, words) for words in POSITIONS),
+        *((make, words) for make, *words in (*PRODUCTS, *HYBRID, *POOLS)),
+        *((make, (dtype,)) for make, dtypes in MOVES.values() for dtype in dtypes),
+    ):
+        yield from (make(np.random.default_rng((number, 9)), *words) for number in range(3))
+
+
+def of_models(seeds):
+    """Return the operations of random graphs, and of files of one operator."""
+    found = []
+    for model in (*files(), *(drawn(seed)[0] for seed in seeds)):
+        try:
+            program = with_passes(lower_graph(graph_of(model.build(), simplified=True), "made", Diagnostics()), PASSES)
+        except (OpwestError, AssertionError):
+            continue
+        found += [operation for operation in program.operations if not isinstance(operation, UserCall)]
+    return found
+
+
+def is_constant(operation):
+    """Whether the limits of the results are so near to each other that operators are faster than usual."""
+    if operation.results[0].dtype == "float32":
+        return False
+    function = getattr(operation, "function", None)
+    owners = (operation, getattr(operation, "finish", None), getattr(function, "numbers", None))
+    limits = [(getattr(owner, "low", None), getattr(owner, "high", None)) for owner in owners]
+    return any(low is not None and high is not None and high - low < 64 for low, high in limits)
+
+
+def of_functions():
+    """Return operations of all functions of float elements."""
+    found = []
+    for kind, row in FLOAT_FUNCTIONS.items():
+        for count in (10, 100):
+            inputs = tuple(random_layers.value("input", "float32", (1, count)) for _ in range(row.operands))
+            result = random_layers.value("output", "float32", (1, count))
+            found.append(Elementwise("layer", inputs, (result,), elements.Float(kind)))
+    return found
+
+
+def layers(count=1.0, seeds=range(400)):
+    """Return different layers, at most PER_KEY of a kind and dtype besides those of kernels."""
+    found, counts = {}, {}
+    for operation in of_kernels(count):
+        found.setdefault(key_of(operation), operation)
+        counts[estimate_key(operation)] = PER_KEY
+    for operation in (*of_functions(), *of_models(seeds)):
+        key, name = key_of(operation), estimate_key(operation)
+        if key not in found and not is_constant(operation) and counts.get(name, 0) < PER_KEY * min(1, count * 2):
+            counts[name] = counts.get(name, 0) + 1
+            found[key] = operation
+    return list(found.values())

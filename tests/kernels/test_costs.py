@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""opwest's own table of costs: an estimate for every variant, and choices nearly as fast as those by measurements."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from campaign import sized
+from graphs.drawn import drawn
+from kernels import estimated_layers
+from models.campaigns import graph_of
+from opwest.base.diagnostics import Diagnostics
+from opwest.compiler.emission.function import PROCESSORS, VARIANTS
+from opwest.compiler.ir.operations import UserCall
+from opwest.compiler.ir.program import Program
+from opwest.compiler.ir.stripes import Striped
+from opwest.compiler.lowering.builder import lower_graph
+from opwest.compiler.lowering.passes import PASSES, with_passes
+from opwest.compiler.output.emit import candidates, library_variant
+from opwest.compiler.processors import class_of
+from opwest.compiler.request import LIBRARIES
+from opwest.compiler.selection.choose import choose
+from opwest.compiler.selection.costs import ABSENT_CODE, TERMS, Table, estimate_key, key_of
+from opwest.compiler.selection.tuning_files import read_tables
+from opwest.objects.targets import measured_cores
+from opwest.tuning.measure import distinct, measure
+from opwest.tuning.results import Measurements, Result, estimate, table_of
+from requirements_support import need
+
+
+def test_every_variant_has_an_estimate_on_every_core():
+    """Layers of other seeds than those of the table, of all operations that tests make."""
+    layers = [
+        *estimated_layers.of_kernels(0.5, first=1000), *estimated_layers.of_functions(),
+        *estimated_layers.of_models(range(1000, 1060)),
+    ]  # fmt: skip
+    tables, absent, reached = read_tables(), set(), set()
+    for core in measured_cores():
+        estimates, processor = tables.of(core).estimates, class_of(core)
+        for operation in layers:
+            names = set(candidates(operation, processor, LIBRARIES))
+            reached |= {(type(operation), name) for name in names}
+            key = estimate_key(operation)
+            absent |= {(core, key, name) for name in names - set(estimates.get(key, {}))}
+    assert not absent, sorted(absent)[:20]
+    known = {(kind, one.name) for kind, some in VARIANTS.items() for one in some}
+    libraries = {library_variant(name, processor) for name in LIBRARIES for processor in PROCESSORS}
+    own = {(kind, name) for kind, name in known if not name.startswith("cmsis-nn") or name in libraries}
+    assert own - reached <= {(UserCall, "portable"), (Striped, "stripes")}, own - reached
+
+
+def models(count):
+    """Return random programs: graphs, and sequences of layers that have kernels."""
+    found = []
+    for number in range(count):
+        if number % 2:
+            layers = estimated_layers.of_kernels(0.07, first=2000 + 50 * number)
+            random = np.random.default_rng((37, number))
+            found.append(Program(operations=[layers[i] for i in random.choice(len(layers), 7, replace=False)]))
+        else:
+            graph = graph_of(drawn(3000 + number)[0].build(), simplified=True)
+            found.append(with_passes(lower_graph(graph, "made", Diagnostics()), PASSES))
+    return found
+
+
+def slower(program, processor, plain, tuned):
+    """Return the cycles of the choices by a table without measurements and by measurements, both as measured."""
+    totals = []
+    for table in (plain, tuned):
+        variants = choose(program, processor, table).variants
+        totals.append(sum(tuned.layers[key_of(operation)][name][0] for operation, name in variants.items()))
+    return totals
+
+
+@pytest.mark.parametrize("core", sized(["cortex-m4", "cortex-m55"], list(measured_cores())))
+def test_choices_by_estimates_are_nearly_as_fast_as_by_measurements(core, tmp_path):
+    need("arm-none-eabi-gcc", "qemu-system-arm", "cc", "tflite")
+    programs = models(sized(2, 30))
+    tuned = table_of(measure(distinct(programs), core, tmp_path), core, has_estimates=False)
+    plain = dataclasses.replace(read_tables().of(core), layers={})
+    totals = [slower(program, class_of(core), plain, tuned) for program in programs]
+    print([f"{first / second:.3f}" for first, second in totals])
+    assert sum(first for first, _ in totals) <= 1.05 * sum(second for _, second in totals), totals
+
+
+SIZES = (100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0)
+
+
+def test_estimates_ignore_layers_unlike_all_others():
+    """Half and twice the cycles are equally wrong, and a layer that a compiler leaves out counts little."""
+    numbers = np.asarray([[products * (term == "product") + (term == "call") for term in TERMS] for products in SIZES])
+    measured = numbers @ np.asarray([3.0 * (term == "product") + 50.0 * (term == "call") for term in TERMS])
+    measured[2] = 4.0
+    terms = dict(zip(TERMS, estimate(numbers, measured), strict=True))
+    assert (terms.pop("product"), terms.pop("call")) == pytest.approx((3.0, 50.0), rel=0.1)
+    assert not any(terms.values())
+
+
+def test_cost_with_loads_and_without_a_measurement():
+    [layer] = estimated_layers.dense(np.random.default_rng(1), "int8").operations
+    made = [Result(layer, "portable", 5000, 300, 700), Result(layer, "dsp-bytes", 2000, 900)]
+    table = table_of(Measurements(made, "a source"), "cortex-m4", has_estimates=True)
+    assert (table.cost(layer, "portable").loads, table.cost(layer, "dsp-bytes").loads) == (700, 0)
+    estimated = dataclasses.replace(table, layers={}).cost(layer, "portable")
+    assert not estimated.is_measured and estimated.cycles == pytest.approx(5000, rel=0.01)
+    assert (estimated.code, estimated.loads) == (300, pytest.approx(700, rel=0.01))
+    other = Table("cortex-m4", {}, {}).cost(layer, "dsp-of-another-package")
+    assert other.code == ABSENT_CODE and other.cycles > 5000
