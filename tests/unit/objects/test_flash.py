@@ -58,9 +58,7 @@ def test_known_flash_is_valid():
 
 
 def test_loops_and_stalls():
-    assert (UNKNOWN.loop_bytes, NONE.loop_bytes, Flash(5, 16, 0).loop_bytes, Flash(5, 16, 8192).loop_bytes) == (
-        *(512, None, None, None),
-    )
+    assert [flash.loop_bytes for flash in (UNKNOWN, NONE, Flash(5, 16, 0), Flash(5, 16, 8192))] == [960, *3 * [None]]
     # Eight words are two lines; without a cache for data each word is a read.
     assert (UNKNOWN.stalls(8), Flash(5, 16, 1024).stalls(8), NONE.stalls(8)) == (10, 40, 0)
 
