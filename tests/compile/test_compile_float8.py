@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""float8_e4m3 and float8_e5m2 on every path: check, both back ends, runs, golden vectors, the runtime's values."""
+"""float8_e4m3 and float8_e5m2 on every path: check, both back ends, runs, golden vectors; values of narrow floats."""
 
 import json
 
@@ -89,16 +89,24 @@ def test_conventions_without_the_type_are_rejected(project):
         assert f"argument 'x' is a {dtype} tensor, which {convention} operators cannot take" in shown
 
 
-@pytest.mark.parametrize("name", Y)
+def numbers_of_bfloat16(bits):
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize("name", [*Y, "bfloat16"])
 def test_runtime_has_the_described_values(name, tmp_path):
     """opwest_float_value on every value."""
     need_compiler("gcc", SANITIZED, link=True)
+    size = 16 if name == "bfloat16" else 8
     (tmp_path / "main.c").write_text(
         "#include <stdio.h>\n#include <opwest/compare.h>\nint main(void)\n{\n"
-        "\tfor (uint32_t i = 0U; i <= UINT8_MAX; i++) {\n\t\tconst uint8_t bits = (uint8_t)i;\n"
+        f"\tfor (uint32_t i = 0U; i <= UINT{size}_MAX; i++) {{\n\t\tconst uint{size}_t bits = (uint{size}_t)i;\n"
         f'\t\tprintf("%a\\n", opwest_float_value(OPWEST_{name.upper()}, &bits));\n\t}}\n\treturn 0;\n}}\n'
     )
     sources = [tmp_path / "main.c", RUNTIME / "src" / "compare.c", RUNTIME / "src" / "metadata.c"]
     program = compile_program(tmp_path, sources, SANITIZED, [f"-I{RUNTIME / 'include'}"])
     seen = np.array([float.fromhex(line) for line in execute(program).stdout.split()])
-    np.testing.assert_array_equal(seen, numbers_of(np.arange(256, dtype=np.uint8), DTYPES[name]))
+    bits = np.arange(1 << size, dtype=f"uint{size}")
+    expected = numbers_of_bfloat16(bits) if name == "bfloat16" else numbers_of(bits, DTYPES[name])
+    np.testing.assert_array_equal(seen, expected)
