@@ -4,7 +4,7 @@
     python scripts/default_tuning.py [--core CORE]... [--share SHARE] --cmsis-nn DIR [MODEL...]
 
 Without --core, all cores; the rows of the others remain. The estimates are fitted to random layers of every operation,
-variant and dtype (tests/kernels/estimated_layers.py); a SHARE below 1 measures fewer of them. Layers of models get
+variant and dtype (estimated_layers.py); a SHARE below 1 measures fewer of them. Layers of models get
 rows of their own; without models, those of the table that has the rows remain. CMSIS-NN is a further candidate, with
 both roundings of fully connected layers. QEMU and compilers: docs/tuning.md. Two cores at a time: run it twice.
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "generator"), str(ROOT / "tests")]
 
-from kernels.estimated_layers import layers  # noqa: E402
+from estimated_layers import layers  # noqa: E402
 from opwest.compiler.ir.program import Operation  # noqa: E402
 from opwest.compiler.processors import class_of  # noqa: E402
 from opwest.compiler.request import ROUNDINGS, Options  # noqa: E402

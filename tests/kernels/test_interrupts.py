@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from campaign import sized
-from kernels import variants
 from opwest.compiler.output.emit import candidates, emit_program
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
@@ -27,8 +26,8 @@ MAKERS = {
     "dense": random_layers.dense,
     "depthwise": random_layers.depthwise,
     "pool": random_layers.pool,
-    "add": variants.add,
-    "multiply": variants.multiply,
+    "add": random_layers.add,
+    "multiply": random_layers.multiply,
 }
 STACK = 300
 """The greatest use of stack, in bytes, with the arguments: docs/importing-models.md."""

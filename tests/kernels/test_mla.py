@@ -50,7 +50,7 @@ def test_random_layers(level, kind, variant, tmp_path):
         if kind in ("add", "multiply"):
             made.append(random_layers.elements(random, (1, 14 + 27 * number % 400), kind))
         else:
-            made.append(variants.maker(kind)(random))
+            made.append(getattr(random_layers, kind)(random))
     candidates = [candidate(one, variant, number, number) for number, one in enumerate(made)]
     assert sum(variant_of(one) == "portable" for one in candidates) <= KINDS[kind, variant]
     check(candidates, "cortex-m3", tmp_path, (level,))
@@ -184,7 +184,7 @@ def test_sources_compile_without_warnings(words, level, tmp_path):
     )
     layers = [("convolution", "mla"), ("convolution", "mla-bytes"), ("dense", "mla"), ("depthwise", "mla")]
     for number, (kind, variant) in enumerate(layers * 2):
-        made = variants.maker(kind)(np.random.default_rng((4, number)))
+        made = getattr(random_layers, kind)(np.random.default_rng((4, number)))
         source = tmp_path / f"{number}.c"
         source.write_text(emit_program(made, "test", variant).source)
         command = [*words, level, "-I", str(tmp_path), *STRICT, str(tmp_path / "out.o"), str(source)]

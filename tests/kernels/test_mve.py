@@ -30,7 +30,7 @@ CLANG = "clang --target=thumbv8.1m.main-none-eabihf -mcpu=cortex-m55 -std=c11 -f
 
 def candidate(layer, dtype, number, preferred="mve", **keys):
     random = np.random.default_rng((5, number))
-    made = variants.maker(layer)(random, dtype=dtype, **keys)
+    made = getattr(random_layers, layer)(random, dtype=dtype, **keys)
     return variants.candidate(made, preferred, number, random_layers.inputs_of(random, made, number))
 
 

@@ -5,12 +5,7 @@ import dataclasses
 
 import numpy as np
 from kernels import reference
-from opwest.compiler.ir.elements import AddQuantised, Product
-from opwest.compiler.ir.operations import Elementwise
-from opwest.compiler.ir.program import Value
 from opwest.compiler.output.emit import emit_program
-from opwest.compiler.semantics.arithmetic import AddNumbers, ProductNumbers
-from opwest.compiler.semantics.fixed_point import quantize_multiplier
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import machines
@@ -18,52 +13,6 @@ from opwest.tuning.measure import run
 from requirements_support import need
 
 FLAGS = ("-O2", "-Wconversion", "-Werror")
-
-
-def _pair(random, size, dtype):
-    shape = (int(size or random.choice([1, 3, 4, 17, 64, 99])),)
-    result = random_layers.value("output", dtype, shape)
-    return (Value("one", "input", dtype, shape), Value("other", "input", dtype, shape)), result
-
-
-def add(random, size=None, dtype="int8"):
-    """A sum or difference of two quantised values."""
-    inputs, result = _pair(random, size, dtype)
-    left, zero = 15 if dtype == "int16" else 20, random_layers.zero_point(random, dtype)
-    scales = np.exp(random.uniform(-6, 1, 2))
-    scales[1] = scales[0] * random.choice([1, 1, scales[1], 0.5])
-    twice = 2 * scales.max()
-    target = scales.max() * np.exp(random.uniform(-3, 3)) * random.choice([1, 1, 1, 2.0**-20])
-    numbers = AddNumbers(
-        left,
-        (random_layers.zero_point(random, dtype), random_layers.zero_point(random, dtype)),
-        (quantize_multiplier(float(scales[0] / twice)), quantize_multiplier(float(scales[1] / twice))),
-        quantize_multiplier(float(twice / ((1 << left) * target))),
-        zero,
-        *random_layers.random_limits(random, dtype, zero),
-    )
-    return random_layers.program(
-        Elementwise("layer", inputs, (result,), AddQuantised(numbers, bool(random.random() < 0.3)))
-    )
-
-
-def multiply(random, size=None, dtype="int8"):
-    """A product of two quantised values."""
-    inputs, result = _pair(random, size, dtype)
-    zero = random_layers.zero_point(random, dtype)
-    real = np.exp(random.uniform(-12, 2)) * random.choice([1, 1, 1, 2.0**-25, 0])
-    numbers = ProductNumbers(
-        (random_layers.zero_point(random, dtype), random_layers.zero_point(random, dtype)),
-        quantize_multiplier(float(real)),
-        zero,
-        *random_layers.random_limits(random, dtype, zero),
-    )
-    return random_layers.program(Elementwise("layer", inputs, (result,), Product(numbers)))
-
-
-def maker(kind):
-    """Return the function that makes random layers of a kind."""
-    return {"add": add, "multiply": multiply}.get(kind) or getattr(random_layers, kind)
 
 
 def candidate(program, variant, prefix, inputs, **options):

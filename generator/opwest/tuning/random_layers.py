@@ -292,6 +292,42 @@ def elements(random: Random, shape: Any = None, kind: str | None = None, dtype: 
     return program(Elementwise("layer", tuple(operands), (value("output", dtype, shape),), function))
 
 
+def _pair(random: Random, size: int | None, dtype: str) -> tuple[tuple[Value, Value], Value]:
+    """Return two operands and a result of one dimension."""
+    shape = (int(size or random.choice([1, 3, 4, 17, 64, 99])),)
+    return (Value("one", "input", dtype, shape), Value("other", "input", dtype, shape)), value("output", dtype, shape)
+
+
+def add(random: Random, size: int | None = None, dtype: str = "int8") -> Program:
+    """A sum or difference of two quantised values, with scales of any ratio."""
+    inputs, result = _pair(random, size, dtype)
+    left, zero = 15 if dtype == "int16" else 20, zero_point(random, dtype)
+    scales = np.exp(random.uniform(-6, 1, 2))
+    scales[1] = scales[0] * random.choice([1, 1, scales[1], 0.5])
+    twice = 2 * scales.max()
+    target = scales.max() * np.exp(random.uniform(-3, 3)) * random.choice([1, 1, 1, 2.0**-20])
+    numbers = AddNumbers(
+        left,
+        (zero_point(random, dtype), zero_point(random, dtype)),
+        (quantize_multiplier(float(scales[0] / twice)), quantize_multiplier(float(scales[1] / twice))),
+        quantize_multiplier(float(twice / ((1 << left) * target))),
+        zero,
+        *random_limits(random, dtype, zero),
+    )
+    return program(Elementwise("layer", inputs, (result,), AddQuantised(numbers, bool(random.random() < 0.3))))
+
+
+def multiply(random: Random, size: int | None = None, dtype: str = "int8") -> Program:
+    """A product of two quantised values, with a multiplier of any size."""
+    inputs, result = _pair(random, size, dtype)
+    zero = zero_point(random, dtype)
+    real = np.exp(random.uniform(-12, 2)) * random.choice([1, 1, 1, 2.0**-25, 0])
+    zeros = (zero_point(random, dtype), zero_point(random, dtype))
+    limits = random_limits(random, dtype, zero)
+    numbers = ProductNumbers(zeros, quantize_multiplier(float(real)), zero, *limits)
+    return program(Elementwise("layer", inputs, (result,), Product(numbers)))
+
+
 def convolution_sum(random: Random, **keys: Any) -> Program:
     """A convolution whose results are added to a second input, as either operand."""
     layer: Any = convolution(random, **keys).operations[0]

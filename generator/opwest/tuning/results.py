@@ -52,8 +52,8 @@ def estimate(matrix: Any, measured: Any) -> Any:
     for _ in range(ROUNDS):
         errors = np.abs(np.log(estimates / measured))
         trust = np.minimum(1.0, USUAL / np.maximum(errors, 1e-9))
-        # (e - m) / sqrt(e m) is nearly the logarithm of e / m: twice and half of the cycles are equally wrong.
-        weights = trust / np.sqrt(estimates * measured)
+        # Twice and half of the cycles are equally wrong.
+        weights = trust / np.maximum(estimates, measured)
         coefficients = not_negative(matrix * weights[:, None], measured * weights, preference)
         estimates = np.clip(matrix @ coefficients, measured / 100, measured * 100)
     return coefficients

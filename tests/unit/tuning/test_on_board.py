@@ -126,7 +126,9 @@ def test_a_wrong_candidate_is_named(variants, tmp_path):
 
     variants(flipped)
     made = layers()[4]
-    with pytest.raises(MeasurementError, match=r"variant mla-planted of pool int8 .* is not equal to the portable one"):
+    with pytest.raises(
+        MeasurementError, match=r"variant mla-planted of pool average int8 .* is not equal to the portable one"
+    ):
         measure_on_board([made], lambda _: None, "cortex-m3", on_host(tmp_path))
 
 

@@ -120,8 +120,6 @@ def geometry_of(operation: Operation, with_pitch: bool = True) -> str:
     if window is not None:
         size, stride, dilation, before = map(_shape, (window.size, window.stride, window.dilation, window.before))
         words.append(f"window {size} stride {stride} dilation {dilation} before {before}")
-    if isinstance(operation, Pool):
-        words.append(operation.kind)
     if with_pitch:
         words += [f"pitch {result.pitch}" for result in operation.results if result.pitch]
     return " ".join(words)
@@ -270,13 +268,31 @@ class Table:
         if measured is not None:
             loads = measured[2] if len(measured) > 2 else 0
             return Cost(measured[0], measured[1], True, self._source(key_of(operation)), loads)
-        terms = self.estimates.get(estimate_key(operation), {}).get(variant)
+        terms = self.estimate(operation, variant)
         numbers = numbers_of(operation)
         given: Mapping[str, float] = ABSENT if terms is None else terms
         cycles = sum(given.get(term, 0.0) * number for term, number in numbers.items())
         if terms is None:
             return Cost(cycles, ABSENT_CODE, False)
         return Cost(cycles, int(terms["code"]), False, loads=terms.get("loads", 0.0) * loads_per(operation))
+
+    def estimate(self, operation: Operation, variant: str) -> Mapping[str, float] | None:
+        """Return the coefficients of a variant; None if there are none, as for a variant of another package.
+
+        Rare dtypes have those of the most similar entry for the same operation or the same function of elements.
+        """
+        key = estimate_key(operation)
+        exact = self.estimates.get(key, {}).get(variant)
+        if exact is not None:
+            return exact
+        words = key.split()
+        names = 2 if words[0] in ("float", "plain") else 1
+        similar = [
+            (sum(word in words for word in other.split()), variants[variant])
+            for other, variants in self.estimates.items()
+            if variant in variants and other.split()[:names] == words[:names]
+        ]
+        return max(similar, key=lambda pair: pair[0])[1] if similar else None
 
     def _striped(self, block: Striped) -> Cost:
         costs = [self.cost(layer.operation, layer.variant) for layer in block.layers]

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers for the estimates of opwest's own table: all operations, dtypes and variants, in the sizes of real models."""
 
+from __future__ import annotations
+
 import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from graphs.drawn import drawn
-from kernels import variants
 from models.campaigns import graph_of
 from models.moves import KINDS as MOVES
 from models.sampled import groups
@@ -18,26 +21,29 @@ from models.test_unary import unary
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.compiler.ir import elements
 from opwest.compiler.ir.operations import Elementwise, UserCall
+from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.lowering.builder import lower_graph
 from opwest.compiler.lowering.passes import PASSES, with_passes
 from opwest.compiler.selection.costs import estimate_key, key_of
+from opwest.compiler.semantics.elementwise import QuantizeNumbers
 from opwest.compiler.semantics.fixed_point import RANGES, Rounding
 from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
 from opwest.tuning import random_layers
+from opwest.tuning.random_layers import Random
 
 KINDS = ("ordinary", "ordinary", "relu", "relu", "one", "left")
 DEPTHS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128)
 MOST_PRODUCTS = 150_000
-"""The products of a layer: QEMU runs a hundred million instructions in about a second."""
+"""The products of a layer, so that QEMU runs all layers in minutes."""
 PER_KEY = 5
 """The most layers of a kind and dtype that graphs add."""
 
 
-def _kind(random):
+def _kind(random: Random) -> str:
     return str(random.choice(KINDS))
 
 
-def convolution(random, dtype, size=None):
+def convolution(random: Random, dtype: str, size: tuple[int, int] | None = None) -> Program:
     """A convolution with the shapes of real layers."""
     while True:
         extent, depth, results = (int(random.choice(some)) for some in ((3, 4, 6, 8, 12, 16, 24), DEPTHS, DEPTHS))
@@ -50,12 +56,12 @@ def convolution(random, dtype, size=None):
         )
 
 
-def pointwise(random, dtype):
+def pointwise(random: Random, dtype: str) -> Program:
     """A convolution of one tap."""
     return convolution(random, dtype, (1, 1))
 
 
-def dense(random, dtype):
+def dense(random: Random, dtype: str) -> Program:
     """A fully connected layer of one row."""
     length = int(random.choice([4, 7, 12, 16, 20, 32, 49, 64, 100, 128, 256, 490, 640, 1000]))
     results = int(random.choice([1, 2, 4, 10, 12, 16, 25, 32, 64, 100, 128, 200]))
@@ -63,7 +69,7 @@ def dense(random, dtype):
     return random_layers.dense(random, length, results, 1, _kind(random), dtype, rounding)
 
 
-def rows(random, dtype):
+def rows(random: Random, dtype: str) -> Program:
     """A fully connected layer of several rows."""
     ranges = ((8, 16, 20, 32, 64), (4, 8, 16, 30, 64), (2, 5, 16, 49))
     length, results, count = (int(random.choice(some)) for some in ranges)
@@ -71,7 +77,7 @@ def rows(random, dtype):
     return random_layers.dense(random, length, results, count, _kind(random), dtype, rounding)
 
 
-def depthwise(random, dtype):
+def depthwise(random: Random, dtype: str) -> Program:
     """A depthwise convolution with the shapes of real layers."""
     while True:
         extent, depth = int(random.choice([3, 4, 6, 8, 12, 16, 24])), int(random.choice(DEPTHS))
@@ -86,7 +92,7 @@ def depthwise(random, dtype):
         )  # fmt: skip
 
 
-def pool(random, dtype):
+def pool(random: Random, dtype: str) -> Program:
     """A pool: windows of 2 or 3, or the whole image."""
     extent, depth = int(random.choice([2, 4, 6, 8, 12, 16])), int(random.choice(DEPTHS))
     size = min(extent, int(random.choice([2, 2, 3, extent])))
@@ -95,7 +101,7 @@ def pool(random, dtype):
     return _whole(made, RANGES[dtype])
 
 
-def _whole(program, limits):
+def _whole(program: Program, limits: tuple[int, int]) -> Program:
     """Return a program whose results are not limited: a compiler leaves out what cannot change them."""
     [operation] = program.operations
     low, high = limits
@@ -107,44 +113,44 @@ def _whole(program, limits):
     return random_layers.program(dataclasses.replace(operation, **changed))
 
 
-def convolution_sum(random, dtype):
+def convolution_sum(random: Random, dtype: str) -> Program:
     """A convolution with a sum."""
     return _whole(random_layers.convolution_sum(random, **_sizes(random, dtype)), RANGES[dtype])
 
 
-def _sizes(random, dtype):
+def _sizes(random: Random, dtype: str) -> dict[str, Any]:
     [layer] = (pointwise if random.random() < 0.4 else convolution)(random, dtype).operations
     shape = layer.inputs[0].shape
     return {"shape": shape, "size": layer.window.size, "results": len(layer.weights), "kind": _kind(random),
             "stride": layer.window.stride, "dilation": (1, 1), "same": True}  # fmt: skip
 
 
-def _count(random):
+def _count(random: Random) -> int:
     return int(np.exp(random.uniform(1, 7.5)))
 
 
-def add(random, dtype):
+def add(random: Random, dtype: str) -> Program:
     """A sum of two tensors of equal shapes."""
-    return _whole(variants.add(random, _count(random), dtype), RANGES[dtype])
+    return _whole(random_layers.add(random, _count(random), dtype), RANGES[dtype])
 
 
-def multiply(random, dtype):
+def multiply(random: Random, dtype: str) -> Program:
     """A product of two tensors of equal shapes."""
     made = _whole(random_layers.elements(random, (1, _count(random)), "multiply"), RANGES["int8"])
     if dtype == "int8":
         return made
     # The multiplier of another layer: without one, as a test has, compilers leave out the product.
-    [layer], [other] = made.operations, variants.multiply(random, _count(random), dtype).operations
+    [layer], [other] = made.operations, random_layers.multiply(random, _count(random), dtype).operations
     numbers = dataclasses.replace(other.function.numbers, multiplier=layer.function.numbers.multiplier)
     function = dataclasses.replace(other.function, numbers=numbers)
     return _whole(random_layers.program(dataclasses.replace(other, function=function)), RANGES[dtype])
 
 
-SHARES = {convolution: 26, pointwise: 18, dense: 18, rows: 8, depthwise: 28, pool: 20, add: 12, multiply: 10}
+SHARES = {convolution: 26, pointwise: 18, dense: 18, rows: 8, depthwise: 28, pool: 32, add: 12, multiply: 10}
 """The functions for int8 and int16, and how many layers of each."""
 
 
-def of_kernels(count=1.0, first=0):
+def of_kernels(count: float = 1.0, first: int = 0) -> list[Operation]:
     """Return layers of the operations that have kernels; `count`: the share of SHARES."""
     found = []
     for place, (make, share) in enumerate([*SHARES.items(), (convolution_sum, 20)]):
@@ -155,14 +161,14 @@ def of_kernels(count=1.0, first=0):
     return found
 
 
-def files():
+def files() -> Iterator[Any]:
     """Yield models of one operator: all operators of tests/models, and all dtypes."""
     for parts in groups().values():
         yield from (part.build(np.random.default_rng((place, 9))) for place, part in enumerate(parts))
     makers = [(make, kind, dtype) for kind, (make, dtypes, _) in FAMILIES.items() for dtype in dtypes]
     makers += [(unary, kind, dtype) for kind, dtypes in UNARY.items() for dtype in dtypes]
     for make, kind, dtype in makers:
-        yield from (make(kind, np.random.default_rng((number, 9)), dtype) for number in range(3))
+        yield from (make(kind, np.random.default_rng((number, 9)), dtype) for number in range(5))
     for make, words in (
         *((reduction, words) for words in REDUCTIONS),
         *((position, words) for words in POSITIONS),
@@ -172,7 +178,7 @@ def files():
         yield from (make(np.random.default_rng((number, 9)), *words) for number in range(3))
 
 
-def of_models(seeds):
+def of_models(seeds: Iterable[int]) -> list[Operation]:
     """Return the operations of random graphs, and of files of one operator."""
     found = []
     for model in (*files(), *(drawn(seed)[0] for seed in seeds)):
@@ -184,7 +190,7 @@ def of_models(seeds):
     return found
 
 
-def is_constant(operation):
+def is_constant(operation: Operation) -> bool:
     """Whether the limits of the results are so near to each other that operators are faster than usual."""
     if operation.results[0].dtype == "float32":
         return False
@@ -194,18 +200,23 @@ def is_constant(operation):
     return any(low is not None and high is not None and high - low < 64 for low, high in limits)
 
 
-def of_functions():
-    """Return operations of all functions of float elements."""
+def of_functions() -> list[Operation]:
+    """Return operations of all functions of float elements, and of conversions from and to float32."""
+    functions = [(elements.Float(kind), row.operands, "float32", "float32") for kind, row in FLOAT_FUNCTIONS.items()]
+    functions += [(elements.Plain(kind), 1, "float32", "float32") for kind, some in UNARY.items() if "float32" in some]
+    for dtype, limits in RANGES.items():
+        numbers = QuantizeNumbers(0.0625, 0, *limits)
+        functions.append((elements.Quantised(numbers), 1, "float32", dtype))
+        functions.append((elements.Dequantised(0.0625, 0), 1, dtype, "float32"))
     found = []
-    for kind, row in FLOAT_FUNCTIONS.items():
-        for count in (10, 100):
-            inputs = tuple(random_layers.value("input", "float32", (1, count)) for _ in range(row.operands))
-            result = random_layers.value("output", "float32", (1, count))
-            found.append(Elementwise("layer", inputs, (result,), elements.Float(kind)))
+    for function, operands, source, target in functions:
+        for shape in ((1, 3), (1, 10), (4, 16), (2, 5, 20)):
+            inputs = tuple(random_layers.value("input", source, shape) for _ in range(operands))
+            found.append(Elementwise("layer", inputs, (random_layers.value("output", target, shape),), function))
     return found
 
 
-def layers(count=1.0, seeds=range(400)):
+def layers(count: float = 1.0, seeds: Iterable[int] = range(400)) -> list[Operation]:
     """Return different layers, at most PER_KEY of a kind and dtype besides those of kernels."""
     found, counts = {}, {}
     for operation in of_kernels(count):
