@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import statistics
@@ -16,6 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,9 @@ HOST_TARGETS = {
 }
 
 
+ROOT = Path(__file__).resolve().parents[1]
+TOOLS = ("cc", "arm-none-eabi-gcc", "qemu-system-arm")
+"""Programs whose versions the figures depend on."""
 _UNITS = ("s", "MiB", "KiB", "bytes", "instructions")
 
 
@@ -44,9 +49,20 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE as well")
     result.add_argument(
-        "--keep", type=Path, metavar="DIR", help="work in DIR and keep all files there (default: a temporary directory)"
+        "--keep",
+        type=empty_directory,
+        metavar="DIR",
+        help="work in DIR, which is new or empty, and keep all files there (default: a temporary directory)",
     )
     return result
+
+
+def empty_directory(text: str) -> Path:
+    """Return the absolute path of a new or empty directory, for argparse: builds change the working directory."""
+    path = Path(text).resolve()
+    if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+        raise argparse.ArgumentTypeError(f"'{text}' is not empty: expected a new or empty directory")
+    return path
 
 
 def positive(text: str) -> int:
@@ -65,21 +81,30 @@ class Report:
         self.tables: list[dict[str, Any]] = []
         self.limits: list[dict[str, Any]] = []
         self.skipped: list[str] = []
-        print(f"# {benchmark}\n\nCommand: `{shlex.join(['python', *sys.argv])}`\n")
+        print(f"# {benchmark}\n\nCommand: `{shown_command()}`\n")
 
-    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], unit: str = "") -> None:
-        """Print a Markdown table and keep it. `unit` applies to columns without a unit in their name ("CPU s")."""
-        cells = [[cell(value) for value in row] for row in rows]
-        widths = [max(len(column), *(len(row[i]) for row in cells)) for i, column in enumerate(columns)]
-        print(f"{title}\n")
-        print("| " + " | ".join(c.ljust(w) for c, w in zip(columns, widths, strict=True)) + " |")
-        print("|" + "|".join("-" * (w + 1) + (":" if i else "-") for i, w in enumerate(widths)) + "|")
-        for row in cells:
-            padded = [c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
-            print("| " + " | ".join(padded) + " |")
-        print(flush=True)
+    def table(
+        self,
+        title: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        unit: str = "",
+        *,
+        is_detail: bool = False,
+    ) -> None:
+        """Print a Markdown table and keep it.
+
+        `unit` applies to columns without a unit in their name ("CPU s"). Details are not stored in figures.json.
+        """
+        print(f"{title}\n\n{markdown_table(columns, rows)}", flush=True)
         self.tables.append(
-            {"title": title, "columns": list(columns), "unit": unit, "rows": [list(row) for row in rows]}
+            {
+                "title": title,
+                "columns": list(columns),
+                "unit": unit,
+                "rows": [list(row) for row in rows],
+                "is_detail": is_detail,
+            }
         )
 
     def limit(self, what: str, value: float, most: float, unit: str = "") -> None:
@@ -115,9 +140,10 @@ class Report:
         if path is not None:
             content = {
                 "benchmark": self.benchmark,
-                "command": shlex.join(["python", *sys.argv]),
+                "command": shown_command(),
                 "machine": platform.machine(),
                 "python": platform.python_version(),
+                **provenance(),
                 "tables": self.tables,
                 "limits": self.limits,
                 "skipped": self.skipped,
@@ -125,6 +151,48 @@ class Report:
             }
             path.write_text(json.dumps(content, indent=2) + "\n")
         return int(any(not limit["met"] for limit in self.limits))
+
+
+def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a Markdown table; all columns but the first are figures."""
+    cells = [[cell(value) for value in row] for row in rows]
+    widths = [max(len(column), *(len(row[i]) for row in cells)) for i, column in enumerate(columns)]
+    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(columns, widths, strict=True)) + " |"]
+    lines.append("|" + "|".join("-" * (w + 1) + (":" if i else "-") for i, w in enumerate(widths)) + "|")
+    for row in cells:
+        padded = [c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        lines.append("| " + " | ".join(padded) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def shown_command() -> str:
+    """Return the command of this process without the paths of this machine: inputs of models, results."""
+    script = Path(sys.argv[0]).resolve()
+    words = ["python", str(script.relative_to(ROOT)) if script.is_relative_to(ROOT) else script.name]
+    rest = iter(sys.argv[1:])
+    for word in rest:
+        if word in ("--json", "--keep", "--models"):
+            next(rest, None)
+        elif not word.startswith(("--json=", "--keep=", "--models=")):
+            words.append(word)
+    return shlex.join(words)
+
+
+def provenance() -> dict[str, Any]:
+    """Return the date (UTC), the commit of this tree, and the versions of the tools that were at hand."""
+    git = shutil.which("git")
+    commit = "unknown"
+    if git is not None:
+        words = [git, "-C", str(ROOT), "describe", "--always", "--dirty", "--exclude=*"]
+        commit = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip() or commit
+    versions = {}
+    for tool in TOOLS:
+        path = shutil.which(tool)
+        if path is not None:
+            first = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout
+            numbers = re.findall(r"\b\d+\.\d+(?:\.\d+)?\b", first.partition("\n")[0])
+            versions[tool] = numbers[-1] if numbers else "unknown"
+    return {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "commit": commit, "tools": versions}
 
 
 def cell(value: Any) -> str:

@@ -52,7 +52,17 @@ class Counts:
 
     instructions: int
     cycles: int
-    """Of the model in generator/opwest/tuning/qemu/count.c."""
+    """Of the model in generator/opwest/tuning/qemu/count.c, without wait states."""
+    flash_cycles: int = 0
+    """With the flash that was given; 0 without one."""
+
+    def since(self, start: Counts) -> Counts:
+        """Return what was counted after `start`."""
+        return Counts(
+            self.instructions - start.instructions,
+            self.cycles - start.cycles,
+            self.flash_cycles - start.flash_cycles,
+        )
 
 
 class Images:
@@ -90,8 +100,11 @@ class Images:
             return image, found["FLASH"], found["RAM"]
         return image, *sizes_of(image, self.machine.prefix)
 
-    def count(self, image: Path, model: str, plugin: Path) -> tuple[Counts, list[tuple[str, Counts]]]:
-        """Return the counts of one run, and those of each step with the name of its operator."""
+    def count(self, image: Path, model: str, plugin: Path, flash: str = "") -> tuple[Counts, list[tuple[str, Counts]]]:
+        """Return the counts of one run, and those of each step with the name of its operator.
+
+        `flash`: the options of the plugin for the simulation of a flash memory (wait states, lines, caches).
+        """
         prefix = self.machine.prefix
         call, after = call_of_run(image, model, prefix)
         steps = calls_of_steps(image, model, prefix)
@@ -99,14 +112,11 @@ class Images:
         out.unlink(missing_ok=True)
         marks = "".join(f",mark={address:#x}" for address, _ in steps)
         is_m3 = int(self.board == "mps2/an385")
-        arguments = f"{plugin},from={call:#x},to={after:#x},m3={is_m3}{marks},out={out}"
+        arguments = f"{plugin},from={call:#x},to={after:#x},m3={is_m3}{marks}{flash and f',{flash}'},out={out}"
         machine = [*self.machine.emulator, "-nographic", "-monitor", "none"]
         rows = _lines([*machine, "-kernel", image, "-plugin", arguments], out, len(steps) + 1)
-        points = [Counts(row[0], row[5]) for row in rows]
-        parts = [
-            (name, Counts(end.instructions - start.instructions, end.cycles - start.cycles))
-            for (_, name), start, end in zip(steps, points[:-1], points[1:], strict=True)
-        ]
+        points = [Counts(row[0], row[5], row[7] if flash else 0) for row in rows]
+        parts = [(name, end.since(start)) for (_, name), start, end in zip(steps, points[:-1], points[1:], strict=True)]
         return points[-1], parts
 
 
@@ -135,6 +145,13 @@ def symbols(image: Path, prefix: str = ARM) -> dict[str, int]:
     """Return the addresses of an image's symbols."""
     rows = [line.split() for line in execute([f"{prefix}nm", image]).splitlines()]
     return {row[-1]: int(row[0], 16) for row in rows if len(row) == 3}
+
+
+def constants_of(image: Path, model: str, prefix: str = ARM) -> int:
+    """Return the bytes of a model's constants as linked: weights, sums, multipliers, tables. Equal ones count once."""
+    rows = [line.split() for line in execute([f"{prefix}nm", "-S", image]).splitlines()]
+    sizes = {row[0]: int(row[1], 16) for row in rows if len(row) == 4 and row[3].startswith(f"{model}_constant_")}
+    return sum(sizes.values())
 
 
 def sizes_of(image: Path, prefix: str) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 """`opwest import --with cmsis-nn`, and `opwest tune --cmsis-nn`: CMSIS-NN as one more candidate for each layer."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -11,9 +12,14 @@ from in_process import fail, opwest, succeed
 from models.commands import CLASSES, chosen, dense
 from models.test_max_ram import convolutions
 from opwest.cli.import_options import with_kind
+from opwest.compiler.request import Options
+from opwest.compiler.selection.costs import key_of
+from opwest.compiler.selection.tuning_files import read_tables
+from opwest.imports.prepare import prepare, program_of
 from opwest.tuning.check import check
 from requirements_support import need
 
+ROOT = Path(__file__).resolve().parents[2]
 PREFERRED = ["--with", "cmsis-nn", "--prefer", "cmsis-nn"]
 CONVOLVE = "arm_convolve_wrapper_s8"
 MODEL = convolutions
@@ -157,3 +163,17 @@ def test_faults_of_functions_in_a_table(file, tmp_path):
     place.write_text("version: 1\nkernels: 2\ncores:\n  cortex-m4:\n    functions: {arm_x: many}\n")
     err = fail("import", file, "-o", tmp_path / "model", "--tuning", place).stderr
     assert f"{place}:5:24: error: invalid bytes of code of 'arm_x': the string 'many'\n  expected: an integer" in err
+
+
+def test_models_of_the_benchmark_have_no_measured_layers(monkeypatch, tmp_path):
+    """benchmarks/default_speed.py: its models show the estimates of costs, not the table of measurements."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import held_out_models
+
+    measured = {key for table in read_tables().cores.values() for key in table.layers}
+    files = held_out_models.write(tmp_path, [make.__name__ for make in held_out_models.KINDS])
+    assert len(files) == 12
+    for file in files:
+        (graph,) = prepare(file, Options(), lambda _: None).graphs
+        keys = {key_of(operation) for operation in program_of(graph, Options(), str(file)).operations}
+        assert keys and not keys & measured, file.stem

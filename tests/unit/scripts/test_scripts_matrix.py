@@ -171,17 +171,18 @@ if __name__ == "__main__":
 """
 
 
-def test_figures_of_a_script(bench, tmp_path):
+@pytest.mark.parametrize(("most", "verdict"), [(90, "met"), (80, "NOT MET")])
+def test_figures_of_a_script(bench, tmp_path, most, verdict):
     script = tmp_path / "made_up.py"
-    script.write_text(SCRIPT.format(benchmarks=str(ROOT / "benchmarks"), most=90))
+    script.write_text(SCRIPT.format(benchmarks=str(ROOT / "benchmarks"), most=most))
     rows, well = bench.measure("made_up", script, tmp_path)
-    assert well
+    assert well == (verdict == "met")
     assert [(row["name"], row["value"], row["unit"], row["note"]) for row in rows] == [
         ("10 steps: CPU s", 1.5, "s", "Steps."),
         ("10 steps: a / b", 2.0, "", "Steps."),
         ("10 steps: bytes of run", 340, "bytes", "Steps."),
         ("10 steps: run", 88, "instructions", "Steps."),
-        ("run", 88, "", "met: at most 90"),
+        ("run", 88, "", f"{verdict}: at most {most}"),
         ("skipped", None, "", "the rest: there is no tool"),
     ]
     assert {row["command"] for row in rows} == {f"python {tmp_path.name}/made_up.py"}
@@ -190,11 +191,93 @@ def test_figures_of_a_script(bench, tmp_path):
     assert "| made_up | skipped | - |  | the rest: there is no tool |\n" in table
 
 
-def test_unmet_limit(bench, tmp_path):
-    script = tmp_path / "made_up.py"
-    script.write_text(SCRIPT.format(benchmarks=str(ROOT / "benchmarks"), most=80))
-    rows, well = bench.measure("made_up", script, tmp_path)
-    assert not well and rows[4]["note"] == "NOT MET: at most 80"
+def test_directory_of_kept_files(bench, monkeypatch, tmp_path, capsys):
+    """Builds run in other directories: the path is absolute. Files of an earlier run would be mixed with new ones."""
+    import common
+
+    monkeypatch.chdir(tmp_path)
+    assert common.parser("").parse_args(["--keep", "kept"]).keep == tmp_path / "kept"
+    (tmp_path / "full" / "old").mkdir(parents=True)
+    with pytest.raises(SystemExit):
+        common.parser("").parse_args(["--keep", "full"])
+    assert "'full' is not empty: expected a new or empty directory\n" in capsys.readouterr().err
+
+
+@pytest.fixture
+def figures(monkeypatch, tmp_path):
+    """Functions that run the script on a page and a store of their own, and that write the results of a benchmark."""
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    import benchmark_figures
+
+    page, store = tmp_path / "page.md", tmp_path / "benchmarks" / "figures.json"
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "planner.py").touch()
+    page.write_text("A\n<!-- figures: planner -->\n<!-- end of figures -->\nB\n")
+    store.write_text("{}\n")
+    for name, value in {"PAGES": (page,), "STORE": store, "ROOT": tmp_path}.items():
+        monkeypatch.setattr(benchmark_figures, name, value)
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["benchmark_figures.py", "--results", str(tmp_path), *words])
+        return benchmark_figures.main(), page.read_text()
+
+    def result(command, tables, value):
+        source = {"command": command, "date": "2026-01-02", "commit": "abc", "machine": "m", "tools": {"cc": "12"}}
+        made = [
+            {"title": title, "columns": ["x", "y"], "rows": [[title, value]], "unit": "", "is_detail": title == "steps"}
+            for title in tables
+        ]
+        limit = {"what": "y of a", "value": value, "most": 7, "unit": "", "met": value <= 7}
+        (tmp_path / "planner.json").write_text(
+            json.dumps({"benchmark": "P", "skipped": [], "tables": made, "limits": [limit], **source})
+        )
+
+    return run, result
+
+
+def test_figures_of_the_pages(figures, capsys):
+    run, result = figures
+    result("python p.py", ["a", "b", "steps"], 5)
+    assert run("--check")[0] == 1
+    out = "error: page.md differs from figures.json: run `python scripts/benchmark_figures.py`\n"
+    assert capsys.readouterr().out == out
+    code, text = run("--store", "planner")
+    assert code == 0
+    head = "`python p.py`, 2026-01-02, commit abc, cc 12:"
+    tables = [f"{name}\n\n| x | y |\n|---|--:|\n| {name} | 5 |" for name in "ab"]
+    parts = [head, *tables, "1 of 1 limits are met."]
+    assert text == "\n\n".join(["A\n<!-- figures: planner -->", *parts, "<!-- end of figures -->\nB\n"])
+    result("python p.py --board b", ["b"], 8)
+    assert run("--check") == (0, text)
+    code, text = run("--store")
+    assert code == 0 and "| a | 5 |" in text and "| b | 8 |" in text and "| b | 5 |" not in text
+    assert "0 of 1 limits are met. Not met:\n\n| limit  | value | at most |\n" in text
+    result("python p.py", ["c"], 3)
+    assert "| a | 5 |" not in run("--store")[1]
+
+
+def test_missing_figures(figures, capsys, tmp_path):
+    run, result = figures
+    assert "Not stored: `python benchmarks --only planner` measures these figures.\n" in run()[1]
+    assert run("--store", "planner")[0] == 1
+    assert capsys.readouterr().err.endswith("expected files of `python benchmarks`\n")
+    result("python p.py", ["steps"], 3)
+    assert run("--store")[0] == 1
+    assert capsys.readouterr().err.endswith("planner.json has no tables: nothing was measured\n")
+    result("python p.py --only a", ["a"], 3)
+    assert run("--store")[0] == 1
+    assert capsys.readouterr().err.endswith("planner.json has a part: 'python p.py --only a'; run it without --only\n")
+    (tmp_path / "page.md").write_text("<!-- figures: planer -->\n<!-- end of figures -->\n")
+    assert run("--check")[0] == 1
+    assert "unknown benchmark 'planer': expected the name of a script" in capsys.readouterr().err
+
+
+def test_pages_have_the_stored_figures(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(ROOT / "scripts")
+    import benchmark_figures
+
+    monkeypatch.setattr("sys.argv", ["benchmark_figures.py", "--check"])
+    assert benchmark_figures.main() == 0, capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -352,3 +435,14 @@ def test_sizes_of_an_image_in_one_memory(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     flash, ram = zephyr_images.sizes_of(tmp_path / "image.elf", "made-")
     assert (flash, ram) == (0x2000 + 0x400 + 4, 0x30 + 4)
+
+
+def test_constants_of_a_model_in_an_image(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import zephyr_images
+
+    symbols = "00000010 00000100 R m_constant_a\n00000010 00000100 R m_constant_b\n00000200 00000008 R m_constant_c"
+    others = "00000300 00000040 R n_constant_a\n00000400 00000050 T m_run\n00000500 T m_constant_sizeless"
+    script(tmp_path / "made-nm", f"cat <<'END'\n{symbols}\n{others}\nEND")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert zephyr_images.constants_of(tmp_path / "image.elf", "m", "made-") == 0x108
