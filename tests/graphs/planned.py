@@ -157,7 +157,7 @@ class Images:
             measure.execute([*words, "-c", str(source), "-o", str(objects[-1])])
         measure.execute([*words, "-c", "content.S", "-o", "content.o"], folder)
         starts = [f"-Wl,--defsym={name}={start:#x}" for name, start in machine.memories]
-        link = ["-nostartfiles", "-nostdlib", "-Wl,--no-warn-rwx-segments", f"-Wl,-T,{measure.HERE / 'image.ld'}"]
+        link = ["-nostartfiles", "-nostdlib", "-Wl,--no-warn-rwx-segments", "-T", str(measure.HERE / "image.ld")]
         image = folder / "image.elf"
         files = [*map(str, objects), str(folder / "content.o")]
         measure.execute([*words, *link, *starts, *files, *machine.libraries, "-o", str(image)])

@@ -30,6 +30,7 @@ from opwest.compiler.request import LIBRARIES  # noqa: E402
 from opwest.compiler.selection.choose import choose  # noqa: E402
 from opwest.compiler.selection.costs import ABSENT_CODE, TERMS, Table, estimate_key, key_of  # noqa: E402
 from opwest.compiler.selection.tuning_files import read_tables  # noqa: E402
+from opwest.objects.flash import UNKNOWN, Flash  # noqa: E402
 from opwest.objects.targets import measured_cores  # noqa: E402
 from opwest.tuning.measure import distinct, measure  # noqa: E402
 from opwest.tuning.results import Measurements, Result, estimate, table_of  # noqa: E402
@@ -109,13 +110,16 @@ def test_estimates_ignore_layers_unlike_all_others():
     assert not any(terms.values())
 
 
-def test_cost_with_loads_and_without_a_measurement():
+def test_cost_with_stalls_and_without_a_measurement():
     [layer] = estimated_layers.dense(np.random.default_rng(1), "int8").operations
     made = [Result(layer, "portable", 5000, 300, 700), Result(layer, "dsp-bytes", 2000, 900)]
     table = table_of(Measurements(made, "a source"), "cortex-m4", has_estimates=True)
-    assert (table.cost(layer, "portable").loads, table.cost(layer, "dsp-bytes").loads) == (700, 0)
-    estimated = dataclasses.replace(table, layers={}).cost(layer, "portable")
-    assert not estimated.is_measured and estimated.cycles == pytest.approx(5000, rel=0.01)
-    assert (estimated.code, estimated.loads) == (300, pytest.approx(700, rel=0.01))
+    costs = [table.at(UNKNOWN).cost(layer, name) for name in ("portable", "dsp-bytes")]
+    assert [(cost.cycles, cost.stalls) for cost in costs] == [(5700, 700), (2000, 0)]
+    assert table.cost(layer, "portable").cycles == 5000  # without wait states
+    half = Flash(5, 32, 1024)  # lines of twice the bytes
+    estimated = dataclasses.replace(table, layers={}).at(half).cost(layer, "portable")
+    assert not estimated.is_measured and estimated.code == 300
+    assert (estimated.cycles, estimated.stalls) == (pytest.approx(5350, rel=0.01), pytest.approx(350, rel=0.01))
     other = Table("cortex-m4", {}, {}).cost(layer, "dsp-of-another-package")
     assert other.code == ABSENT_CODE and other.cycles > 5000

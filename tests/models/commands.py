@@ -32,7 +32,7 @@ def chosen(file, folder, *words):
     """Import a model; return the variants of its layers by class, and the manifest."""
     out = succeed("import", file, "-o", folder, "--vectors", "0", *words).stdout
     parts = re.split(r"^(?=\w+ \(cycles of)", out, flags=re.MULTILINE)[1:]
-    found = {part.split()[0]: re.findall(r"^  \d+ \(\w+\) +(\S+)", part, re.MULTILINE) for part in parts}
+    found = {part.split()[0]: re.findall(r"^  \d+ \(.*?  +(\S+)", part, re.MULTILINE) for part in parts}
     return found, yaml.safe_load((folder / "manifest.yaml").read_text())
 
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 import yaml
-from in_process import fail, succeed
+from in_process import fail, opwest, succeed
 from models.made import Model
 
 
@@ -81,6 +81,13 @@ def test_the_least_memory_is_named(file, tmp_path):
     assert "error: --max-flash 10 --max-ram 1000: no choice of operators for mla fits" in err
     assert re.search(r"expected: --max-flash of at least \d+ bytes and --max-ram of at least \d+ bytes", err)
     assert not (tmp_path / "m").exists()
+    for option, value, expected in (
+        ("--max-flash", "9KB", "bytes, such as 20000, 200KiB or 2MiB, or none"),
+        ("--max-ram", "none", "bytes, such as 20000, 200KiB or 2MiB"),
+        ("--vectors", "x", "a number from 0 to 1000"),
+    ):
+        err = opwest("import", file, "-o", tmp_path / "m", option, value).stderr
+        assert err.endswith(f"argument {option}: '{value}'; expected {expected}\n"), err
 
 
 def test_portable_operators_above_the_limit_are_named(file, tmp_path):

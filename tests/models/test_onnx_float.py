@@ -4,8 +4,11 @@
 import numpy as np
 import pytest
 from models.bounds import ONNX
+from models.executor import program_of
 from models.onnx_support import CONFIGURATIONS, Made, check, check_family, floats, kinds_of, opset_of
 from models.test_onnx_refusals import one, refused
+from opwest.compiler.ir.labels import layer
+from opwest.compiler.output.placement import layers_of
 
 UNARY = {
     "Abs": {}, "Neg": {}, "Exp": {}, "Sin": {}, "Cos": {}, "Floor": {}, "Ceil": {}, "Round": {}, "Tanh": {},
@@ -430,3 +433,21 @@ def test_linear_integers(dtype, tmp_path):
     models = [resized(random, dtype) for _ in range(CONFIGURATIONS)]
     check(models, tmp_path / "exact", random, 0, exact=True)
     check(models, tmp_path / "fixed", random, 0, 1)
+
+
+def test_each_operation_of_an_operator_has_a_label(tmp_path):
+    """Of normalisations and recurrent layers, which become many; an operator with one operation keeps its label."""
+    random, made = np.random.default_rng(1), Made(17)
+    x = made.input(3, 1, 8)
+    weights = (floats(random, 1, 24, 8), floats(random, 1, 24, 8))
+    rows, _ = made.add("GRU", made.add("Tanh", x), *weights, results=2, hidden_size=8)
+    rows = made.add("Softmax", made.add("Squeeze", rows, np.asarray([1])), axis=0)
+    made.ending_with("LayerNormalization", rows, floats(random, 8), floats(random, 8), axis=-1)
+    made.outputs.append(x)
+    [graph] = check([made], tmp_path, random, ONNX["LayerNormalization"])
+    labels = [layer(operation.label) for operation in program_of(graph).operations]
+    assert len(set(labels)) == len(labels) and labels[0] == "0 (Tanh)" and labels[-1] == "copy to output 'x0'"
+    parts = [label.partition(" (Softmax): ")[2] for label in labels if "Softmax" in label]
+    assert parts == ["transpose", "softmax"], labels
+    assert {"1 (GRU): tanh 3", "4 (LayerNormalization): rsqrt"} < {*labels}
+    assert {number for label in labels[:-1] for number in layers_of(label)} == {"0", "1", "3", "4"}

@@ -3,8 +3,11 @@
 
 import json
 import os
+import re
+import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from campaign import sized
@@ -14,8 +17,10 @@ from requirements_support import need
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc", "tflite")
 
 from models.commands import CLASSES, chosen, dense  # noqa: E402
+from models.made import Model  # noqa: E402
 from opwest.compiler.output.emit import candidates  # noqa: E402
 from opwest.objects.flash import NONE, UNKNOWN  # noqa: E402
+from opwest.tuning.machines import machines  # noqa: E402
 from opwest.tuning.results import Measurements, Result  # noqa: E402
 from opwest.tuning.tune import tune  # noqa: E402
 
@@ -225,6 +230,86 @@ def test_boards_and_tools(file, tmp_path, monkeypatch):
     assert "error: the import has --kernels portable: it chooses no variants" in err
 
 
+def float_model(path):
+    """Write float layers that call libm; powers of negative numbers set errno."""
+    model = Model()
+    data = model.input("float32", (1, 8, 8))
+    exponent = model.constant(np.asarray(1.7, np.float32))
+    for kind in ("TANH", "EXP", "GELU", "POW", "SOFTMAX"):
+        data = model.operator(kind, [data, exponent] if kind == "POW" else [data], ("float32",))
+    weights = [model.constant(np.ones(shape, np.float32)) for shape in [(8, 8)] * 8 + [(8,)] * 4]
+    states = [model.variable("float32", (1, 8)) for _ in range(2)]
+    inputs = [data, *weights[:8], None, None, None, *weights[8:], None, None, *states, *[None] * 4]
+    data = model.operator(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, ("float32",), fused_activation_function="TANH", cell_clip=0.0
+    )
+    return model.output(data).save(path)
+
+
+REMARKS = {
+    "int8": ([], []),
+    "io": (
+        ["--float-io"],
+        [r"without an FPU \(cortex-m3\): --float-io \(QUANTIZE\)", r"import without --float-io, .* or use a core with"],
+    ),
+    "float": ([], [r"without an FPU \(", r"of libm take \d+% of .* on cortex-m\d+: \d", "quantise the model to int8"]),
+}
+
+
+@pytest.mark.parametrize("kind", REMARKS)
+def test_imports_remark_on_slow_float_operations(kind, tmp_path):
+    words, texts = REMARKS[kind]
+    path = tmp_path / "m.tflite"
+    file = float_model(path) if kind == "float" else dense("int8", layers=1).save(path)
+    imported(file, tmp_path / "model", *words)
+    for core in ("cortex-m3", "cortex-m4"):
+        succeed("tune", tmp_path / "model", "--core", core)
+    out = imported(file, tmp_path / "tuned", *words, "--tuning", tmp_path / "model/tuning.yaml")
+    assert ("note: float32 operations take " in out) == bool(texts), out
+    assert all(re.search(text, out) for text in texts), out
+
+
+@pytest.mark.parametrize("core", sized(["cortex-m4", "rv32"], list(machines())))
+def test_float_layers_that_call_libm_are_measured(core, tmp_path):
+    need(machines()[core].compiler[0], machines()[core].emulator[0])
+    imported(float_model(tmp_path / "m.tflite"), tmp_path / "model")
+    result = json.loads(succeed("tune", tmp_path / "model", "--core", core, "--json").stdout)["result"]
+    assert [one["layer"].split()[0] for one in result["layers"]] == ["0", "1", "2", "3", "4", "5"]
+    # A call of libm for each of 64 elements; a layer whose image ended early has no cycles.
+    assert all(one["cycles"]["portable"] > 64 * 10 for one in result["layers"])
+
+
+COMPILERS = [
+    (
+        'for word; do shift; [ "$word" = -lm ] || set -- "$@" "$word"; done; arm-none-eabi-gcc "$@"',
+        r"arm-none-eabi-gcc: \S*operators_0\.c:\S+ undefined reference to `\w+'\n  hint: this is a defect of opwest",
+    ),
+    (
+        'arm-none-eabi-gcc -include missing.h "$@"',
+        r"arm-none-eabi-gcc: .*fatal error: missing\.h: No such file or directory\n  hint: docs/tuning\.md lists",
+    ),
+    ("exit 9", r"arm-none-eabi-gcc: exit code 9\n  hint: this is a defect of opwest"),
+]
+
+
+@pytest.mark.parametrize(("script", "message"), COMPILERS, ids=["no libm", "no header", "no output"])
+def test_failures_of_the_compiler_have_one_line(script, message, tmp_path, monkeypatch):
+    imported(float_model(tmp_path / "m.tflite"), tmp_path / "model")
+    compiler = tmp_path / "bin/arm-none-eabi-gcc"
+    compiler.parent.mkdir()
+    # It must not call itself: ccache searches PATH for the compiler.
+    compiler.write_text(f"#!/bin/sh\nPATH={shlex.quote(os.environ['PATH'])}\n{script}\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{compiler.parent}{os.pathsep}{os.environ['PATH']}")
+    words = ["tune", tmp_path / "model", "--core", "cortex-m3"]
+    err = fail(*words).stderr
+    assert re.search(f"error: cannot measure: {message}", err), err
+    assert "--defsym" not in err and len(err.split("error: cannot measure", 1)[1].splitlines()) == 2, err
+    # The command, and what it printed.
+    detailed = fail(*words, "-v").stderr
+    assert "+ arm-none-eabi-gcc -mthumb" in detailed and ("`powf'" in detailed or "undefined" not in message), detailed
+
+
 def test_layers_that_were_left_out_have_no_row(tmp_path):
     """A source of measurements that has no costs of the second of two different layers."""
     path = dense("int8", results=12, layers=2).save(tmp_path / "m.tflite")
@@ -276,7 +361,9 @@ def test_the_measurements_of_a_board_replace_those_of_qemu(file, tmp_path):
     core["layers"]["a layer of the board"] = {"portable": [1, 2]}
     path.write_text(yaml.safe_dump(table))
     # The import prints the source of the cycles.
-    assert f"mla (cycles of {board}; bytes)" in imported(file, tmp_path / "new", "--tuning", path)
+    assert f"mla (cycles of {board}; flash and scratch memory in bytes)" in imported(
+        file, tmp_path / "new", "--tuning", path
+    )
     succeed("tune", tmp_path / "model", "--core", "cortex-m3")
     core = yaml.safe_load(path.read_text())["cores"]["cortex-m3"]
     assert (core["measured"], list(core["layers"])) == (emulated, layers)

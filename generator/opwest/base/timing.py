@@ -52,3 +52,10 @@ def started(words: Sequence[str | PathLike[str]]) -> None:
     listener = _listener.get()
     if listener is not None:
         listener(f"+ {printable(joined(fspath(word) for word in words))}")
+
+
+def output(text: str) -> None:
+    """Report the output of another program, which has failed."""
+    listener = _listener.get()
+    if listener is not None and text.strip():
+        listener(printable(text.rstrip("\n"), "\n\t"))

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result
+
+_Number = TypeVar("_Number", int, float)
 
 
 class Arguments:
@@ -55,6 +58,17 @@ class Arguments:
     def flag(self, *names: str, help: str) -> argparse.Action:
         """Add an option without a value; without it, the value is False."""
         return self.target.add_argument(*names, action="store_true", help=help)
+
+
+def number_of(text: str, kind: type[_Number], expected: str, least: float, below: float = math.inf) -> _Number:
+    """Return a number in a range. Raises ArgumentTypeError."""
+    try:
+        number = kind(text)
+    except ValueError:
+        number = kind(-1)
+    if not least <= number < below:
+        raise argparse.ArgumentTypeError(f"'{text}'; expected {expected}")
+    return number
 
 
 def add_command(

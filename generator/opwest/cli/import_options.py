@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.cli import commands
-from opwest.cli.arguments import Arguments, add_command, add_output
+from opwest.cli.arguments import Arguments, add_command, add_output, number_of
 from opwest.cli.run_options import count, flash_option
 from opwest.compiler.request import UNLIMITED, Options, flag_of, options_of
 from opwest.frontends.formats import FORMATS, format_of_file
@@ -161,19 +161,24 @@ def _add_mlf(mlf: Arguments) -> None:
 
 
 def size(text: str) -> int:
-    """Return bytes: a number, or one with KiB or MiB."""
-    for unit, factor in (("KiB", 1 << 10), ("MiB", 1 << 20)):
-        if text.endswith(unit):
-            return int(text.removesuffix(unit)) * factor
-    return int(text)
+    """Return bytes: a number, or one with KiB or MiB. Raises ArgumentTypeError."""
+    return _bytes(text, _SIZE)
 
 
 def _limit(text: str) -> int:
-    return UNLIMITED if text == "none" else size(text)
+    return UNLIMITED if text == "none" else _bytes(text, f"{_SIZE}, or none")
+
+
+_SIZE = "bytes, such as 20000, 200KiB or 2MiB"
+
+
+def _bytes(text: str, expected: str) -> int:
+    unit, factor = next(((unit, factor) for unit, factor in _UNITS if text.endswith(unit)), ("", 1))
+    return number_of(text.removesuffix(unit), int, expected, 0) * factor
+
+
+_UNITS = (("KiB", 1 << 10), ("MiB", 1 << 20))
 
 
 def _vector_count(text: str) -> int:
-    value = int(text)
-    if not 0 <= value <= 1000:
-        raise argparse.ArgumentTypeError("expected a number from 0 to 1000")
-    return value
+    return number_of(text, int, "a number from 0 to 1000", 0, 1001)

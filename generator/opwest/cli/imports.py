@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from opwest.base.diagnostics import Diagnostics, Location, fail
 from opwest.base.result import Result, counted
-from opwest.cli.arguments import option_of, progress_of
+from opwest.cli.arguments import is_verbose, option_of, progress_of
 from opwest.compiler import request as models
 from opwest.frontends.vela import request as vela
 from opwest.imports import child
@@ -68,7 +68,7 @@ def _settings(options: argparse.Namespace, faults: Diagnostics) -> models.Option
         elif option.value == "pair":
             value = _operators(value, faults)
         values[name] = tuple(value) if option.repeatable else value
-    return models.Options(**values)
+    return models.Options(**values, all_variants=is_verbose(options))
 
 
 def _with_flash(settings: models.Options, faults: Diagnostics) -> models.Options:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Final
 
 from opwest.base.diagnostics import Diagnostics
-from opwest.cli.arguments import Arguments, option_of
+from opwest.cli.arguments import Arguments, number_of, option_of
 from opwest.objects.flash import Flash, flash_of_text
 
 _DEFAULTS: Final = {"repeat": 1, "baud": 115200, "timeout": 30.0}
@@ -191,10 +192,7 @@ def add_device(group: Arguments, serial: str) -> list[argparse.Action]:
 
 def count(text: str) -> int:
     """Return a number of repetitions. Raises ArgumentTypeError below 1."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("expected 1 or more")
-    return number
+    return number_of(text, int, "1 or more", 1)
 
 
 def flash_option(text: str) -> Flash:
@@ -206,7 +204,4 @@ def flash_option(text: str) -> Flash:
 
 
 def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 < number < 86400:
-        raise argparse.ArgumentTypeError("expected a time in seconds")
-    return number
+    return number_of(text, float, "a time in seconds", sys.float_info.min, 86400)

@@ -14,8 +14,8 @@ from opwest.base.commands import quoted
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result, table_lines
 from opwest.cli.arguments import progress_of
+from opwest.compiler.ir.labels import layer
 from opwest.compiler.output.manifest import MANIFEST
-from opwest.compiler.selection.implementations import layer
 from opwest.manifest.load import load_manifest
 from opwest.manifest.located import Mapping
 from opwest.model.readers.flash import read_flash
@@ -38,14 +38,17 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
     core = options.core or _core(options, faults)
     start = time.monotonic()
     flash = _flash(options, faults)
-    done = tune(options.folder, core, _measure(options, core, flash), flash, progress_of(options), options.cmsis_nn)
-    where = done.source if options.serial else f"{QEMU}; flash {flash.text}" if flash.wait_states else QEMU
-    words = [table_text(core, done.layers, where, flash)]
+    measure = _measure(options, core, flash or NONE)
+    done = tune(options.folder, core, measure, flash, progress_of(options), options.cmsis_nn)
+    where = done.source if options.serial else QEMU
+    if done.flash.wait_states and not options.serial:
+        where += f"; flash {done.flash.text}" + ("" if flash else ", as the import assumes")
+    words = [table_text(core, done.layers, where)]
     if done.left_out:
         names = ", ".join(map(layer, done.left_out))
         words.append(f"not measured, because they do not fit on {options.board}: {names}")
         words.append("  their variants are chosen by the costs of the other tables")
-    if flash.wait_states:
+    if flash is not None and flash.wait_states:
         words.append(offers_text(done.offers, core, flash))
     seconds = time.monotonic() - start
     words.append(f"{done.file}: {done.candidates} variants of layers measured in {seconds:.0f} s")
@@ -63,8 +66,8 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
     result: dict[str, Any] = {"file": str(done.file), "core": core, "measured": done.source, "layers": layers}
     result["left_out"] = list(map(layer, done.left_out))
     if options.serial is None:
-        result["flash"] = flash.text
-    if flash.wait_states:
+        result["flash"] = done.flash.text
+    if flash is not None and flash.wait_states:
         result["constants"] = [
             {
                 "layer": offer.layer,
@@ -99,8 +102,11 @@ def _core(options: argparse.Namespace, faults: Diagnostics) -> str:
     return core
 
 
-def _flash(options: argparse.Namespace, faults: Diagnostics) -> Flash:
-    """Return the flash to model: that of --flash, of the manifest, or of the board. Raises OpwestError."""
+def _flash(options: argparse.Namespace, faults: Diagnostics) -> Flash | None:
+    """Return the flash to model: that of --flash, of the manifest, or of the board; None without one.
+
+    Raises OpwestError.
+    """
     if options.serial:
         return NONE
     flash: Flash | None = options.flash
@@ -109,7 +115,7 @@ def _flash(options: argparse.Namespace, faults: Diagnostics) -> Flash:
     faults.raise_if_errors()
     if flash is None and options.board is not None:
         flash = flash_of_board(options.board, find_workspace(options.zephyr_base))
-    return NONE if flash is None else flash
+    return flash
 
 
 def _stated(folder: Path, faults: Diagnostics) -> Flash | None:
@@ -134,7 +140,7 @@ def _measure(options: argparse.Namespace, core: str, flash: Flash) -> Measure:
     return functools.partial(measure_on_board, core=core, execute=run)
 
 
-def table_text(core: str, layers: Sequence[Layer], where: str, flash: Flash) -> str:
+def table_text(core: str, layers: Sequence[Layer], where: str) -> str:
     """Return the table of the layers; ends without a line end. `where`: the origin of the cycles."""
     rows = [("layer", "variant", "cycles", "other variants")]
     for item in layers:
@@ -145,7 +151,7 @@ def table_text(core: str, layers: Sequence[Layer], where: str, flash: Flash) -> 
     before, after = (sum(item.cycles[getattr(item, name)] for item in layers) for name in ("before", "after"))
     rows.append(("all", "", f"{after:,}", f"before: {before:,}" if after != before else ""))
     without = [item.without_stalls for item in layers if item.without_stalls is not None]
-    if flash.wait_states and len(without) == len(layers):
+    if len(without) == len(layers) and sum(without) < after:
         rows.append(("without wait states", "", f"{sum(without):,}", ""))
     return "\n".join([f"{core} (cycles of {where})", *(f"  {line}" for line in table_lines(rows, {2}))])
 

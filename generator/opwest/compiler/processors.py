@@ -21,8 +21,6 @@ class ProcessorClass:
     targets: tuple[str, ...]
     declared: Mapping[str, Mapping[str, Any]]
     """Targets that are not built in: entries of `targets` of a manifest."""
-    has_fpu: bool
-    """Whether some of its processors have an FPU; the costs are those with one."""
 
 
 def class_of(core: str) -> str:
@@ -45,9 +43,9 @@ def processor_classes() -> tuple[ProcessorClass, ...]:
             elif processor.dsp == "optional":
                 declared[f"{name}-dsp"] = _with_dsp(target)
     return (
-        ProcessorClass("mla", "cortex-m3", tuple(targets["mla"]), {}, False),
-        ProcessorClass("dsp", "cortex-m4", (*targets["dsp"], *declared), declared, True),
-        ProcessorClass("mve", "cortex-m55", tuple(targets["mve"]), {}, True),
+        ProcessorClass("mla", "cortex-m3", tuple(targets["mla"]), {}),
+        ProcessorClass("dsp", "cortex-m4", (*targets["dsp"], *declared), declared),
+        ProcessorClass("mve", "cortex-m55", tuple(targets["mve"]), {}),
     )
 
 

@@ -174,6 +174,8 @@ class Options:
     """The format that the file must have, tflite or onnx; None: any."""
     arrays: str | None = None
     """The path for the arrays of the comparison."""
+    all_variants: bool = False
+    """Whether the table of the choices has all variants of each layer."""
 
     @property
     def flash(self) -> Flash:

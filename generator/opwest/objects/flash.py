@@ -45,9 +45,9 @@ class Flash:
         """
         return None if self.wait_states == 0 or not 0 < self.cache < _LARGE else self.cache * 15 // 16
 
-    def stalls(self, words: float) -> float:
-        """Return the cycles that a processor waits for words of 32 bits which it reads in sequence, each once."""
-        return self.wait_states * words * (min(1.0, 4 / self.line) if self.data_cache else 1.0)
+    def stalls_beside(self, other: Flash) -> float:
+        """Return the stalls as a multiple of those with another flash: of reads of lines, one after the other."""
+        return self.wait_states / other.wait_states * other.line / self.line
 
     @property
     def text(self) -> str:

@@ -21,9 +21,14 @@ class Machine:
     """The starts of the memories for code, data and content: image.ld."""
     start: str
     cycles: str
-    """The core whose model of cycles applies; empty: one cycle for each instruction."""
+    """The core whose model of cycles applies; empty: that of the Cortex-M4."""
     libraries: tuple[str, ...] = ("-lm", "-lc", "-lgcc")
     """In the order of the linker: libm calls libc, and both call functions of the compiler."""
+
+    @property
+    def is_thumb(self) -> bool:
+        """Whether the model of cycles applies; otherwise each instruction takes one cycle."""
+        return self.start == "startup_arm.c"
 
 
 @cache

@@ -16,12 +16,13 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.timing import command
+from opwest.base.timing import output as report_output
 from opwest.compiler.ir.movement import GatherSlices, OneHot, ScatterSlices, UpdateSlice
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.output.emit import LOOP_BYTES, candidates, emit_program
 from opwest.compiler.processors import class_of
 from opwest.compiler.selection.costs import key_of
-from opwest.objects.flash import IN_SOURCE, NONE, Flash
+from opwest.objects.flash import IN_SOURCE, NONE, UNKNOWN, Flash
 from opwest.tuning.image import Candidate, Image
 from opwest.tuning.machines import Machine, machines
 from opwest.tuning.results import MeasurementError, Measurements, Progress, Result, WrongResultError
@@ -33,12 +34,22 @@ SPEED = ("-O2",)
 """As operators of applications are compiled, unless their manifest says otherwise."""
 SECONDS = 600
 PLUGIN_VERSIONS = range(1, 6)
+REQUIRED = "docs/tuning.md lists the programs that are needed"
+DEFECT = (
+    "this is a defect of opwest, or of the package that adds a variant; --verbose prints the command and its output"
+)
+TOO_LARGE = "a layer is too large for the memories of the machine, or its operator ends with a fault of the processor"
+_FAULTS = r"\berror\b|undefined reference|cannot find|multiple definition|overlaps section|will not fit"
+_INSTALLATION = r"cannot find -l|\.h: No such file|unrecognized|invalid .*(-m|architecture)"
+"""What compilers and linkers print if a library, a header, or a core is missing in them."""
 
 
 class EmulatorError(MeasurementError):
-    """A program that failed, with its output."""
+    """A program that is missing or failed. `hint`: what to do."""
 
-    hint = "docs/tuning.md lists the programs that are needed"
+    def __init__(self, message: str, hint: str = REQUIRED) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -86,11 +97,15 @@ def run(
     output, counts = emulated(image, machine, plugin, work / "counts.txt", options, flash, content_in_flash)
     rows = [[int(word) for word in line.split()[1:]] for line in output.splitlines() if line.startswith("candidate ")]
     if len(rows) != len(candidates) or len(counts) != len(candidates):
-        raise EmulatorError(f"{len(rows)} of {len(candidates)} candidates ended:\n{output[-2000:]}")
+        report_output(output)
+        ended = f"{len(rows)} of {len(candidates)} candidates in an image ended"
+        raise EmulatorError(f"{machine.emulator[0]} {' '.join(machine.emulator[1:])}: {ended}", TOO_LARGE)
     codes = code_of(len(candidates), machine, work)
     measured = []
     for (_, wrong, first, guards, stack), row, code in zip(rows, counts, codes, strict=True):
         total, _, loads, _, _, cycles, constants, flash_cycles, *_ = row
+        if not machine.is_thumb:
+            cycles, flash_cycles = total, total + flash_cycles - cycles
         measured.append(Measured(wrong, first, guards, stack, total, loads, cycles, constants, flash_cycles, code))
     return measured
 
@@ -210,8 +225,16 @@ def execute(words: Sequence[str], folder: Path | None = None, given: str = "") -
         except subprocess.TimeoutExpired as late:
             raise EmulatorError(f"{words[0]}: no end within {SECONDS} s") from late
     if done.returncode:
-        raise EmulatorError(f"{' '.join(words)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+        report_output(done.stdout + done.stderr)
+        reason = first_fault(done.stderr or done.stdout) or f"exit code {done.returncode}"
+        raise EmulatorError(f"{words[0]}: {reason}", REQUIRED if re.search(_INSTALLATION, reason) else DEFECT)
     return done.stdout + done.stderr
+
+
+def first_fault(output: str) -> str:
+    """Return the first error in the output of a compiler or linker, without directories; its first line without one."""
+    lines = [re.sub(r"(?<![\w.<\"])/\S*/", "", line).strip() for line in output.splitlines() if line.strip()]
+    return next((line for line in lines if re.search(_FAULTS, line)), lines[0] if lines else "")
 
 
 def tools_of(machine: Machine) -> str:
@@ -319,7 +342,8 @@ def measure(
 ) -> Measurements:
     """Run all candidates of operations; with `library`, also calls of CMSIS-NN. Raises MeasurementError.
 
-    The cycles of the results are those with the flash. The source of the measurements names it.
+    The stalls of the results are those with the flash, which the source of the measurements names, or with UNKNOWN if
+    it has no wait states.
     """
     results: list[Result] = []
     batches = list(_batches(operations, class_of(core), () if library is None else (LIBRARY,)))
@@ -327,12 +351,12 @@ def measure(
     for number, batch in enumerate(batches):
         progress(f"image {number + 1} of {len(batches)}: {len(batch)} candidates")
         made = list(_candidates(batch, flash))
-        measured = run(made, machine, work / f"{core}_{number}", flash=flash)
+        measured = run(made, machine, work / f"{core}_{number}", flash=flash if flash.wait_states else UNKNOWN)
         for offer, candidate in zip(batch, measured, strict=True):
             if candidate.wrong or candidate.guards:
                 raise WrongResultError(offer.operation, offer.variant)
-            cycles, code = candidate.flash_cycles, candidate.code
-            results.append(Result(offer.operation, offer.variant, cycles, code, candidate.constants, candidate.cycles))
+            stalls = candidate.flash_cycles - candidate.cycles
+            results.append(Result(offer.operation, offer.variant, candidate.cycles, candidate.code, stalls))
     functions = {} if library is None else library.functions
     source = tools_of(machines()[core]) + (f"{IN_SOURCE}{flash.text}" if flash.wait_states else "")
     return Measurements(results, source, functions=functions)

@@ -11,7 +11,7 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.ir.program import Operation
-from opwest.compiler.selection.costs import TERMS, Table, estimate_key, key_of, loads_per, numbers_of
+from opwest.compiler.selection.costs import TERMS, Table, estimate_key, key_of, numbers_of, stalls_per
 
 ROUNDS = 20
 """Of the weights of a fit: they converge."""
@@ -36,9 +36,9 @@ def fitted(results: Sequence[Result]) -> dict[str, dict[str, dict[str, float]]]:
         measured = np.asarray([max(1, result.cycles) for result in group], np.float64)
         terms = {term: float(one) for term, one in zip(TERMS, estimate(matrix, measured), strict=True) if one}
         terms["code"] = float(np.median([result.code for result in group]))
-        loads = [result.loads / loads_per(result.operation) for result in group if result.loads is not None]
-        if loads and np.median(loads):
-            terms["loads"] = float(np.median(loads))
+        stalls = [result.stalls / stalls_per(result.operation) for result in group if result.stalls is not None]
+        if stalls and np.median(stalls):
+            terms["stalls"] = float(np.median(stalls))
         coefficients.setdefault(kind, {})[variant] = terms
     return coefficients
 
@@ -114,12 +114,11 @@ class Result:
     operation: Operation
     variant: str
     cycles: int
+    """Without wait states of flash, or of a board."""
     code: int
     """Bytes of the operator, without constants."""
-    loads: int | None = None
-    """Loads from constants in a run; None: they were not counted, as on a board."""
-    without_stalls: int | None = None
-    """The cycles without wait states of flash, if QEMU counted them."""
+    stalls: int | None = None
+    """Further cycles with the flash of the source, else UNKNOWN; None: they were not counted, as on a board."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +143,7 @@ def table_of(measured: Measurements, core: str, *, has_estimates: bool) -> Table
     results = measured.results
     layers: dict[str, dict[str, Sequence[int]]] = {}
     for result in results:
-        loads = () if result.loads is None else (result.loads,)
-        layers.setdefault(key_of(result.operation), {})[result.variant] = (result.cycles, result.code, *loads)
+        stalls = () if result.stalls is None else (result.stalls,)
+        layers.setdefault(key_of(result.operation), {})[result.variant] = (result.cycles, result.code, *stalls)
     estimates = fitted(results) if has_estimates else {}
     return Table(core, layers, estimates, measured.source, functions=measured.functions)

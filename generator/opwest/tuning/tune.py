@@ -11,6 +11,7 @@ from pathlib import Path
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import table_lines
 from opwest.compiler.faults import fault
+from opwest.compiler.ir.labels import layer
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.ir.stripes import Striped
 from opwest.compiler.output.emit import candidates, emit_program
@@ -19,12 +20,12 @@ from opwest.compiler.processors import ProcessorClass, class_of, processor_class
 from opwest.compiler.request import KERNELS, LIBRARIES, Options
 from opwest.compiler.selection.choose import constant_bytes
 from opwest.compiler.selection.costs import Table, key_of
-from opwest.compiler.selection.implementations import decided, decided_without_class, layer
+from opwest.compiler.selection.implementations import decided, decided_without_class, flash_of_class
 from opwest.compiler.selection.joins import joined_in_place
 from opwest.compiler.selection.tuning_files import Tables, merged, read_file, read_tables, text_of
 from opwest.imports.import_json import ImportJson, read_import_json
 from opwest.imports.prepare import prepare, program_of
-from opwest.objects.flash import Flash
+from opwest.objects.flash import NONE, Flash
 from opwest.project.disk import system_faults, write_whole
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import machines
@@ -132,16 +133,18 @@ class Tuned:
     left_out: Sequence[str]
     """The labels of the layers that could not be measured: their costs are those of other tables."""
     offers: Sequence[PlacementOffer]
+    flash: Flash
+    """The flash of the costs; without wait states also for a board, which has its own."""
 
 
 def tune(
-    folder: Path, core: str, measure: Measure, flash: Flash, progress: Progress, cmsis_nn: Path | None = None
+    folder: Path, core: str, measure: Measure, flash: Flash | None, progress: Progress, cmsis_nn: Path | None = None
 ) -> Tuned:
     """Measure the variants of the layers of an import; write its tuning.yaml. Raises OpwestError.
 
-    `core`: the core of the measurements. `flash`: with wait states, what constants of the chosen variants in RAM
-    save is measured too, in QEMU. `cmsis_nn`: the directory of CMSIS-NN, whose functions are measured too, in QEMU
-    instead of by `measure`.
+    `core`: the core of the measurements. `flash`: that of the costs; None: that of the import. With wait states of a
+    given flash, what constants of the chosen variants in RAM save is measured too, in QEMU. `cmsis_nn`: the directory
+    of CMSIS-NN, whose functions are measured too, in QEMU instead of by `measure`.
     """
     root = None if cmsis_nn is None else checked_cmsis_nn(cmsis_nn)
     imported = read_import_json(folder)
@@ -151,6 +154,8 @@ def tune(
     if options.kernels != KERNELS[0]:
         message = f"the import has --kernels {options.kernels}: it chooses no variants"
         raise fault(message, str(folder), hint="import the model without --kernels")
+    if flash is not None:
+        options = dataclasses.replace(options, given_flash=flash.text)
     libraries = tuple(dict.fromkeys([*options.libraries, *(() if root is None else (LIBRARY,))]))
     prepared = prepare(imported.model, options, progress)
     programs = [program_of(graph, options, str(imported.model)) for graph in prepared.graphs]
@@ -159,6 +164,7 @@ def tune(
     given = read_tables(map(Path, options.tuning))
     before = Tables(given.cores, {**given.classes, **classes})
     wider = dataclasses.replace(options, libraries=libraries)
+    shown = flash_of_class("" if processor is None else processor.name, options)
     made: list[PlacementOffer] = []
     with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
         try:
@@ -170,13 +176,13 @@ def tune(
             else:
                 progress(f"compiling CMSIS-NN for {core}")
                 library = compiled(root, operations, core, Path(work) / LIBRARY)
-                done = measure_in_qemu(operations, progress, core, library, flash)
+                done = measure_in_qemu(operations, progress, core, library, flash or NONE)
             # Estimates from the layers of one model would be worse than opwest's own.
             table = table_of(done, core, has_estimates=False)
             tables = merged([*(_without(entry, table) for entry in old), Tables({core: table}, classes)])
             after = merged([given, tables])
             last = [_variants(program, processor, wider, after) for program in programs]
-            if flash.wait_states:
+            if flash is not None and flash.wait_states:
                 _check_library(last, library)
                 for entry in last:
                     made += offers(entry, core, Path(work) / "places", flash, progress, library)
@@ -186,7 +192,7 @@ def tune(
         write_whole(file, text_of(tables).encode())
     layers, left_out = [], []
     absent = set(map(key_of, done.left_out))
-    without = {(key_of(result.operation), result.variant): result.without_stalls for result in done.results}
+    without = {(key_of(result.operation), result.variant): result.cycles for result in done.results}
     for old_variants, variants in zip(first, last, strict=True):
         earlier = {(entry.label, type(entry)): variant for entry, variant in old_variants.items()}
         for operation, variant in variants.items():
@@ -195,14 +201,14 @@ def tune(
                 left_out.append(operation.label)
                 continue
             names = candidates(operation, class_of(core), libraries)
-            cost = {name: after.of(core).cost(operation, name) for name in names}
+            cost = {name: after.of(core).at(shown).cost(operation, name) for name in names}
             # A layer that writes its results to another place has the same label.
             other = earlier.get((operation.label, type(operation)), variant)
             name = old_variants.get(operation, other if other in cost else variant)
             used = (name, variant)
             cycles = {name: round(entry.cycles) for name, entry in cost.items() if entry.is_measured or name in used}
             layers.append(Layer(operation.label, *used, cycles, without.get((key_of(operation), variant))))
-    return Tuned(file, imported, libraries, layers, len(done.results), done.source, left_out, made)
+    return Tuned(file, imported, libraries, layers, len(done.results), done.source, left_out, made, shown)
 
 
 def _without(tables: Tables, new: Table) -> Tables:

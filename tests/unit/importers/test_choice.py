@@ -9,7 +9,7 @@ import pytest
 from opwest.compiler.ir.program import Program
 from opwest.compiler.output.emit import candidates
 from opwest.compiler.reference.distances import distance, largest
-from opwest.compiler.selection.choose import FLASH, RAM, SPEED, choose, constant_bytes
+from opwest.compiler.selection.choose import FLASH, RAM, SPEED, Limits, choose, constant_bytes
 from opwest.compiler.selection.costs import Table, key_of
 from opwest.compiler.selection.knapsack import MAX_SUMS, Option, solve, solve_shared
 from opwest.compiler.semantics.fixed_point import Multiplier, Rounding
@@ -142,6 +142,7 @@ def test_flash_takes_the_least_bytes():
     made = layers()
     table = table_of(made, COSTS)
     least = choose(made, "dsp", table, FLASH)
+    assert any(row.why.endswith("for --optimize flash") for row in least.rows)
     for objective in (SPEED, RAM):
         assert least.flash <= choose(made, "dsp", table, objective).flash
     for row in least.rows:
@@ -156,7 +157,13 @@ def test_a_limit_of_flash_is_kept():
     between = choose(made, "dsp", table, SPEED, limit)
     assert between.flash <= limit < fast.flash
     assert fast.cycles < between.cycles <= least.cycles
-    assert any("for the limit" in row.why for row in between.rows)
+    # Only the layers that have another variant without the limit name it.
+    free = {row.operation: row.variant for row in fast.rows}
+    named = [row.why.endswith(", for --max-flash") for row in between.rows]
+    assert named == [row.variant != free[row.operation] for row in between.rows] and any(named)
+    assert not any("--max-flash" in row.why for row in choose(made, "dsp", table, SPEED, fast.flash).rows)
+    default = choose(made, "dsp", table, SPEED, limit, limits=Limits("the default --max-flash"))
+    assert sum(row.why.endswith("for the default --max-flash") for row in default.rows) == sum(named)
     assert choose(made, "dsp", table, SPEED, least.flash - 1) is None
 
 
@@ -166,6 +173,10 @@ def test_scratch_memory_is_limited_by_layer():
     limits = {row.operation: row.scratch for row in choose(made, "dsp", table, RAM).rows}
     found = choose(made, "dsp", table, max_scratch=limits)
     assert all(row.scratch <= limits[row.operation] for row in found.rows)
+    fastest = {row.operation: row.variant for row in choose(made, "dsp", table).rows}
+    for row in found.rows:
+        wanted = f" B less scratch than {fastest[row.operation]}, for --max-ram"
+        assert row.why.endswith(wanted) == (row.variant != fastest[row.operation])
     assert choose(made, "dsp", table, max_scratch=dict.fromkeys(limits, -1)) is None
 
 
@@ -180,7 +191,9 @@ def test_ram_takes_the_least_scratch_memory():
 def test_preferred_variants_are_chosen_at_any_cost():
     made = layers()
     found = choose(made, "dsp", table_of(made, COSTS), prefer=["mla-bytes"])
-    assert {row.variant for row in found.rows} == {"mla-bytes"}
+    assert {(row.variant, row.why) for row in found.rows} == {("mla-bytes", "--prefer")}
+    # The other variants, which a detailed table shows.
+    assert {other.variant for other in found.rows[0].others} == {*candidates(made.operations[0], "dsp")} - {"mla-bytes"}
 
 
 def test_classes_without_variants_of_their_own_are_portable():
@@ -188,7 +201,7 @@ def test_classes_without_variants_of_their_own_are_portable():
     found = choose(made, "", Table("rv32", {}, {}))
     assert [row.variant for row in found.rows] == ["portable"] * 4
     assert not any(row.cost.is_measured for row in found.rows)
-    assert {row.why for row in found.rows} == {"the only one"}
+    assert {row.why for row in found.rows} == {"the only variant"}
 
 
 FASTER = {**COSTS, "cmsis-nn-dsp": (1000, 300)}

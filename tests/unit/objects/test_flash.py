@@ -59,8 +59,8 @@ def test_known_flash_is_valid():
 
 def test_loops_and_stalls():
     assert [flash.loop_bytes for flash in (UNKNOWN, NONE, Flash(5, 16, 0), Flash(5, 16, 8192))] == [960, *3 * [None]]
-    # Eight words are two lines; without a cache for data each word is a read.
-    assert (UNKNOWN.stalls(8), Flash(5, 16, 1024).stalls(8), NONE.stalls(8)) == (10, 40, 0)
+    # Twice the wait states, half of the bytes of a line: four times the stalls.
+    assert (Flash(10, 8, 1024).stalls_beside(UNKNOWN), NONE.stalls_beside(UNKNOWN)) == (4, 0)
 
 
 @pytest.mark.parametrize(

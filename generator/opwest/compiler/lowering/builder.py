@@ -10,6 +10,7 @@ from opwest.base.diagnostics import Diagnostics
 from opwest.compiler.graph.check import report
 from opwest.compiler.graph.spec import registrar
 from opwest.compiler.graph.types import Graph, Node, Rules, Shape, Tensor, Unsupported
+from opwest.compiler.ir import labels
 from opwest.compiler.ir.movement import Axis, Move, Region, is_copy
 from opwest.compiler.ir.operations import Copy
 from opwest.compiler.ir.program import Operation, Program, Value
@@ -34,6 +35,7 @@ class Builder:
         self._outputs = list(graph.outputs)
         self._parts: list[Value] = []
         self._updates = graph.updates
+        self._parts_of_labels: list[str] = []
 
     def _new(self, tensor: Tensor, role: str) -> Value:
         value = Value(tensor.name, role, tensor.dtype, tensor.shape, tensor.quantization, tensor.content)
@@ -111,8 +113,19 @@ class Builder:
         )
         self.add(kind(node.label, values, tuple(self.value(output) for output in node.outputs), *numbers))
 
+    def lower_node(self, node: Node) -> None:
+        """Append the operations of a node. Raises Unsupported."""
+        operations = self.program.operations
+        first = len(operations)
+        LOWERINGS[node.kind](node, self)
+        made = operations[first:]
+        # A node with one operation is a part of an operator of the file, if this one has become several nodes.
+        kind = node.kind.removeprefix("ONNX_").replace("_", " ").lower()
+        self._parts_of_labels += [kind] if len(made) == 1 else map(labels.what, made)
+
     def finish(self) -> Program:
         """Return the program after its outputs have memory of their own, each written by one operation."""
+        self.program.operations = labels.distinct(self.program.operations, self._parts_of_labels)
         taken: set[Value] = set()
         for tensor in self._outputs:
             value = self.value(tensor)
@@ -121,7 +134,7 @@ class Builder:
                 output = value
             else:
                 output = Value(tensor.name, "output", value.dtype, value.shape, value.quantization)
-                self.add(Copy("copy of an output", (value,), (output,)))
+                self.add(Copy(f"copy to output '{tensor.name}'", (value,), (output,)))
             taken.add(output)
             self.program.outputs.append(output)
             self.program.tensors[output] = tensor
@@ -129,7 +142,7 @@ class Builder:
             # The new content has memory of its own: it can be an input, a constant, an output or another state.
             source = self.value(after)
             content = Value(f"next_{tensor.name}", "intermediate", source.dtype, source.shape)
-            self.add(Copy("new content of a state", (source,), (content,)))
+            self.add(Copy(f"copy to state '{tensor.name}'", (source,), (content,)))
             self.value(tensor).next = content
         self.program.tensors.update({value: tensor for tensor, value in self._values.items()})
         return self.program
@@ -140,7 +153,7 @@ def lower_graph(graph: Graph, place: str, faults: Diagnostics) -> Program:
     builder = Builder(graph)
     for node in graph.nodes:
         try:
-            LOWERINGS[node.kind](node, builder)
+            builder.lower_node(node)
         except Unsupported as reason:
             report(faults, place, node, reason)
     faults.raise_if_errors()

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from opwest.compiler.ir.elements import AddQuantised
+from opwest.compiler.ir.labels import of_both
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
 from opwest.compiler.ir.program import FUSED_SUMS, UNUSED_CHANNELS, Operation, Program, Value
 from opwest.compiler.semantics.fixed_point import RANGES, Multiplier, Requantisation, Rounding
@@ -42,7 +43,7 @@ def fuse_sums(program: Program) -> Program:
         assert isinstance(layer, Convolution)
         removed.add(layer)
         operands = (*layer.inputs, operation.inputs[1 - which])
-        fields = {**vars(layer), "label": f"{layer.label}, {operation.label}", "inputs": operands}
+        fields = {**vars(layer), "label": of_both(layer.label, operation.label), "inputs": operands}
         fields |= {"results": operation.results, "function": operation.function, "place": which}
         operations[place] = ConvolutionSum(**fields)
     if not removed:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -13,11 +13,19 @@ from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.output.emit import candidates
 from opwest.compiler.request import OBJECTIVES
 from opwest.compiler.selection.costs import ABSENT_FUNCTION, Cost, Table, geometry_of
-from opwest.compiler.selection.knapsack import Option, Solution, solve_shared
+from opwest.compiler.selection.knapsack import Option, solve_shared
 
 SPEED, FLASH, RAM = OBJECTIVES
 WORTH = 20
 """The bytes of flash that a cycle is worth: twice the weights for a hundredth of the time is no gain."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The names of the limits of a choice: what a user can change."""
+
+    flash: str = "--max-flash"
+    scratch: str = "--max-ram"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +39,22 @@ class Row:
     """The bytes of the constants, and of the code and the functions of libraries that no layer before it has."""
     scratch: int
     why: str
+    group: _Group
+    """The layers of equal geometry, with all variants."""
+    number: int
+    """The place of the layer in the group."""
+
+    @property
+    def call(self) -> Call:
+        """The call of the variant."""
+        return self.group.permitted[self.group.place].calls[self.number]
+
+    @property
+    def others(self) -> Iterator[Row]:
+        """The other variants of the layer; `why` is the origin of the cost. The code counts in each."""
+        for offer in self.group.every:
+            if offer.name != self.variant:
+                yield _row(self.group, self.number, offer, offer.whole_of(self.number), offer.costs[self.number].origin)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +100,16 @@ class _Offer:
         return [constant_bytes(call) for call in self.calls]
 
     @property
+    def code(self) -> int:
+        return max(cost.code for cost in self.costs)
+
+    @property
     def flash(self) -> int:
-        return sum(self.constants) + max(cost.code for cost in self.costs)
+        return sum(self.constants) + self.code
+
+    def whole_of(self, number: int) -> int:
+        """Return the bytes that a layer alone needs."""
+        return constant_bytes(self.calls[number]) + self.code + sum(self.functions.values())
 
     @property
     def whole(self) -> int:
@@ -111,18 +143,24 @@ def choose(
     max_scratch: Mapping[Operation, int] | None = None,
     prefer: Sequence[str] = (),
     libraries: Sequence[str] = (),
+    limits: Limits | None = None,
 ) -> Choice | None:
     """Return a variant for each operation; None if no choice is within the limits.
 
     Layers of equal geometry get the same variant: they share code. `max_flash`: bytes of constants and code of
     operators. `max_scratch`: the bytes that the scratch memory of an operation may have. `prefer`: variants of which
     the first one that applies is chosen, whatever it costs. `libraries`: those whose functions are candidates; the
-    code of each function counts once.
+    code of each function counts once. `limits`: the names of the limits in the reasons.
     """
+    limits = limits or Limits()
     groups: dict[str, list[Operation]] = {}
     for operation in program.operations:
         groups.setdefault(geometry_of(operation), []).append(operation)
-    offers = [_offers(group, processor, table, max_scratch or {}, libraries, prefer) for group in groups.values()]
+    applying = [_offers(group, processor, table, libraries) for group in groups.values()]
+    offers = [
+        _permitted(some, group, max_scratch or {}, prefer)
+        for some, group in zip(applying, groups.values(), strict=True)
+    ]
     if not all(offers):
         return None
     options = [[_option(offer, objective) for offer in group] for group in offers]
@@ -130,23 +168,23 @@ def choose(
     solution = solve_shared(options, sizes, _PRICES[objective], max_flash)
     if solution is None:
         return None
-    rows = _rows(program, list(groups.values()), offers, solution, objective, max_flash is not None)
-    return Choice(rows, solution.gap)
+    free = solution if max_flash is None else solve_shared(options, sizes, _PRICES[objective])
+    assert free is not None
+    made = [
+        _Group(operations, every, some, place, limits if place != unlimited else Limits("", limits.scratch))
+        for operations, every, some, place, unlimited in zip(
+            groups.values(), applying, offers, solution.chosen, free.chosen, strict=True
+        )
+    ]
+    return Choice(_rows(program, made, objective, prefer), solution.gap)
 
 
 _PRICES = {SPEED: 1 / WORTH, FLASH: 1.0, RAM: 0.0}
 """By objective: the cost of a byte of code of libraries, in the units of `_option`."""
 
 
-def _offers(
-    group: Sequence[Operation],
-    processor: str,
-    table: Table,
-    limits: Mapping[Operation, int],
-    libraries: Sequence[str],
-    prefer: Sequence[str],
-) -> list[_Offer]:
-    """Return the variants that apply to all layers of a group; the first preferred one alone."""
+def _offers(group: Sequence[Operation], processor: str, table: Table, libraries: Sequence[str]) -> Sequence[_Offer]:
+    """Return the variants that apply to all layers of a group."""
     each = [candidates(operation, processor, libraries) for operation in group]
     offers = []
     for name in each[0]:
@@ -158,12 +196,17 @@ def _offers(
             for call in calls
             for function in call.function.external
         }
-        offer = _Offer(name, calls, [table.cost(operation, name) for operation in group], functions)
-        least = min((limits[operation] for operation in group if operation in limits), default=None)
-        if least is None or offer.scratch <= least:
-            offers.append(offer)
-    by_name = {offer.name: offer for offer in offers}
-    return next(([by_name[name]] for name in prefer if name in by_name), offers)
+        offers.append(_Offer(name, calls, [table.cost(operation, name) for operation in group], functions))
+    return offers
+
+
+def _permitted(
+    offers: Sequence[_Offer], group: Sequence[Operation], limits: Mapping[Operation, int], prefer: Sequence[str]
+) -> Sequence[_Offer]:
+    """Return the variants within the limits of scratch memory; the first preferred one alone."""
+    least = min((limits[operation] for operation in group if operation in limits), default=None)
+    by_name = {offer.name: offer for offer in offers if least is None or offer.scratch <= least}
+    return next(([by_name[name]] for name in prefer if name in by_name), list(by_name.values()))
 
 
 def _option(offer: _Offer, objective: str) -> Option:
@@ -177,40 +220,56 @@ def _option(offer: _Offer, objective: str) -> Option:
     return Option(cost, offer.flash, frozenset(offer.functions))
 
 
-def _rows(
-    program: Program,
-    groups: Sequence[Sequence[Operation]],
-    offers: Sequence[Sequence[_Offer]],
-    solution: Solution,
-    objective: str,
-    is_limited: bool,
-) -> tuple[Row, ...]:
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Equal layers with the choice of their variant."""
+
+    operations: Sequence[Operation]
+    every: Sequence[_Offer]
+    """The variants that apply."""
+    permitted: Sequence[_Offer]
+    place: int
+    """The chosen one of `permitted`."""
+    limits: Limits
+    """The names of the limits. flash: empty if the limit does not change the choice."""
+
+
+def _rows(program: Program, groups: Sequence[_Group], objective: str, prefer: Sequence[str]) -> tuple[Row, ...]:
     rows: dict[Operation, Row] = {}
     counted: dict[str, int] = {}
-    for group, some, place in zip(groups, offers, solution.chosen, strict=True):
-        offer = some[place]
-        why = _why(offer, some, objective, is_limited)
-        for number, operation in enumerate(group):
-            flash = offer.constants[number] + (max(cost.code for cost in offer.costs) if number == 0 else 0)
+    for group in groups:
+        offer = group.permitted[group.place]
+        why = _why(offer, group, objective, prefer)
+        for number, operation in enumerate(group.operations):
+            flash = constant_bytes(offer.calls[number]) + (offer.code if number == 0 else 0)
             flash += sum(size for name, size in offer.functions.items() if name not in counted)
             counted.update(offer.functions)
-            scratch = scratch_bytes(offer.calls[number])
-            rows[operation] = Row(operation, offer.name, offer.costs[number], flash, scratch, why)
+            rows[operation] = _row(group, number, offer, flash, why)
     return tuple(rows[operation] for operation in program.operations)
 
 
-def _why(offer: _Offer, offers: Sequence[_Offer], objective: str, is_limited: bool) -> str:
+def _row(group: _Group, number: int, offer: _Offer, flash: int, why: str) -> Row:
+    scratch = scratch_bytes(offer.calls[number])
+    return Row(group.operations[number], offer.name, offer.costs[number], flash, scratch, why, group, number)
+
+
+def _why(offer: _Offer, group: _Group, objective: str, prefer: Sequence[str]) -> str:
     """Return the reason for a choice in a few words."""
-    others = [other for other in offers if other is not offer]
-    if not others:
-        return "the only one"
-    measured = "measured" if offer.costs[0].is_measured else "estimated"
-    if offer.cycles <= min(other.cycles for other in others):
-        return f"fastest, {measured}"
-    fastest = min(offers, key=lambda one: one.cycles)
+    if len(group.every) == 1:
+        return "the only variant"
+    if offer.name in prefer:
+        return "--prefer"
+    fastest = min(group.every, key=lambda other: other.cycles)
+    if offer.cycles <= fastest.cycles:
+        return f"fastest, {offer.costs[0].origin}"
+    equal = f" in {len(group.operations)} equal layers" if len(group.operations) > 1 else ""
+    slower = f"{offer.cycles - fastest.cycles:,.0f} more cycles{equal}"
+    reason = slower if objective == SPEED else f"for --optimize {objective}"
+    if fastest not in group.permitted:
+        return f"{fastest.scratch - offer.scratch:,} B less scratch than {fastest.name}, for {group.limits.scratch}"
     if offer.whole < fastest.whole:
-        limit = ", for the limit" if is_limited else ""
-        return f"{fastest.whole - offer.whole} B less flash than {fastest.name}{limit}"
+        reason = f"for {group.limits.flash}{equal}" if group.limits.flash else reason
+        return f"{fastest.whole - offer.whole:,} B less flash than {fastest.name}, {reason}"
     if offer.scratch < fastest.scratch:
-        return f"{fastest.scratch - offer.scratch} B less scratch than {fastest.name}"
-    return objective
+        return f"{fastest.scratch - offer.scratch:,} B less scratch than {fastest.name}, {reason}"
+    return f"shares functions of a library, {reason}"

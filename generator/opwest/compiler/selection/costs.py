@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -34,6 +34,7 @@ from opwest.compiler.ir.program import Operation
 from opwest.compiler.ir.stripes import Striped
 from opwest.compiler.lowering.passes import by_channel
 from opwest.compiler.semantics.fixed_point import Requantisation
+from opwest.objects.flash import IN_SOURCE, NONE, UNKNOWN, Flash, flash_of_text
 
 GROUP = 8
 """The neighbouring taps whose weights are added for variants that sum several products in 16 bits."""
@@ -204,8 +205,8 @@ def numbers_of(operation: Operation) -> dict[str, int]:
     return numbers
 
 
-def loads_per(operation: Operation) -> int:
-    """Return what the coefficient `loads` of an estimate is for: the products, or the results without products."""
+def stalls_per(operation: Operation) -> int:
+    """Return what the coefficient `stalls` of an estimate is for: the products, or the results without products."""
     numbers = numbers_of(operation)
     return numbers["product"] or numbers["result"]
 
@@ -227,13 +228,19 @@ class Cost:
     """The cost of a variant."""
 
     cycles: float
+    """With the stalls of the flash."""
     code: int
     """Bytes, without constants and functions of libraries."""
     is_measured: bool
     source: str = ""
     """That of a measurement, if it is known."""
-    loads: float = 0.0
-    """The words that a run loads from constants; 0 if they were not counted, as on boards."""
+    stalls: float = 0.0
+    """The cycles that the processor waits for the flash, in a model; 0 if they were not counted, as on boards."""
+
+    @property
+    def origin(self) -> str:
+        """Whether the cycles are measured or estimated, in one word."""
+        return "measured" if self.is_measured else "estimated"
 
     @property
     def is_of_board(self) -> bool:
@@ -247,15 +254,21 @@ class Table:
 
     core: str
     layers: Mapping[str, Mapping[str, Sequence[int]]]
-    """By key and variant: cycles, bytes of code, and perhaps the words that are loaded from constants."""
+    """By key and variant: cycles without wait states, or of a board; bytes of code; perhaps the stalls."""
     estimates: Mapping[str, Mapping[str, Mapping[str, float]]]
-    """By kind and variant: cycles of TERMS, those that are not 0; `code`: bytes; `loads`: words from constants."""
+    """By kind and variant: cycles of TERMS, those that are not 0; `code`: bytes; `stalls`: cycles."""
     measured: str = ""
     """The source of the measurements: the emulator or the board with its counter, and the compiler."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """By key: the source of a layer in a table that was made of several."""
     functions: Mapping[str, int] = field(default_factory=dict)
     """By function of a library: bytes of code, with the functions that it calls."""
+    flash: Flash = NONE
+    """The flash of the costs. The stalls of the table are those with the flash of their source, else UNKNOWN."""
+
+    def at(self, flash: Flash) -> Table:
+        """Return the table for a flash."""
+        return replace(self, flash=flash)
 
     def cost(self, operation: Operation, variant: str) -> Cost:
         """Return the measured cost, or an estimate; of a block in stripes, the sum of the costs of its layers."""
@@ -266,15 +279,17 @@ class Table:
             # The stores have other addresses, and hardly any variant needs more instructions for them.
             measured = self.layers.get(key_without_pitch(operation), {}).get(variant)
         if measured is not None:
-            loads = measured[2] if len(measured) > 2 else 0
-            return Cost(measured[0], measured[1], True, self._source(key_of(operation)), loads)
+            source = self._source(key_of(operation))
+            stalls = self._stalls(measured[2], source) if len(measured) > 2 else 0.0
+            return Cost(measured[0] + stalls, measured[1], True, source, stalls)
         terms = self.estimate(operation, variant)
         numbers = numbers_of(operation)
         given: Mapping[str, float] = ABSENT if terms is None else terms
         cycles = sum(given.get(term, 0.0) * number for term, number in numbers.items())
         if terms is None:
             return Cost(cycles, ABSENT_CODE, False)
-        return Cost(cycles, int(terms["code"]), False, loads=terms.get("loads", 0.0) * loads_per(operation))
+        stalls = self._stalls(terms.get("stalls", 0.0) * stalls_per(operation))
+        return Cost(cycles + stalls, int(terms["code"]), False, stalls=stalls)
 
     def estimate(self, operation: Operation, variant: str) -> Mapping[str, float] | None:
         """Return the coefficients of a variant; None if there are none, as for a variant of another package.
@@ -301,8 +316,8 @@ class Table:
         code = sum(
             {key_of(layer.operation): cost.code for layer, cost in zip(block.layers, costs, strict=True)}.values()
         )
-        loads = sum(count * cost.loads for count, cost in zip(calls, costs, strict=True))
-        return Cost(cycles + block.moved * MOVED, code, all(cost.is_measured for cost in costs), loads=loads)
+        stalls = sum(count * cost.stalls for count, cost in zip(calls, costs, strict=True))
+        return Cost(cycles + block.moved * MOVED, code, all(cost.is_measured for cost in costs), stalls=stalls)
 
     def replaced_by(self, other: Table) -> Table:
         """Return a table with the entries of both. Those of `other` take precedence."""
@@ -314,6 +329,13 @@ class Table:
         sources = {key: table._source(key) for table in (self, other) for key in table.layers}
         functions = {**self.functions, **other.functions}
         return Table(self.core, layers, estimates, other.measured or self.measured, sources, functions)
+
+    def _stalls(self, stalls: float, source: str = "") -> float:
+        """Return the stalls with the flash, from those of a source."""
+        if not self.flash.wait_states:
+            return 0.0
+        text = source.partition(IN_SOURCE)[2]
+        return stalls * self.flash.stalls_beside(flash_of_text(text) if text else UNKNOWN)
 
     def _source(self, key: str) -> str:
         return self.sources.get(key, self.measured)

@@ -15,6 +15,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import table_lines
 from opwest.compiler.emission.function import PROCESSORS, VARIANTS
 from opwest.compiler.faults import fault
+from opwest.compiler.ir.labels import layer
 from opwest.compiler.ir.operations import Convolution, Depthwise, UserCall
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.ir.stripes import Striped
@@ -23,12 +24,13 @@ from opwest.compiler.output.manifest import Implementation, name_values
 from opwest.compiler.processors import ProcessorClass, processor_classes
 from opwest.compiler.request import LIBRARIES, UNLIMITED, Options
 from opwest.compiler.selection.arena import arena_of, within
-from opwest.compiler.selection.choose import FLASH, RAM, SPEED, WORTH, Choice, choose, constant_bytes
+from opwest.compiler.selection.choose import FLASH, RAM, SPEED, WORTH, Choice, Limits, choose, constant_bytes
 from opwest.compiler.selection.costs import Table, kind_of
+from opwest.compiler.selection.float_costs import float_remark
 from opwest.compiler.selection.joins import Needs, joined_in_place
 from opwest.compiler.selection.segments import Segments
 from opwest.compiler.selection.tuning_files import Tables, read_tables
-from opwest.objects.flash import IN_SOURCE
+from opwest.objects.flash import NONE, UNKNOWN, Flash
 
 ROOM = 36 << 10
 """The bytes for the code of operators and for packed constants.
@@ -69,6 +71,15 @@ def core_of(processor: ProcessorClass, measurements: Tables) -> str:
     return measurements.classes.get(processor.name, processor.core)
 
 
+def flash_of_class(processor: str, options: Options) -> Flash:
+    """Return the flash of the costs for a class of processors.
+
+    Without a given flash, the code of processors with the vector extension is in tightly coupled memory or behind
+    their own caches; other processors have the flash of an unknown board. The portable operators have no alternatives.
+    """
+    return options.flash if options.given_flash is not None or processor in ("mla", "dsp") else NONE
+
+
 def decided(program: Program, processor: ProcessorClass, options: Options, measurements: Tables) -> Decision:
     """Return the decision for a class of processors. Raises OpwestError.
 
@@ -76,7 +87,7 @@ def decided(program: Program, processor: ProcessorClass, options: Options, measu
     all that can be are in place, or none, if that is better. Layers are in stripes for the least memory, and where a
     limit of memory requires it.
     """
-    table = measurements.of(core_of(processor, measurements))
+    table = measurements.of(core_of(processor, measurements)).at(flash_of_class(processor.name, options))
     ways = [_joined(program, options, Needs(processor.name, table)), program]
     if options.optimize != SPEED or options.max_ram is not None:
         ways.append(_joined(program, options))
@@ -172,8 +183,14 @@ class _Chooser:
         self, program: Program, objective: str, flash: int | None, scratch: Mapping[Operation, int] | None = None
     ) -> Choice | None:
         """Return the best choice within limits of flash and of the scratch memory of operations."""
-        libraries = self.options.libraries
-        return choose(program, self.processor, self.table, objective, flash, scratch, self.prefer, libraries)
+        options = self.options
+        limits = Limits(
+            "the default --max-flash" if options.max_flash is None else "--max-flash",
+            "--optimize ram" if options.max_ram is None else "--max-ram",
+        )
+        return choose(
+            program, self.processor, self.table, objective, flash, scratch, self.prefer, options.libraries, limits
+        )
 
     def _fitting(self, program: Program, flash: int | None) -> Decision | None:
         """Return the best choice within limits of flash and memory."""
@@ -222,28 +239,32 @@ def _unfit(programs: Sequence[Program], processor: ProcessorClass, options: Opti
     return fault(f"{limits}: no choice of operators for {processor.name} fits", expected=" and ".join(expected))
 
 
-def layer(label: str) -> str:
-    """Return the number and the operator of a label, without the name of its result."""
-    return label.partition(", result ")[0]
+def table_text(processor: str, core: str, decision: Decision, flash: Flash, *, all_variants: bool = False) -> str:
+    """Return the table of a class of processors with the costs for a flash; ends without a line end.
 
-
-def table_text(processor: str, core: str, choice: Choice, memory: int) -> str:
-    """Return the table of a class of processors with the bytes of the planned memory; ends without a line end.
-
-    Operators of the user are left out: their costs are unknown.
+    Operators of the user are left out: their costs are unknown. `all_variants`: below each layer its other variants.
     """
+    choice, memory = decision.choice, decision.memory
     own = [row for row in choice.rows if not isinstance(row.operation, UserCall)]
     heads = ("layer", "variant", "cycles", "flash", "scratch", "why")
     sums = (sum(row.cost.cycles for row in own), sum(row.flash for row in own), max(row.scratch for row in own))
+    shown = [
+        (label, item)
+        for row in own
+        for label, item in ((layer(row.operation.label), row), *(("", other) for other in row.others if all_variants))
+    ]
     numbers = [
-        *((layer(row.operation.label), row.variant, row.cost.cycles, row.flash, row.scratch, row.why) for row in own),
+        *((label, row.variant, row.cost.cycles, row.flash, row.scratch, row.why) for label, row in shown),
         ("all", "", *sums, ""),
     ]
+    stalls = sum(row.cost.stalls for row in own)
     rows = [
-        (label, variant, f"{cycles:,.0f}", f"{flash:,}", f"{scratch:,}", why)
-        for label, variant, cycles, flash, scratch, why in numbers
+        (label, variant, f"{cycles:,.0f}", f"{size:,}", f"{scratch:,}", why)
+        for label, variant, cycles, size, scratch, why in numbers
     ]
-    lines = [f"{processor} ({_source(core, choice)}; bytes)"]
+    if stalls:
+        rows.append(("without wait states", "", f"{sums[0] - stalls:,.0f}", "", "", ""))
+    lines = [f"{processor} ({_source(core, choice, flash)}; flash and scratch memory in bytes)"]
     lines += [f"  {line}" for line in table_lines([heads, *rows], range(2, 5))]
     lines.append(f"  {memory:,} bytes of memory for tensors between layers and scratch memory")
     if choice.gap:
@@ -251,22 +272,17 @@ def table_text(processor: str, core: str, choice: Choice, memory: int) -> str:
     return "\n".join(lines)
 
 
-def _source(core: str, choice: Choice) -> str:
+def _source(core: str, choice: Choice, flash: Flash) -> str:
     """Return where the cycles of the rows are from."""
-    model = f"a {core} in QEMU's model{_flash(choice)}, not of silicon"
+    shown = "the flash of an unknown board" if flash == UNKNOWN else f"flash {flash.text}"
+    memory = f" with {shown}" if flash.wait_states else ""
+    model = f"a {core} in QEMU's model{memory}, not of silicon"
     boards = dict.fromkeys(row.cost.source for row in choice.rows if row.cost.is_of_board)
     if not boards:
         return f"cycles of {model}"
     others = [layer(row.operation.label) for row in choice.rows if not row.cost.is_of_board]
     rest = f"; of layers {', '.join(others)}: of {model}" if others else ""
     return f"cycles of {' and '.join(boards)}{rest}"
-
-
-def _flash(choice: Choice) -> str:
-    """Return the flash of the measurements in QEMU; empty without one."""
-    texts = {row.cost.source.partition(IN_SOURCE)[2] for row in choice.rows if not row.cost.is_of_board}
-    shown = " and ".join(sorted(filter(None, texts)))
-    return "" if not shown else f" with flash {shown}" + (" in some layers" if "" in texts else "")
 
 
 def implementations(
@@ -279,48 +295,19 @@ def implementations(
     measurements = read_tables(map(Path, options.tuning))
     general = decided_without_class(program, options, measurements)
     base = _implementation(general.program, "portable", heading, options)
-    variants, tables = [], []
-    # Processors without an FPU: those without a class, and those of a class whose processors have none.
-    without_fpu = {"other processors": general.choice}
+    variants, tables, choices = [], [], [(PORTABLE_CORE, general.choice)]
     for processor in processor_classes() if options.kernels == "auto" else ():
         decision = decided(program, processor, options, measurements)
-        if not processor.has_fpu:
-            without_fpu[processor.name] = decision.choice
+        core = core_of(processor, measurements)
+        choices.append((core, decision.choice))
         if all(row.variant == "portable" for row in decision.choice.rows):
             continue
         variants.append(_implementation(decision.program, decision.choice.variants, heading, options, processor))
-        tables.append(table_text(processor.name, core_of(processor, measurements), decision.choice, decision.memory))
+        flash = flash_of_class(processor.name, options)
+        tables.append(table_text(processor.name, core, decision, flash, all_variants=options.all_variants))
     if options.max_ram is not None or _blocks(general):
         tables.append(_general_text(general, options.max_ram))
-    tables += float_remark(without_fpu, options)
-    return base, variants, "\n".join(tables)
-
-
-MOST = 0.5
-"""The share of cycles from which float operators are worth a remark."""
-
-
-def float_remark(choices: Mapping[str, Choice], options: Options) -> list[str]:
-    """Return a line if float operators take most cycles on processors without an FPU: by their name, the choices."""
-    shares = {}
-    for name, choice in choices.items():
-        cycles = sum(row.cost.cycles for row in choice.rows if not isinstance(row.operation, UserCall))
-        floats = sum(row.cost.cycles for row in choice.rows if _is_float(row.operation))
-        if floats > MOST * cycles:
-            shares[name] = f"{floats / cycles:.0%} of the cycles of {name}"
-    if not shares:
-        return []
-    way = (
-        "import without --float-io, and give the model int8 inputs"
-        if options.float_io
-        else "quantise the model to int8"
-    )
-    return [f"without an FPU, float32 operators take {' and '.join(shares.values())}: {way}"]
-
-
-def _is_float(operation: Operation) -> bool:
-    values = (*operation.inputs, *operation.results)
-    return not isinstance(operation, UserCall) and any(value.dtype.startswith("float") for value in values)
+    return base, variants, "\n".join(filter(None, (*tables, float_remark(choices, options))))
 
 
 def _implementation(

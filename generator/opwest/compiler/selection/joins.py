@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from opwest.compiler.ir import labels
 from opwest.compiler.ir.movement import RESULT, Move, Region, simplified
 from opwest.compiler.ir.program import JOINED_CHANNELS, Operation, Program, Value
 from opwest.compiler.lowering.builder import region
@@ -109,7 +110,7 @@ def _copies(move: Move, values: Sequence[Value]) -> Iterator[Move]:
         if value not in values:
             part = _part(result, dataclasses.replace(value, shape=(*result.shape[:-1], width)), first)
             copied = dataclasses.replace(copy, source=0, place=0)
-            yield Move(move.label, (value,), (part,), (copied,))
+            yield Move(labels.with_part(move.label, f"copy of operand {copy.source}"), (value,), (part,), (copied,))
         first += width
 
 

@@ -23,7 +23,7 @@ DEFAULTS = Path(__file__).resolve().parent / "tuning.json"
 VERSION = 1
 KERNELS = 2
 """The version of the emitted operators. It changes with the cost of a variant; then files must be measured again."""
-COEFFICIENTS = (*TERMS, "code", "loads")
+COEFFICIENTS = (*TERMS, "code", "stalls")
 """The keys of an estimate."""
 _AGAIN = "measure again with opwest tune"
 _NOTE = (
@@ -208,7 +208,7 @@ class _Checker:
                     expected = "[CYCLES, BYTES of code] or [CYCLES, BYTES of code, LOADS from constants]"
                     self.faults.error(f"invalid cost of {name!r}: {describe(pair)}", place, expected=expected)
                     continue
-                for number, what in enumerate(("cycles", "bytes of code", "loads from constants")[: len(pair)]):
+                for number, what in enumerate(("cycles", "bytes of code", "stalls of flash")[: len(pair)]):
                     self.number(pair[number], pair.item_location(number), what, int)
 
     def items(self, owner: Located, key: str) -> list[tuple[str, Any]]:

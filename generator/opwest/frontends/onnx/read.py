@@ -74,7 +74,7 @@ def translate(model: Model, rules: Rules) -> Graph:
             lost.update(result for result in op.results if result.shape is None)
     outputs = []
     for item in model.outputs:
-        made.label = "of an output"
+        made.label = f"output '{item.name}'"
         try:
             outputs.append(made.tensor(item))
         except Unsupported:  # an operator before it is refused
