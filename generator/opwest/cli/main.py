@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int
         if isinstance(stream, io.TextIOWrapper):  # file names may be undecodable, and the terminal may lack a character
             stream.reconfigure(errors="backslashreplace")
     try:
-        return _main(parser(program).parse_args(words))
+        return _main(parser(program, words[0] if words else None).parse_args(words))
     except UsageError as error:
         if "--json" not in words:
             argparse.ArgumentParser.error(error.origin, error.message)

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from opwest import __version__
-from opwest.base.diagnostics import nearest
+from opwest.base.diagnostics import Diagnostics, nearest
+from opwest.base.result import Result
 from opwest.cli import commands
 from opwest.cli.arguments import Arguments, add_command, add_json
 from opwest.cli.bundle_options import add_bundle
@@ -71,30 +72,40 @@ class _Cores:
 
 
 @functools.cache
-def parser(program: str = "opwest") -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+def parser(program: str = "opwest", first: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of the command line.
+
+    `first` is the first word of the arguments. If it is a command, or --version, the parser has no other commands: to
+    declare all takes as long as the import of PyYAML.
+    """
     top = _Parser(prog=program, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"opwest {__version__}", help="print the version")
+    if first == "--version":
+        return top
     verbs = top.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-    add = functools.partial(add_command, verbs)
-    add("generate", "generate a Zephyr application", commands.generate, _add_generate)
-    add("update", "generate projects again", commands.update, _add_update)
-    add("check", "check a manifest and its objects", commands.check, _add_check)
-    add("init", "draft a manifest from objects", commands.init, _add_init)
-    add_import(verbs.add_parser("import", help="import a model or the output of another compiler"))
-    add("tune", "measure the variants of layers", commands.tune, _add_tune)
-    add("inspect", "print the content of objects", commands.inspect, _add_inspect)
-    add("report", "generate a report", commands.report, _add_report)
-    add("run", "run a generated application", commands.run, add_run)
-    add("bundle", "make, sign, verify and install bundles", commands.bundle, add_bundle)
-    add("call", "call one operator on a board", commands.call, add_call)
-    add("plan", "plan memory for a table of buffers or a model", commands.plan, _add_plan)
-    add("new-driver", "write the driver of an accelerator", commands.new_driver, _add_new_driver)
-    add("doctor", "print what each feature lacks", commands.doctor, _add_doctor)
-    targets = verbs.add_parser("targets", help="list the named targets", description=commands.targets.__doc__)
+    for name, declare in _COMMANDS.items():
+        if first == name or first not in _COMMANDS:
+            declare(verbs, name)
+    return top
+
+
+def _command(
+    help: str,
+    function: Callable[[argparse.Namespace, Diagnostics], Result],
+    add_arguments: Callable[[Arguments], None],
+) -> Callable[[Any, str], None]:
+    """Return a function that declares a command."""
+    return lambda verbs, name: add_command(verbs, name, help, function, add_arguments)
+
+
+def _add_import(verbs: Any, name: str) -> None:
+    add_import(verbs.add_parser(name, help="import a model or the output of another compiler"))
+
+
+def _add_targets(verbs: Any, name: str) -> None:
+    targets = verbs.add_parser(name, help="list the named targets", description=commands.targets.__doc__)
     add_json(Arguments(targets))
     targets.set_defaults(function=commands.targets)
-    return top
 
 
 def _add_inspect(inspect: Arguments) -> None:
@@ -295,3 +306,22 @@ def _add_zephyr(command: Arguments) -> None:
         "version of Zephyr for the build, used to check boards (default: version of the workspace, if any)",
     )
     command.path("--zephyr-base DIR", "Zephyr tree (default: $ZEPHYR_BASE, or the workspace of the current directory)")
+
+
+_COMMANDS: dict[str, Callable[[Any, str], None]] = {
+    "generate": _command("generate a Zephyr application", commands.generate, _add_generate),
+    "update": _command("generate projects again", commands.update, _add_update),
+    "check": _command("check a manifest and its objects", commands.check, _add_check),
+    "init": _command("draft a manifest from objects", commands.init, _add_init),
+    "import": _add_import,
+    "tune": _command("measure the variants of layers", commands.tune, _add_tune),
+    "inspect": _command("print the content of objects", commands.inspect, _add_inspect),
+    "report": _command("generate a report", commands.report, _add_report),
+    "run": _command("run a generated application", commands.run, add_run),
+    "bundle": _command("make, sign, verify and install bundles", commands.bundle, add_bundle),
+    "call": _command("call one operator on a board", commands.call, add_call),
+    "plan": _command("plan memory for a table of buffers or a model", commands.plan, _add_plan),
+    "new-driver": _command("write the driver of an accelerator", commands.new_driver, _add_new_driver),
+    "doctor": _command("print what each feature lacks", commands.doctor, _add_doctor),
+    "targets": _add_targets,
+}
