@@ -77,6 +77,15 @@ def rows(random: Random, dtype: str) -> Program:
     return random_layers.dense(random, length, results, count, _kind(random), dtype, rounding)
 
 
+def whole(random: Random, dtype: str) -> Program:
+    """A convolution whose only window is the whole image: a fully connected layer, for variants of both."""
+    extent, depth, results = (int(random.choice(some)) for some in ((2, 3, 4, 5), DEPTHS, DEPTHS[:-2]))
+    shape, size = (1, extent, extent, depth), (extent, extent)
+    return random_layers.convolution(
+        random, shape, size, results, _kind(random), dtype, stride=(1, 1), dilation=(1, 1), same=False
+    )
+
+
 def depthwise(random: Random, dtype: str) -> Program:
     """A depthwise convolution with the shapes of real layers."""
     while True:
@@ -146,7 +155,7 @@ def multiply(random: Random, dtype: str) -> Program:
     return _whole(random_layers.program(dataclasses.replace(other, function=function)), RANGES[dtype])
 
 
-SHARES = {convolution: 26, pointwise: 18, dense: 18, rows: 8, depthwise: 28, pool: 32, add: 12, multiply: 10}
+SHARES = {convolution: 26, pointwise: 18, dense: 18, rows: 8, whole: 10, depthwise: 28, pool: 32, add: 12, multiply: 10}
 """The functions for int8 and int16, and how many layers of each."""
 
 
