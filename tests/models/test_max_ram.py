@@ -37,7 +37,7 @@ def imported(file, folder, *words):
     out = succeed("import", file, "-o", folder, "--vectors", "0", *words).stdout
     printed = {}
     for part in re.split(r"^(?=\w+ \(cycles of)", out, flags=re.MULTILINE):
-        found = re.search(r"^  all +([\d,]+) .*\n  ([\d,]+) bytes of memory", part, re.MULTILINE)
+        found = re.search(r"^  all +([\d,]+) .*\n  ([\d,]+) bytes of RAM", part, re.MULTILINE)
         if found:
             printed[part.split()[0]] = tuple(int(one.replace(",", "")) for one in found.groups())
     text = succeed("check", "--json", folder / "manifest.yaml").stdout
@@ -92,4 +92,4 @@ def test_the_least_memory_is_named(file, tmp_path):
 
 def test_portable_operators_above_the_limit_are_named(file, tmp_path):
     out = succeed("import", file, "-o", tmp_path / "m", "--max-ram", "1MiB").stdout
-    assert re.search(r"^all other processors: portable C, [\d,]+ bytes of memory$", out, re.MULTILINE)
+    assert re.search(r"^all other processors: portable C, [\d,]+ bytes of RAM$", out, re.MULTILINE)

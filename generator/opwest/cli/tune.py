@@ -30,7 +30,7 @@ from opwest.tuning.tune import Layer, Tuned, offers_text, tune
 from opwest.zephyr.processors import flash_of_board
 from opwest.zephyr.workspace import build_workspace, find_workspace
 
-QEMU = "counted instructions in QEMU, in a model: not of silicon"
+QEMU = "a model, from instructions counted in QEMU: not of silicon"
 
 
 def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:

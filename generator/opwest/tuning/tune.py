@@ -82,7 +82,7 @@ def offers_text(given: Sequence[PlacementOffer], core: str, flash: Flash) -> str
     order = sorted(given, key=lambda offer: (-offer.saved / offer.ram, offer.layer))
     heads = ("layer", "variant", "loads", "cycles saved", "bytes of RAM")
     rows = [(offer.layer, offer.variant, f"{offer.reads:,}", f"{offer.saved:,}", f"{offer.ram:,}") for offer in order]
-    lines = [f"constants in RAM ({core}, flash {flash.text}; counted in QEMU, in a model)"]
+    lines = [f"constants in RAM ({core}, flash {flash.text}; of a model, from instructions counted in QEMU)"]
     lines += [f"  {line}" for line in table_lines([heads, *rows], right=(2, 3, 4))]
     lines.append("  opwest import --place LAYERS=sram copies the constants of layers when the model is opened")
     return "\n".join(lines)

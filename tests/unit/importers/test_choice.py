@@ -180,14 +180,6 @@ def test_scratch_memory_is_limited_by_layer():
     assert choose(made, "dsp", table, max_scratch=dict.fromkeys(limits, -1)) is None
 
 
-def test_ram_takes_the_least_scratch_memory():
-    made = layers()
-    table = table_of(made, COSTS)
-    assert max(row.scratch for row in choose(made, "dsp", table, RAM).rows) <= max(
-        row.scratch for row in choose(made, "dsp", table).rows
-    )
-
-
 def test_preferred_variants_are_chosen_at_any_cost():
     made = layers()
     found = choose(made, "dsp", table_of(made, COSTS), prefer=["mla-bytes"])

@@ -11,12 +11,12 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Function
 from opwest.compiler.ir.elements import Dequantised, Quantised
 from opwest.compiler.ir.labels import operator
-from opwest.compiler.ir.movement import GatherSlices, Move, OneHot, ScatterSlices, UpdateSlice
-from opwest.compiler.ir.operations import Copy, Elementwise, QuantizeEven, UserCall
+from opwest.compiler.ir.operations import Elementwise, QuantizeEven, UserCall
 from opwest.compiler.ir.program import Operation
 from opwest.compiler.output.emit import source_of
 from opwest.compiler.request import Options
 from opwest.compiler.selection.choose import Choice, Row
+from opwest.compiler.selection.costs import MOVING
 from opwest.objects.targets import measured_cores
 
 SHARE = 0.5
@@ -26,7 +26,6 @@ NAMED = 3
 _LIBM = re.compile(
     r"\b(?:a?cos|a?sin|a?tan|a?cosh|a?sinh|a?tanh|atan2|cbrt|erfc?|exp|exp2|expm1|fmod|log|log1p|log2|log10|pow)f\("
 )
-_COPIES = (Copy, GatherSlices, Move, OneHot, ScatterSlices, UpdateSlice)
 _CONVERSIONS = (Quantised, QuantizeEven, Dequantised)
 
 
@@ -91,7 +90,7 @@ def _share(core: str, choice: Choice) -> _Share:
 def _is_slow(row: Row, has_fpu: bool) -> bool:
     """Whether a layer computes in float32 on a core without an FPU, or calls libm."""
     values = (*row.operation.inputs, *row.operation.results)
-    if isinstance(row.operation, (*_COPIES, UserCall)) or all(value.dtype != "float32" for value in values):
+    if isinstance(row.operation, (*MOVING, UserCall)) or all(value.dtype != "float32" for value in values):
         return False
     return not has_fpu or _calls_libm(row.call.function)
 

@@ -266,7 +266,7 @@ def table_text(processor: str, core: str, decision: Decision, flash: Flash, *, a
         rows.append(("without wait states", "", f"{sums[0] - stalls:,.0f}", "", "", ""))
     lines = [f"{processor} ({_source(core, choice, flash)}; flash and scratch memory in bytes)"]
     lines += [f"  {line}" for line in table_lines([heads, *rows], range(2, 5))]
-    lines.append(f"  {memory:,} bytes of memory for tensors between layers and scratch memory")
+    lines.append(f"  {memory:,} bytes of RAM: tensors between layers, and scratch memory")
     if choice.gap:
         lines.append(f"  at most {choice.gap:.2%} above the least cycles")
     return "\n".join(lines)
@@ -276,7 +276,7 @@ def _source(core: str, choice: Choice, flash: Flash) -> str:
     """Return where the cycles of the rows are from."""
     shown = "the flash of an unknown board" if flash == UNKNOWN else f"flash {flash.text}"
     memory = f" with {shown}" if flash.wait_states else ""
-    model = f"a {core} in QEMU's model{memory}, not of silicon"
+    model = f"a model of a {core}{memory}, from instructions counted in QEMU: not of silicon"
     boards = dict.fromkeys(row.cost.source for row in choice.rows if row.cost.is_of_board)
     if not boards:
         return f"cycles of {model}"
@@ -295,16 +295,19 @@ def implementations(
     measurements = read_tables(map(Path, options.tuning))
     general = decided_without_class(program, options, measurements)
     base = _implementation(general.program, "portable", heading, options)
-    variants, tables, choices = [], [], [(PORTABLE_CORE, general.choice)]
+    variants, tables, plain, choices = [], [], [], [(PORTABLE_CORE, general.choice)]
     for processor in processor_classes() if options.kernels == "auto" else ():
         decision = decided(program, processor, options, measurements)
         core = core_of(processor, measurements)
         choices.append((core, decision.choice))
         if all(row.variant == "portable" for row in decision.choice.rows):
+            plain.append(processor.name)
             continue
         variants.append(_implementation(decision.program, decision.choice.variants, heading, options, processor))
         flash = flash_of_class(processor.name, options)
         tables.append(table_text(processor.name, core, decision, flash, all_variants=options.all_variants))
+    if plain:
+        tables.append(f"{', '.join(plain)}: the portable operators")
     if options.max_ram is not None or _blocks(general):
         tables.append(_general_text(general, options.max_ram))
     return base, variants, "\n".join(filter(None, (*tables, float_remark(choices, options))))
@@ -349,4 +352,4 @@ def _general_text(general: Decision, limit: int | None) -> str:
     beyond = ", more than --max-ram" if limit is not None and general.memory > limit else ""
     blocks = _blocks(general)
     striped = f"; layers {'; '.join(blocks)}" if blocks else ""
-    return f"all other processors: portable C, {general.memory:,} bytes of memory{beyond}{striped}"
+    return f"all other processors: portable C, {general.memory:,} bytes of RAM{beyond}{striped}"
