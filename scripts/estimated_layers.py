@@ -20,7 +20,7 @@ from models.test_unary import DTYPES as UNARY
 from models.test_unary import unary
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.compiler.ir import elements
-from opwest.compiler.ir.operations import Elementwise, UserCall
+from opwest.compiler.ir.operations import DynamicQuantize, Elementwise, HybridProduct, UserCall
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.lowering.builder import lower_graph
 from opwest.compiler.lowering.passes import PASSES, with_passes
@@ -225,13 +225,32 @@ def of_functions() -> list[Operation]:
     return found
 
 
+def of_rows() -> list[Operation]:
+    """Return operations of hybrid layers and conversions that the graphs of tests do not have."""
+    found: list[Operation] = []
+    for number, (count, depth, results) in enumerate(((1, 8, 4), (3, 16, 10), (4, 40, 24))):
+        data, scales, result, weights = (
+            random_layers.value("input", "int8", (count, 1, 1, depth)),
+            random_layers.value("input", "float32", (count,)),
+            random_layers.value("output", "float32", (count, results)),
+            random_layers.weights_of(np.random.default_rng(number), (results, depth)),
+        )
+        found.append(HybridProduct("layer", (data, scales), (result,), (count, depth), weights, 0.0625))
+        whole, scale = (
+            random_layers.value("output", "int16", (count, depth)),
+            random_layers.value("output", "float32", ()),
+        )
+        found.append(DynamicQuantize("layer", (random_layers.value("input", "float32", whole.shape),), (whole, scale)))
+    return found
+
+
 def layers(count: float = 1.0, seeds: Iterable[int] = range(400)) -> list[Operation]:
     """Return different layers, at most PER_KEY of a kind and dtype besides those of kernels."""
     found, counts = {}, {}
     for operation in of_kernels(count):
         found.setdefault(key_of(operation), operation)
         counts[estimate_key(operation)] = PER_KEY
-    for operation in (*of_functions(), *of_models(seeds)):
+    for operation in (*of_functions(), *of_rows(), *of_models(seeds)):
         key, name = key_of(operation), estimate_key(operation)
         if key not in found and not is_constant(operation) and counts.get(name, 0) < PER_KEY * min(1, count * 2):
             counts[name] = counts.get(name, 0) + 1

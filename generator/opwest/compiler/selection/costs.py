@@ -48,7 +48,9 @@ def kind_of(operation: Operation) -> str:
     if isinstance(operation, ConvolutionSum):
         return "convolutionsum"
     if isinstance(operation, Convolution):
-        return "dense" if operation.results[0].size == len(operation.weights) else "convolution"
+        _, height, width, _ = operation.inputs[0].shape
+        is_pixel = operation.results[0].size == len(operation.weights)
+        return "dense" if is_pixel and not operation.window.is_padded((height, width)) else "convolution"
     if isinstance(operation, Striped):
         return "stripes"
     if isinstance(operation, Elementwise):
