@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from campaign import sized
-from in_process import succeed
 from requirements_support import need
 
 need("tflite")
@@ -18,7 +17,6 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "scripts"))
 import estimated_layers  # noqa: E402
 from graphs.drawn import drawn  # noqa: E402
 from models.campaigns import graph_of  # noqa: E402
-from models.commands import dense  # noqa: E402
 from opwest.base.diagnostics import Diagnostics  # noqa: E402
 from opwest.compiler.emission.function import PROCESSORS, VARIANTS  # noqa: E402
 from opwest.compiler.ir.operations import UserCall  # noqa: E402
@@ -126,22 +124,3 @@ def test_cost_with_stalls_and_without_a_measurement():
     assert (estimated.cycles, estimated.stalls) == (pytest.approx(5350, rel=0.01), pytest.approx(350, rel=0.01))
     other = Table("cortex-m4", {}, {}).cost(layer, "dsp-of-another-package")
     assert other.code == ABSENT_CODE and other.cycles > 5000
-
-
-@pytest.mark.parametrize(
-    ("dtype", "words", "remark"),
-    [
-        (
-            "float32",
-            [],
-            "take 100% of the cycles of other processors and 100% of the cycles of mla: quantise the model",
-        ),
-        ("int8", ["--float-io"], "of the cycles of mla: import without --float-io, and give the model int8 inputs"),
-        ("int8", [], None),
-    ],
-)
-def test_float_operators_without_an_fpu_are_remarked(dtype, words, remark, tmp_path):
-    (tmp_path / "m.tflite").write_bytes(dense(dtype, results=2, layers=1).build())
-    out = succeed("import", tmp_path / "m.tflite", "-o", tmp_path / "m", "--vectors", "0", *words).stdout
-    assert ("without an FPU, float32 operators" in out) == (remark is not None)
-    assert remark is None or remark in out, out
