@@ -251,11 +251,11 @@ class Cost:
     peak: int
 
 
-def measure(command: Sequence[str | Path]) -> Cost:
+def measure(command: Sequence[str | Path], environment: dict[str, str] | None = None) -> Cost:
     """Run a command that must succeed and return its cost."""
     words = [str(word) for word in command]
     start = time.perf_counter()
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, env=environment)
     _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     process.returncode = os.waitstatus_to_exitcode(status)

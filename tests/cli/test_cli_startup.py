@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 import start_up
 from common import SkippedError
-from requirements_support import absent
+from requirements_support import absent, skip_here
 
 pytestmark = pytest.mark.slow
 
@@ -20,11 +20,17 @@ def measured(tmp_path_factory) -> start_up.StartUp:
     try:
         return start_up.measure_start_up(tmp_path_factory.mktemp("start_up"))
     except SkippedError as reason:
-        absent(str(reason))
+        absent(str(reason), "valgrind")
 
 
 def test_instructions_to_generate_ten_operators(measured):
     assert measured.generate <= start_up.MAX_GENERATE_RATIO, measured
+
+
+def test_instructions_to_generate_digits(measured):
+    if start_up.MAX_DIGITS_RATIO is None:
+        skip_here("no bound was measured for this version of Python")
+    assert measured.digits <= start_up.MAX_DIGITS_RATIO, measured
 
 
 def test_instructions_of_version(measured):

@@ -53,10 +53,6 @@ def rename_symbols(content: bytes, names: Mapping[str, str]) -> bytes:
 
 def _changes(elf: Elf, table: int, names: Mapping[str, str]) -> list[tuple[int, bytes]]:
     """Return the entries to change with their new names, after checking for clashes."""
-    renames = {old.encode(): new.encode() for old, new in names.items() if old != new}
-    for old, new in renames.items():
-        if not new or b"\0" in new:
-            raise ValueError(f"{old.decode()!r} cannot be renamed to {new.decode()!r}")
     strings = elf.strings_of(table)
     changes: list[tuple[int, bytes]] = []
     holders: dict[bytes, bytes] = {}  # new name to old name
@@ -64,7 +60,11 @@ def _changes(elf: Elf, table: int, names: Mapping[str, str]) -> list[tuple[int, 
         if raw.is_local or raw.kind in (elf_format.STT_SECTION, elf_format.STT_FILE):
             continue
         old = strings.raw(raw.name)
-        new = renames.get(old, old)
+        # Only the names of this object are read: a model can have thousands of objects with a name each.
+        name = names.get(old.decode("utf-8", "surrogateescape"))
+        new = old if name is None else name.encode()
+        if name is not None and (not new or b"\0" in new):
+            raise ValueError(f"{old.decode()!r} cannot be renamed to {new.decode()!r}")
         if holders.setdefault(new, old) != old:
             clash, other = new.decode("utf-8", "backslashreplace"), old.decode("utf-8", "backslashreplace")
             raise ObjectError(

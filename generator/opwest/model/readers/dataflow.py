@@ -448,6 +448,7 @@ class Dataflow:
                 self.faults.error(f"unused tensor {name!r}", at, hint=nearest(name, self.tensors))
         if self.faults.has_errors:
             return  # after an error, "unused" may be a consequence of it
+        kept = self.used | self.uncertain
         for role, named in (
             ("input", self.names.inputs),
             ("constant", self.names.constants),
@@ -456,7 +457,7 @@ class Dataflow:
         ):
             for name, item in named.items():
                 both = {name, self.names.root(name)}
-                if not both & (self.used | self.uncertain) and name not in self.context.devices_elsewhere:
+                if kept.isdisjoint(both) and name not in self.context.devices_elsewhere:
                     self.faults.warning(f"unused {role} {name!r}", item.location)
         for name, tensor in self.tensors.items():
             if name not in self.read and name in self.written and name not in self.uncertain:
