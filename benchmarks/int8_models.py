@@ -11,9 +11,10 @@ FLASH has two parts, both read from the image: the constants of the model as lin
 library, operators). In tflite-micro's images the constants are the file of the model, which is linked as an array.
 
 CMSIS-NN: `opwest import --kernels cmsis-nn-... --rounding cmsis-nn`: each layer calls CMSIS-NN's function, on the graph
-after opwest's passes. In vww these drop channels that cannot influence the result; with `--no-optimisations` the graph
-is that of the file, which an interpreter runs. tflite-micro with CMSIS-NN: recorded figures of the same Zephyr tree,
-compiler and options. default_speed.py measures models whose layers are not in opwest's table of measurements.
+after opwest's passes. In vww these drop channels that cannot influence the result. tflite-micro runs the graph of the
+file with CMSIS-NN: recorded figures of the same Zephyr tree, compiler and options. With `--no-optimisations` six layers
+of vww would be portable operators, because CMSIS-NN's shifts could overflow.
+default_speed.py measures models whose layers are not in opwest's table of measurements.
 
 Models: `--models DIR`, else OPWEST_MODELS, else ../shared/models next to the project.
 """
@@ -59,8 +60,6 @@ BOARDS = {
     RV32: Board("cmsis-nn-none", "", ("-DCONFIG_MINIMAL_LIBC=y", "-DCONFIG_MULTITHREADING=n")),
 }
 MODELS = ("kws_int8", "ic_int8", "vww_int8", "ad01_int8")
-CHANGED = ("vww_int8",)
-"""Models with channels that the passes of an import drop."""
 
 
 class Peer(NamedTuple):
@@ -86,7 +85,7 @@ PEERS = {
     (M55, "ad01_int8"): Peer(151_000, None, None),
 }
 SPEED, FLASH, UNLIMITED = "opwest", "opwest, --optimize flash", "opwest, --max-flash none --prefer dsp-halves"
-CMSIS_NN, CMSIS_NN_FILE, MICRO = "CMSIS-NN", "CMSIS-NN, graph of the file", "tflite-micro"
+CMSIS_NN, MICRO = "CMSIS-NN on opwest's graph", "tflite-micro with CMSIS-NN on the file's graph"
 MAX_INSTRUCTIONS = {
     (M4, "kws_int8", SPEED): 3.0e6,
     (M4, "ic_int8", SPEED): 12.0e6,
@@ -144,9 +143,8 @@ class Image(NamedTuple):
 
 def import_words(engine: str, board: str) -> list[str]:
     """Return the options of the import."""
-    if engine in (CMSIS_NN, CMSIS_NN_FILE):
-        words = ["--kernels", BOARDS[board].kernels, "--rounding", "cmsis-nn"]
-        return [*words, "--no-optimisations"] if engine == CMSIS_NN_FILE else words
+    if engine == CMSIS_NN:
+        return ["--kernels", BOARDS[board].kernels, "--rounding", "cmsis-nn"]
     words = {SPEED: [], FLASH: ["--optimize", "flash"], UNLIMITED: ["--max-flash", "none", "--prefer", "dsp-halves"]}[
         engine
     ]
@@ -155,8 +153,7 @@ def import_words(engine: str, board: str) -> list[str]:
 
 def engines_of(name: str, board: str) -> list[str]:
     """Return what is measured of a model."""
-    engines = [SPEED, FLASH, *([UNLIMITED] if (board, name, UNLIMITED) in MAX_INSTRUCTIONS else []), CMSIS_NN]
-    return [*engines, CMSIS_NN_FILE] if name in CHANGED else engines
+    return [SPEED, FLASH, *([UNLIMITED] if (board, name, UNLIMITED) in MAX_INSTRUCTIONS else []), CMSIS_NN]
 
 
 def measured(
@@ -242,7 +239,7 @@ def measure_board(files: list[Path], board: str, work: Path, report: Report, mor
     for file in files:
         for number, engine in enumerate(engines_of(file.stem, board)):
             folder = place / f"{file.stem}_{number}"
-            needed = [*(modules if engine in (CMSIS_NN, CMSIS_NN_FILE) else []), *more]
+            needed = [*(modules if engine == CMSIS_NN else []), *more]
             flashes = FLASHES if board == M4 else {}
             results[file.stem, engine] = measured(
                 file, import_words(engine, board), images, plugin, folder, needed, flashes

@@ -31,7 +31,7 @@ STORE = ROOT / "benchmarks" / "figures.json"
 PAGES = (ROOT / "README.md", ROOT / "benchmarks" / "README.md")
 BOARDS = {"mps2/an385": "Cortex-M3", "mps2/an386": "Cortex-M4", "mps3/corstone300/an547": "Cortex-M55"}
 """The boards of the summary."""
-COLUMNS = ("opwest", "CMSIS-NN", "tflite-micro")
+COLUMNS = ("opwest", "CMSIS-NN on opwest's graph", "tflite-micro with CMSIS-NN on the file's graph")
 NOT_STORED = "Not stored: `python benchmarks --only {}` measures these figures.\n"
 _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n)(.*?)(<!-- end of figures -->)", re.DOTALL)
 
@@ -134,7 +134,7 @@ def summary(store: dict[str, Run]) -> str:
             rows.append([f"{model}, {core}", *(engines.get(engine, "-") for engine in COLUMNS)])
     if not rows:
         return NOT_STORED.format("int8_models")
-    columns = ["instructions of an inference", "opwest", "CMSIS-NN", "tflite-micro with CMSIS-NN"]
+    columns = ["instructions of an inference", *COLUMNS]
     return f"Counted in QEMU, {' and '.join(sorted(dates))}:\n\n{markdown_table(columns, rows)}"
 
 
