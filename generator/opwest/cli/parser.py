@@ -76,7 +76,7 @@ def parser(program: str = "opwest", first: str | None = None) -> argparse.Argume
     """Return the parser of the command line.
 
     `first` is the first word of the arguments. If it is a command, or --version, the parser has no other commands: to
-    declare all takes as long as the import of PyYAML.
+    declare all takes a part of the time of small commands.
     """
     top = _Parser(prog=program, description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     top.add_argument("--version", action="version", version=f"opwest {__version__}", help="print the version")

@@ -84,8 +84,7 @@ _MAX_HEADER = 10_000
 def _plain(content: bytes) -> Array | None:
     """Return the array of a .npy file with numbers in C order, as numpy.save writes it on usual machines.
 
-    Returns None for any other content, valid or not: numpy reads it, or reports the fault. The import of numpy takes
-    as long as the rest of the generation of a small model.
+    Returns None for any other content, valid or not: numpy reads it, or reports the fault. numpy takes long to import.
     """
     if not content.startswith(b"\x93NUMPY\1\0"):
         return None

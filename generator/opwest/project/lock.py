@@ -102,7 +102,7 @@ def to_json(value: Mapping[str, Any]) -> bytes:
 
 
 def check_json(value: object) -> None:
-    """Raise TypeError or ValueError if `to_json` would: in a quarter of its time."""
+    """Raise TypeError or ValueError if `to_json` would, in less time."""
     json.dumps(value, allow_nan=False, default=_plain)
 
 
@@ -113,7 +113,7 @@ def _plain(value: object) -> object:
 
 
 def _json(value: Any, line: str) -> str:
-    """Return what `json.dumps(value, indent=2, sort_keys=True)` returns, in half of its time.
+    """Return what `json.dumps(value, indent=2, sort_keys=True)` returns, in less time.
 
     `line` is a line break and the indentation of the value. json has a fast encoder only for text in one line.
     """
