@@ -29,6 +29,7 @@ from opwest.compiler.kernels.dsp.tiles import Tile
 from opwest.compiler.kernels.dsp.wide_tiles import WideTile, ends_of_sums, wide_stream
 from opwest.compiler.kernels.dsp.widening import (
     interleave,
+    name_of_interleave,
     name_of_spread,
     name_of_widen_window,
     spread,
@@ -183,7 +184,7 @@ class _ByteLayer(_TiledLayer):
         # One or two channels that remain are a smaller group.
         sizes = [2 if stored <= 2 else channels for _, stored in self.parts]
         self.tiles = [
-            Tile(pixels, size, stored, self.padded // 2, is_wide, numbers.ending, loop_bytes, has_mark=True)
+            Tile(pixels, size, stored, self.padded // 2, is_wide, numbers.ending, loop_bytes, "data")
             for size, (_, stored) in zip(sizes, self.parts, strict=True)
         ]
         self.streams = [
@@ -300,7 +301,7 @@ def render_wide(operation: Convolution, loop_bytes: int | None = None) -> Call |
     if layer.is_long:
         arguments["ends"] = numbers.scaling.ends.reshape(-1)
     scratch = [Parameter("block", "uint32", "scratch", elements=layer.scratch)]
-    copies = [*_used_copies(lines), *([interleave(layer.pixels)] if "interleave_" in str(lines) else [])]
+    copies = [*_used_copies(lines), *([interleave(layer.pixels, layer.words)] if "interleave_" in str(lines) else [])]
     copies += [spread(layer.pixels, layer.words)] if "spread_" in str(lines) else []
     definitions = (NAKED, *copies, *dict.fromkeys(layer.definitions()))
     return call_for(operation, "convolution", lines, arguments, in_place, scratch, definitions=definitions)
@@ -330,15 +331,20 @@ class _WideLayer(_TiledLayer):
         self.padded = -(-self.results // CHANNELS) * CHANNELS
         """The channels of all tiles."""
         self.parts = parts_of(self.results, CHANNELS)
+        # Halves of the data can be -32768, those of int8 weights cannot.
+        marked = "weights" if numbers.weights.dtype == np.int8 else ""
         self.tiles = [
-            Tile(self.pixels, CHANNELS, stored, self.steps, True, numbers.ending, loop_bytes)
+            Tile(self.pixels, CHANNELS, stored, self.steps, True, numbers.ending, loop_bytes, marked)
             for _, stored in self.parts
         ]
         filled = dataclasses.replace(numbers, weights=padded)
         self.streams = (
             [wide_stream(padded, numbers.sums, CHANNELS)]
             if self.is_long
-            else [stream_of(filled, some, CHANNELS, True, order=(0, 1)) for some, _ in self.parts]
+            else [
+                stream_of(filled, some, CHANNELS, True, order=(0, 1), marks=2 * tile.has_loop)
+                for (some, _), tile in zip(self.parts, self.tiles, strict=True)
+            ]
         )
 
     @property
@@ -384,7 +390,8 @@ class _WideLayer(_TiledLayer):
     def load(self, lines: Lines, count: int) -> None:
         """Append the copy of `count` rows of the data at x to the block."""
         if count == self.pixels:
-            lines.add(f"interleave_{count}(block, x, {self.words}, {2 * self.inner});")
+            name = name_of_interleave(count, self.words)
+            lines.add(f"{name}(block, x, {self.words}, {2 * self.inner});")
             return
         with lines.loop("i", count) if count > 1 else lines.block(""):
             to, source = ("block + i", f"x + i * {2 * self.inner}") if count > 1 else ("block", "x")

@@ -157,6 +157,8 @@ def _loop(start: list[str], values: list[list[str]], ending: Epilogue) -> Iterat
 
 MAX_ELEMENTS = 255
 """The elements of a window whose sums fit in 16 bits."""
+MAX_WIDE_ELEMENTS = 65535
+"""The int16 elements of a window whose sums fit in 32 bits."""
 
 
 @emits(Pool, "dsp-pool", has_pitch=True)
@@ -165,20 +167,23 @@ def render_pool(operation: Pool) -> Call | None:
     data, window = operation.inputs[0], operation.window
     _, height, width, depth = data.shape
     is_average = operation.kind == "average"
-    if data.dtype != "int8" or depth < 4 or window.dilation != (1, 1) or operation.kind not in ("average", "maximum"):
+    is_wide = data.dtype == "int16" and is_average and operation.low is not None
+    if not (data.dtype == "int8" or is_wide) or depth < 4 or window.dilation != (1, 1):
+        return None
+    if operation.kind not in ("average", "maximum"):
         return None
     size = min(window.size[0], height) * min(window.size[1], width)
-    if is_average and size > MAX_ELEMENTS:
+    if is_average and size > (MAX_WIDE_ELEMENTS if is_wide else MAX_ELEMENTS):
         return None
     lines = Lines()
     with pool_windows(lines, operation, ["const int count = (y1 - y0) * (x1 - x0);"] * is_average):
         lines.add("int c = 0;", "")
         with lines.block(f"for (; c < {depth // 4 * 4}; c += 4)"):
-            _four(lines, operation, width * depth, depth)
+            (_four_wide if is_wide else _four)(lines, operation, width * depth, depth)
         if depth % 4:
             with lines.block(f"for (; c < {depth}; c++)"):
                 one_channel(lines, operation, width, depth)
-    definitions = (LOAD_WORD, SUMS_OF_BYTES if is_average else GREATER_BYTES)
+    definitions = (LOAD_WORD, *([] if is_wide else [SUMS_OF_BYTES if is_average else GREATER_BYTES]))
     base = f"{operation.kind}_pool"
     return call_for(operation, base, lines, {"data": data}, helpers=("clamp",), definitions=definitions)
 
@@ -210,3 +215,18 @@ def _four(lines: Lines, operation: Pool, row: int, depth: int) -> None:
         return
     with lines.loop("i", 4):
         lines.add(f"*y++ = (int8_t)clamp((int8_t)(value >> 8 * i), {low}, {high});")
+
+
+def _four_wide(lines: Lines, operation: Pool, row: int, depth: int) -> None:
+    """Append the averages of the int16 channels c to c + 3: two channels for each load."""
+    lines.add("const int16_t *line = from + c;", "int32_t first = 0, second = 0, third = 0, fourth = 0;", "")
+    with lines.block(f"for (int iy = y0; iy < y1; iy++, line += {row})"):
+        lines.add("const int8_t *p = (const int8_t *)line;", "")
+        with lines.block(f"for (int ix = x0; ix < x1; ix++, p += {2 * depth})"):
+            lines.add("const uint32_t low = load_word(p), high = load_word(p + 4);", "")
+            lines.add("first += (int16_t)low;", "second += (int32_t)low >> 16;")
+            lines.add("third += (int16_t)high;", "fourth += (int32_t)high >> 16;")
+    lines.add("const int32_t sums[4] = {first, second, third, fourth};", "")
+    with lines.loop("i", 4):
+        lines.add("const int32_t half = sums[i] > 0 ? count / 2 : -(count / 2);", "")
+        lines.add(f"*y++ = (int16_t)clamp((sums[i] + half) / count, {operation.low}, {operation.high});")

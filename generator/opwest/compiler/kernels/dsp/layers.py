@@ -13,6 +13,7 @@ from opwest.compiler.emission.convolution import folded
 from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Lines
 from opwest.compiler.ir.operations import Convolution, Depthwise
+from opwest.compiler.kernels.dsp.streamed import MARK
 from opwest.compiler.kernels.scaling import Epilogue, Scaling, flat_weights, int8_sums, long_scaling_of, scaling_of
 
 
@@ -95,10 +96,12 @@ def stream_of(
     is_wide: bool,
     has_ends: bool = True,
     order: tuple[int, ...] = ORDER,
+    marks: int = 0,
 ) -> Any:
     """Return the int32 words of all groups of `channels`: first sums, weights, ends. Taps are padded with zeros.
 
-    `has_ends`: with multiplier, addend and shift of each channel. `order`: that of neighbouring taps.
+    `has_ends`: with multiplier, addend and shift of each channel. `order`: that of neighbouring taps. `marks`: the
+    words after the weights that end a loop.
     """
     weights, scaling = numbers.weights[part].astype(np.int64), numbers.scaling
     count, length = weights.shape
@@ -117,7 +120,8 @@ def stream_of(
         first[:, 1::2] = first[:, 0::2] + 256 * first[:, 1::2]
     words = ((halves[..., 0] & 0xFFFF) | halves[..., 1] << 16).transpose(0, 2, 1).reshape(groups, -1)
     ends = np.pad(scaling.ends[part], ((0, missing), (0, 0))).reshape(groups, -1)
-    return np.concatenate([first, words, *([ends] if has_ends else [])], axis=1).astype(np.int32).reshape(-1)
+    after = [np.full((groups, marks), MARK), *([ends] if has_ends else [])]
+    return np.concatenate([first, words, *after], axis=1).astype(np.int32).reshape(-1)
 
 
 def add_calls(

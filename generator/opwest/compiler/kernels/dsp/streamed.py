@@ -22,7 +22,7 @@ NEXT_GROUP = ("ldr r0, [sp]", f"ldr r10, [sp, #{SAVED}]", "cmp r1, r10", "bne 1b
 
 
 MARK = 0x80008000
-"""The word after the data of a loop that ends with it. Values of int8 in its halfwords are never -32768."""
+"""The word that ends loops, after data or weights. Values of int8, also doubled, are never -32768."""
 MAX_STEPS = 32
 """The most steps without a branch, if the code has no limit."""
 
@@ -56,8 +56,8 @@ def streamed(
     `end` contains the last steps that differ, the stores, and the next group. The steps that do not fit in `loop_bytes`
     of code, with `end`, are a loop; None: no limit.
 
-    With `fetch`, the first instruction of a step and a register that it loads with data, a turn loads the data of the
-    next one, and the loop ends where the register is MARK, which follows the data. Otherwise the loop ends at an
+    With `fetch`, a load of data or weights with which a step begins and a register that it loads, a turn loads those of
+    the next one, and the loop ends where the register is MARK, which follows them. Otherwise the loop ends at an
     address of the data, which is below the saved registers meanwhile. The address is final, and r10 free, after the
     `first` instructions of a step; None: all.
     """

@@ -40,8 +40,8 @@ class Tile:
     ending: Epilogue
     loop_bytes: int | None
     """The bytes that its code should have; None: no limit."""
-    has_mark: bool = False
-    """Whether MARK follows the data."""
+    marked: str = ""
+    """What MARK follows: data; weights, if the function has a loop; empty: neither."""
 
     @property
     def name(self) -> str:
@@ -58,14 +58,21 @@ class Tile:
     def _sum(self, pixel: int, channel: int) -> str:
         return _SUMS[pixel * self.channels + channel]
 
+    @property
+    def has_loop(self) -> bool:
+        """Whether MARK follows the weights of each group."""
+        return self.marked == "weights" and "2:" in self._lines()
+
     def _lines(self) -> Iterator[str]:
         rows = [[self._sum(pixel, channel) for channel in range(self.channels)] for pixel in range(self.pixels)]
         load = [f"ldm r1{'!' if row is rows[-1] else ''}, {{{', '.join(row)}}}" for row in rows]
-        fetch, *step = self._step()
-        end = list(self._end())
-        if self.has_mark:
-            return streamed(load, step, self.steps, self.pixels * 4, end, self.loop_bytes, (fetch, _X))
-        return streamed(load, [fetch, *step], self.steps, self.pixels * 4, end, self.loop_bytes)
+        data, weights, *rest = self._step()
+        end, size = list(self._end()), self.pixels * 4
+        if self.marked == "weights":
+            return streamed(load, [data, *rest], self.steps, size, end, self.loop_bytes, (weights, _A))
+        if self.marked == "data":
+            return streamed(load, [weights, *rest], self.steps, size, end, self.loop_bytes, (data, _X))
+        return streamed(load, [data, weights, *rest], self.steps, size, end, self.loop_bytes)
 
     def _step(self) -> Iterator[str]:
         """Yield the products of one pair of taps, first the load of data."""

@@ -11,16 +11,24 @@ _TURN = 8
 _PARAMETERS = ("uint32_t *to", "const int8_t *from", "int32_t words", "int32_t step")
 
 
-def interleave(pixels: int) -> str:
-    """Return the function interleave_<pixels>(to, from, words, step): `pixels` rows that are `step` bytes apart."""
-    if pixels == 2:
-        lines = ["push {r4, r5}", "1: ldr r5, [r1, r3]", "ldr r4, [r1], #4"]
-        lines += ["subs r2, r2, #1", "stm r0!, {r4, r5}", "bne 1b", "pop {r4, r5}", "bx lr"]
-    else:
-        lines = ["push {r4-r7}", "1: add r12, r1, r3, lsl #1"]
-        lines += ["ldr r5, [r1, r3]", "ldr r6, [r12]", "ldr r7, [r12, r3]", "ldr r4, [r1], #4"]
-        lines += ["subs r2, r2, #1", "stm r0!, {r4-r7}", "bne 1b", "pop {r4-r7}", "bx lr"]
-    return naked(f"interleave_{pixels}", _PARAMETERS, lines)
+def name_of_interleave(pixels: int, words: int) -> str:
+    """Return the name of the function for rows of some words."""
+    return f"interleave_{pixels}_by_{2 - words % 2}"
+
+
+def interleave(pixels: int, words: int) -> str:
+    """Return the function interleave_<pixels>_by_<unit>(to, from, words, step): rows that are `step` bytes apart.
+
+    `unit`: the words of each row that are copied in a turn.
+    """
+    unit = 2 - words % 2
+    sources = ["r1", "r3", "r12", "lr"][:pixels]
+    third = ["add r12, r1, r3, lsl #1", "add lr, r12, r3"] if pixels > 2 else []
+    lines = ["push {r4-r11, lr}", *third, "add r3, r1, r3", "1:"]
+    data = [f"r{number}" for number in range(4, 4 + pixels * unit)]
+    lines += [f"ldr {word}, [{sources[place % pixels]}], #4" for place, word in enumerate(data)]
+    lines += [f"subs r2, r2, #{unit}", f"stm r0!, {{{', '.join(data)}}}", "bne 1b", "pop {r4-r11, pc}"]
+    return naked(name_of_interleave(pixels, words), _PARAMETERS, lines)
 
 
 def name_of_spread(pixels: int, words: int) -> str:
