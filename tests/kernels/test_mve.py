@@ -122,7 +122,7 @@ MAKERS = {
     "dsp-elements": (random_layers.elements,),
     "dsp-wide": (random_layers.convolution, random_layers.dense, random_layers.depthwise),
 }
-DTYPES = {"dsp-wide": "int16"}
+DTYPES = {"dsp-wide": ("int16",), "dsp-pool": ("int8", "int16")}
 """int8 for others."""
 OTHERS = ["cortex-m7", "cortex-m33"]
 CASES = [(core, variant) for number, variant in enumerate(MAKERS) for core in ("cortex-m4", OTHERS[number % 2])]
@@ -131,10 +131,8 @@ CASES = [(core, variant) for number, variant in enumerate(MAKERS) for core in ("
 @pytest.mark.parametrize(("core", "variant"), sized(CASES, list(itertools.product(["cortex-m4", *OTHERS], MAKERS))))
 def test_random_layers_of_the_dsp_extension(tmp_path, core, variant):
     found = []
-    for make in MAKERS[variant]:
-        some = variants.candidates_of(
-            make, variant, sized(16, 800), 1, most=sized(4, 800), dtype=DTYPES.get(variant, "int8")
-        )
+    for make, dtype in itertools.product(MAKERS[variant], DTYPES.get(variant, ("int8",))):
+        some = variants.candidates_of(make, variant, sized(16, 800), 1, most=sized(4, 800), dtype=dtype)
         assert len(some) >= sized(4, 200)
         found += some
     assert {step.variant for one in found for step in one.emitted.steps} == {variant}
@@ -145,8 +143,8 @@ def test_random_layers_of_the_dsp_extension(tmp_path, core, variant):
 def test_other_levels_of_optimisation(tmp_path, level):
     found = []
     for variant, makes in MAKERS.items():
-        for make in makes:
-            found += variants.candidates_of(make, variant, sized(2, 4), 2, dtype=DTYPES.get(variant, "int8"))
+        for make, dtype in itertools.product(makes, DTYPES.get(variant, ("int8",))):
+            found += variants.candidates_of(make, variant, sized(2, 4), 2, dtype=dtype)
     variants.check(found, "cortex-m4", tmp_path, (level, "-Wconversion", "-Werror", "-fno-omit-frame-pointer"))
 
 
@@ -158,7 +156,7 @@ def one_column(random, **keys):
 
 @pytest.mark.parametrize("variant", ["dsp-planes", "dsp-wide"])
 def test_depthwise_layers_with_one_column(tmp_path, variant):
-    found = variants.candidates_of(one_column, variant, sized(9, 24), seed=3, dtype=DTYPES.get(variant, "int8"))
+    found = variants.candidates_of(one_column, variant, sized(9, 24), seed=3, dtype=DTYPES.get(variant, ("int8",))[0])
     assert len(found) >= sized(6, 16)
     variants.check(found, "cortex-m4", tmp_path)
 
