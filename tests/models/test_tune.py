@@ -12,7 +12,7 @@ import pytest
 import yaml
 from campaign import sized
 from in_process import fail, succeed
-from requirements_support import need
+from requirements_support import need, skip_here
 
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc", "tflite")
 
@@ -100,7 +100,7 @@ def test_constants_in_ram_are_offered(file, tmp_path):
 def test_the_flash_of_boards(file, tmp_path, monkeypatch):
     base = Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject/zephyr")
     if not (base / "VERSION").is_file():
-        pytest.skip(f"no Zephyr tree {base}")
+        skip_here(f"no Zephyr tree {base}")
     monkeypatch.setenv("ZEPHYR_BASE", str(base))
     words = ["import", file, "--vectors", "0", "--board", "nucleo_l4r5zi"]
     succeed(*words, "-o", tmp_path / "model")

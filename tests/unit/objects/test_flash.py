@@ -10,6 +10,7 @@ from in_process import opwest
 from opwest.objects.flash import NONE, UNKNOWN, Flash, fault_of, flash_of_text, known_flash
 from opwest.zephyr.processors import flash_of_board
 from opwest.zephyr.workspace import find_workspace
+from requirements_support import skip_here
 
 HOME = Path.home()
 TREES = [Path(os.environ.get("ZEPHYR_BASE") or HOME / "zephyrproject/zephyr"), HOME / "zephyrproject-3.4/zephyr"]
@@ -29,7 +30,7 @@ BOARDS = {
 def tree(base):
     workspace = find_workspace(base) if (base / "VERSION").is_file() else None
     if workspace is None:
-        pytest.skip(f"no Zephyr tree {base}")
+        skip_here(f"no Zephyr tree {base}")
     return workspace
 
 
