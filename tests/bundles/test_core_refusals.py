@@ -31,6 +31,9 @@ def test_numbers_of_verdicts(make_board):
     assert (verdict.found, verdict.expected, verdict.detail) == (2, 1, 4)
     verdict = refused(board, board.install(board.bundle(TWO, metadata_version=1)), Fault.LAYOUT)
     assert (verdict.found, verdict.detail) == (1, FIELDS["metadata_version"][0])
+    assert board.install(board.bundle(TWO, version=version_of(1, 0, 1))).rc == 0
+    verdict = board.roll_back()
+    assert (verdict.detail, verdict.found, verdict.expected) == (44, version_of(1), version_of(1, 0, 1))
 
 
 def test_keys_are_rotated(make_board):

@@ -133,16 +133,6 @@ def test_completed_draft_computes_the_expected_results(opwest, succeed, fail, pr
     assert np.load("label.npy").tolist() == reference.predict(images).tolist()
 
 
-@pytest.mark.slow
-def test_objects_of_several_targets(succeed, project):
-    compile_operators()
-    made = files("objects/*/*.o", "objects/*/*.a")
-    assert made
-    done = succeed("init", *made, "-o", "-")
-    for path in made:
-        assert f"  - target: {path.parent.name}\n    files: [{path}]\n" in done.out
-
-
 def test_existing_file_is_not_overwritten(fail, project):
     (project / "manifest.yaml").write_text("mine\n")
     (project / "dangling.yaml").symlink_to("absent")
@@ -165,13 +155,10 @@ def test_standard_output(opwest, succeed, project):
     assert report["result"] == {"manifest": "other.yaml", "operators": ["arg_max"], "left_out": {}, "marks": 2}
 
 
-def test_another_directory(succeed, fail, project):
+def test_another_directory(succeed, project):
     succeed("init", "operators/arg_max.c", "-o", "operators/net.yaml")
     text = (project / "operators" / "net.yaml").read_text()
     assert "files: [arg_max.c]" in text and "model: net\n" in text
-    done = fail("init", "operators/arg_max.c", "-o", "new/manifest.yaml")
-    assert not (project / "new").exists()
-    assert done.err.startswith("operators/arg_max.c: error: the file is outside the manifest's directory\n")
 
 
 @pytest.mark.parametrize(

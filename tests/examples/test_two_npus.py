@@ -77,14 +77,6 @@ def test_both_branches_are_launched_before_anything_is_waited_for():
     ]
 
 
-def test_in_the_given_order_branches_do_not_overlap(example):
-    edit(example / "manifest.yaml", ("order: any", "order: given"))
-    assert schedule_of(example / "manifest.yaml") == [
-        *("stretch", "conv_features>", "conv_scores>", "wait npu0", "weigh"),
-        *("hidden_features>", "hidden_scores>", "wait npu1", "weigh", "add", "arg_max"),
-    ]
-
-
 def test_schedule_in_the_readme_is_current():
     done = succeed("check", "--schedule", EXAMPLE / "manifest.yaml")
     timeline = done.stdout[done.stdout.index("two_npus: schedule") :]

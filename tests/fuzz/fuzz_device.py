@@ -273,7 +273,12 @@ def _call_seeds() -> Sequence[bytes]:
 def _packed_seeds() -> Sequence[bytes]:
     by_name = [bytes([0, number]) + bytes(range(1, 90)) for number in range(18)]
     in_table = [bytes([5, number, how]) + bytes(range(40)) for number in range(18) for how in (0, 3, 13)]
-    return [*by_name, *in_table, b"\2" + bytes(300), b"\7" + b"\x01\x04\x28\x05\x00\x08\x05\x04\x09\x04\x03\x07" * 9]
+    # Workspaces: one of 40 units, and one that is full, so that an allocation of 0 bytes fails too.
+    memory = [
+        b"\7" + b"\x01\x04\x28\x05\x00\x08\x05\x04\x09\x04\x03\x07" * 9,
+        b"\7\x01\x03\x01\x05\x00\x08\x05\x00\x00",
+    ]
+    return [*by_name, *in_table, b"\2" + bytes(300), *memory]
 
 
 def _ethos_u_seeds() -> Sequence[bytes]:

@@ -2,7 +2,6 @@
 """Faults of the manifest as a file, faults that a checked-in file cannot contain, and judgements on invalid files."""
 
 import io
-import json
 import os
 import subprocess
 import sys
@@ -70,19 +69,6 @@ def test_several_manifests_are_all_checked(workshop: Workshop, capsys: pytest.Ca
     printed = capsys.readouterr().err
     assert "first.yaml" in printed and "second.yaml" in printed
     assert printed.endswith("opwest: 2 errors\n")
-
-
-def test_errors_as_json(workshop: Workshop, capsys: pytest.CaptureFixture[str]) -> None:
-    os.chdir(workshop.folder)
-    (name,) = prepare(find("yaml/empty_file").manifests(), workshop)
-    assert main(["check", "--json", name]) == 1
-    out, err = capsys.readouterr()
-    assert err == ""
-    report = json.loads(out)
-    assert report["ok"] is False and report["result"] is None
-    (fault,) = report["diagnostics"]
-    assert fault["severity"] == "error"
-    assert fault["location"] == {"file": name, "line": 1, "column": 1}
 
 
 def test_command(workshop: Workshop) -> None:

@@ -150,14 +150,6 @@ def test_pools(mode, pad):
         assert found[y, x].tolist() == list(wanted), (y, x)
 
 
-@pytest.mark.parametrize("upscale", [1, 2])
-def test_enlarged_inputs(upscale):
-    data = np.arange(1, 7, dtype=np.int8).reshape(2, 3, 1)
-    found = result(data, (4, 6, 1), ("IFM_UPSCALE", upscale), ("NPU_OP_POOL", 1))
-    wanted = np.kron(data[..., 0], np.ones((2, 2)) if upscale == 1 else [[1, 0], [0, 0]])
-    assert found[..., 0].tolist() == wanted.tolist()
-
-
 OPERATORS = {0: lambda a, b: a * b, 1: lambda a, b: a + b, 2: lambda a, b: a - b, 3: min, 4: max}
 
 
@@ -208,26 +200,6 @@ def test_operators_of_32_bits():
     assert calculated(8, [1] * 8)[6] == -1
     product = calculated(0, [1 << 30] * 8, OFM[S32] | GLOBAL, 31 << 32 | 1 << 30)
     assert product == [1, 1, 128, 1 << 19, 1 << 30, 0, 0, -(1 << 30)]
-
-
-@pytest.mark.parametrize(("precision", "low"), [(S8, -128), (U8, 0)])
-def test_tables(precision, low):
-    """A DMA to the internal memory, then a copy through the table."""
-    table, data = np.random.default_rng(1).integers(0, 256, 256).astype(np.uint8), np.arange(256, dtype=np.uint8)
-    [_, memory] = run(
-        [
-            *(("DMA0_SRC_REGION", 0), ("DMA0_SRC", 0), ("DMA0_DST_REGION", 0x103), ("DMA0_DST", 0x5800 + 512)),
-            *(("DMA0_LEN", 256), "NPU_OP_DMA_START", "NPU_OP_DMA_WAIT"),
-            *feature_map("IFM", 1, 0, (16, 16, 1), precision),
-            *feature_map("OFM", 1, 256, (16, 16, 1), OFM[precision] | GLOBAL),
-            *(*kernel(), *activation(low, low + 255, 16 + 2), *NO_ENLARGEMENT),
-            *(("OFM_SCALE", 1), ("NPU_OP_POOL", 1)),
-        ],
-        table,
-        data.tobytes() + bytes(256),
-    )
-    index = (data.astype(np.int8) if low else data).astype(int) - low
-    assert memory[256:] == table[index].tobytes()
 
 
 def test_leaky_relu_scales_negative_values():

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cover
-from objects_factory import compile_object
 from requirements_support import need
 from session_support import made_once
 
@@ -45,15 +44,6 @@ class Program:
     """Boards with back ends."""
     kconfig: str = ""
     """Lines of prj.conf; the image has those of all programs."""
-
-
-def compile_for_targets(folder, name, source, *flags):
-    """Compile an operator for the targets of the boards: to NAME_x86-64.o and NAME_cortex-m3.o."""
-    need("arm-none-eabi-gcc")
-    arm = ["-mcpu=cortex-m3", "-mthumb"]
-    for target, compiler, own in (("x86-64", "gcc", ["-fPIC"]), ("cortex-m3", "arm-none-eabi-gcc", arm)):
-        made = compile_object(folder, source, compiler=compiler, flags=["-O1", *own, *flags])
-        made.rename(folder / f"{name}_{target}.o")
 
 
 def output(workspace, opwest, board, back_end, program):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of TVM and plain ones in one image: two threads with workspaces, both back ends."""
+"""An operator of TVM in two threads with workspaces, both back ends; test_matrix_on_zephyr.py has all conventions."""
 
 import pytest
 from cover import configured
-from gallery import Program, compile_for_targets, output
-from zephyr_support import BACK_ENDS, ROOT
+from gallery import Program, output
+from zephyr_support import BACK_ENDS
 
 pytestmark = pytest.mark.zephyr
 
@@ -42,47 +42,12 @@ TVM_DLL int32_t tvmgen_default_fused_add(void* args, int32_t* codes, int32_t num
   return 0;
 }
 """
-# Like an object of TVM's LLVM back end: weak variables for the functions of its runtime.
-FFI = """
-#include <opwest/tvm_ffi.h>
-__attribute__((weak)) void *(*__TVMBackendAllocWorkspace)(int, int, uint64_t, int, int);
-__attribute__((weak)) int (*__TVMBackendFreeWorkspace)(int, int, void *);
-void TVMFFIErrorSetRaisedFromCStrParts(const char *, const char **, int32_t);
-int32_t __tvm_ffi_times(void *self, void *args, int32_t num_args, void *result)
-{
-	const TVMFFIAny *any = args;
-	const DLTensor *x = any[0].v_ptr, *y = any[2].v_ptr;
-	if (num_args != 3 || any[0].type_index != 7 || any[1].type_index != 3 || ((uintptr_t)x->data & 63) != 0) {
-		const char *parts[2] = {"Mismatched ", "times"};
-		TVMFFIErrorSetRaisedFromCStrParts("TypeError", parts, 2);
-		return -1;
-	}
-	int32_t *copy = __TVMBackendAllocWorkspace(1, 0, 64, 0, 32);
-	if (copy == NULL || ((uintptr_t)copy & 63) != 0) {
-		return -1;
-	}
-	for (int i = 0; i < 16; i++) { copy[i] = ((const int32_t *)x->data)[i] * (int32_t)any[1].v_float64; }
-	for (int i = 0; i < 16; i++) { ((int32_t *)y->data)[i] = copy[i]; }
-	return __TVMBackendFreeWorkspace(1, 0, copy);
-}
-"""
-PLAIN = """
-#include <stdint.h>
-int32_t minus(const int32_t *x, int32_t *y)
-{
-	for (int i = 0; i < 16; i++) { y[i] = x[i] - 1; }
-	return 0;
-}
-"""
 MANIFEST = """
 version: 1
 model: mixed
 convention: packed
 compat: tvm-crt
-objects:
-  - {target: x86-64, files: [ffi_x86-64.o]}
-  - {target: cortex-m3, files: [ffi_cortex-m3.o]}
-  - {files: [packed.c, plain.c]}
+objects: [{files: [packed.c]}]
 operators:
   plus:
     symbol: tvmgen_default_fused_add
@@ -92,26 +57,12 @@ operators:
       - {name: data, dtype: int32, shape: [16]}
       - {name: by, dtype: int32, scalar: true}
       - {name: result, dtype: int32, shape: [16], direction: out}
-  times:
-    symbol: __tvm_ffi_times
-    convention: ffi
-    workspace: 64
-    args:
-      - {name: x, dtype: int32, shape: [16]}
-      - {name: by, dtype: float32, scalar: true}
-      - {name: y, dtype: int32, shape: [16], direction: out}
-  minus:
-    convention: unpacked
-    args:
-      - {name: x, dtype: int32, shape: [16]}
-      - {name: y, dtype: int32, shape: [16], direction: out}
 run:
   inputs: {x: {dtype: int32, shape: [16]}}
   outputs: {y: {dtype: int32, shape: [16]}}
   steps:
     - {call: plus, args: [x, 7, a]}
-    - {call: times, args: [a, 3, b]}
-    - {call: minus, args: [b, y]}
+    - {call: plus, args: [a, 3, y]}
 """
 MAIN_C = """
 #include <stdio.h>
@@ -139,7 +90,7 @@ static void many(struct mixed_workspace *workspace, int which)
 		wrong += mixed_run(&(struct mixed_inputs){x[which]}, &(struct mixed_outputs){y[which]}, workspace,
 				   &devices) != 0;
 		for (int i = 0; i < 16; i++) {
-			wrong += y[which][i] != (run * (which + 1) + i + 7) * 3 - 1;
+			wrong += y[which][i] != run * (which + 1) + i + 10;
 		}
 		turns += last != which;
 		last = which;
@@ -182,8 +133,7 @@ int main(void)
 
 def write(folder):
     """Write the model and main.c; return the manifest."""
-    compile_for_targets(folder, "ffi", FFI, f"-I{ROOT / 'zephyr_module' / 'include'}")
-    for name, text in (("packed.c", PACKED), ("plain.c", PLAIN), ("manifest.yaml", MANIFEST), ("main.c", MAIN_C)):
+    for name, text in (("packed.c", PACKED), ("manifest.yaml", MANIFEST), ("main.c", MAIN_C)):
         (folder / name).write_text(text)
     return [folder / "manifest.yaml"]
 
@@ -192,8 +142,8 @@ def write(folder):
 PROGRAM = Program("conventions", write, BACK_ENDS, "CONFIG_LOG=y\nCONFIG_LOG_MODE_IMMEDIATE=y\n")
 
 
-@configured("board, back_end", BACK_ENDS, convention=("packed", "ffi", "unpacked"))
-def test_three_conventions_in_one_image(workspace, opwest, board, back_end):
+@configured("board, back_end", BACK_ENDS, convention=("packed",))
+def test_two_threads_with_workspaces(workspace, opwest, board, back_end):
     console = output(workspace, opwest, board, back_end, PROGRAM)
     assert "turns: many" in console
     assert "exhausted: -12" in console

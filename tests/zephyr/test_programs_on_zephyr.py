@@ -12,7 +12,7 @@ import pytest
 import streams
 from busy_project import write_manifest
 from cover import configured
-from gallery import Program, compile_for_targets, output
+from gallery import Program, output
 from opwest.frontends.mlf import Options, import_mlf
 from zephyr_support import BACK_ENDS, ROOT
 
@@ -78,120 +78,6 @@ STATE = Program("state", write_streams, BACK_ENDS)
 def test_two_streams_equal_numpy(workspace, opwest, board, back_end):
     console = output(workspace, opwest, board, back_end, STATE)
     assert f"two streams of {FRAMES} frames: 0 wrong" in console, console
-
-
-# --- Three models whose objects define the same symbols, called in turn and from two threads
-
-FUSED = """
-#include <stdint.h>
-int32_t helper(int32_t x) {{ return x {operation}; }}
-int32_t tvmgen_default_fused_conv2d(const int32_t *data, int32_t *result)
-{{
-	for (int i = 0; i < 16; i++) {{ result[i] = helper(data[i]); }}
-	return 0;
-}}
-"""
-FUSED_MANIFEST = """
-version: 1
-model: {model}
-objects:
-  - {{target: x86-64, files: [{objects}_x86-64.o]}}
-  - {{target: cortex-m3, files: [{objects}_cortex-m3.o]}}
-operators:
-  fused:
-    symbol: tvmgen_default_fused_conv2d
-    args:
-      - {{name: data, dtype: int32, shape: [16]}}
-      - {{name: result, dtype: int32, shape: [16], direction: out}}
-run:
-  inputs: {{x: {{dtype: int32, shape: [16]}}}}
-  outputs: {{y: {{dtype: int32, shape: [16]}}}}
-  steps:
-    - {{call: fused, args: [x, a]}}
-    - {{call: fused, args: [a, b]}}
-    - {{call: fused, args: [b, y]}}
-"""
-SEVERAL_MAIN = """
-#include <stdio.h>
-#include <zephyr/kernel.h>
-#include <plus.h>
-#include <plus_devicetree.h>
-#include <again.h>
-#include <again_devicetree.h>
-#include <times.h>
-#include <times_devicetree.h>
-
-#define RUNS 500
-#define USE(m, M)                                                                                  \\
-	M##_WORKSPACE_DEFINE(m##_workspace);                                                       \\
-	static const struct m##_devices m##_context = M##_DEVICES_DT_INIT;                         \\
-	static int m##_once(int32_t start, int32_t expected)                                       \\
-	{                                                                                          \\
-		int32_t x[16], y[16];                                                              \\
-		for (int i = 0; i < 16; i++) {                                                     \\
-			x[i] = start;                                                              \\
-		}                                                                                  \\
-		int rc = m##_run(&(struct m##_inputs){x}, &(struct m##_outputs){y}, &m##_workspace,   \\
-				 &m##_context);                                                    \\
-		for (int i = 0; i < 16; i++) {                                                     \\
-			rc = rc != 0 || y[i] != expected ? 1 : rc;                                 \\
-		}                                                                                  \\
-		return rc;                                                                         \\
-	}
-USE(plus, PLUS)
-USE(again, AGAIN)
-USE(times, TIMES)
-
-static int wrong;
-
-static void other(void *a, void *b, void *c)
-{
-	for (int i = 0; i < RUNS; i++) {
-		wrong += times_once(i, i * 27);
-		k_yield();
-	}
-}
-static K_THREAD_STACK_DEFINE(stack, 2048);
-static struct k_thread thread;
-
-int main(void)
-{
-	wrong += plus_open(&plus_workspace, &plus_context);
-	wrong += again_open(&again_workspace, &again_context);
-	wrong += times_open(&times_workspace, &times_context);
-	k_thread_create(&thread, stack, K_THREAD_STACK_SIZEOF(stack), other, NULL, NULL, NULL,
-			k_thread_priority_get(k_current_get()), 0, K_NO_WAIT);
-	for (int i = 0; i < RUNS; i++) {
-		wrong += plus_once(i, i + 15);
-		k_yield();
-		wrong += again_once(i, i + 15);
-	}
-	k_thread_join(&thread, K_FOREVER);
-	printf("plus %d again %d times %d\\n", (int)plus_registry.count, (int)again_registry.count,
-	       (int)times_registry.count);
-	printf("wrong: %d of %d\\n", wrong, 3 * RUNS);
-	return 0;
-}
-"""
-
-
-def write_several(folder):
-    for name, operation in (("plus", "+ 5"), ("times", "* 3")):
-        compile_for_targets(folder, name, FUSED.format(operation=operation))
-    (folder / "main.c").write_text(SEVERAL_MAIN)
-    for model, objects in (("plus", "plus"), ("again", "plus"), ("times", "times")):
-        (folder / f"{model}.yaml").write_text(FUSED_MANIFEST.format(model=model, objects=objects))
-    return sorted(folder.glob("*.yaml"))
-
-
-SEVERAL = Program("several", write_several, BACK_ENDS)
-
-
-@configured("board, back_end", BACK_ENDS)
-def test_three_models_two_with_equal_operators(workspace, opwest, board, back_end):
-    console = output(workspace, opwest, board, back_end, SEVERAL)
-    assert "plus 1 again 1 times 1" in console
-    assert "wrong: 0 of 1500" in console
 
 
 # --- Four imported models, all called `default` by TVM, with one storage in turn, poisoned between runs

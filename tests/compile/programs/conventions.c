@@ -241,24 +241,6 @@ static void case_launched(void)
 	run_many(&first, &context, 4, 50);
 }
 
-static void case_values(void)
-{
-	const int32_t x[COUNT] = {-5, -4, 7, 8, 9, 10};
-	uint8_t label = 0;
-	double mean = 0;
-	struct opwest_value args[] = {tensor(x, sizeof(x)), opwest_integer(OPWEST_INT16, -4),
-				      opwest_out(OPWEST_UINT8, &label, sizeof(label))};
-	const struct opwest_entry *entry = opwest_find(&conventions_registry, "label");
-
-	EXPECT(entry->info->arg_count == 3 && strcmp(entry->info->args[2].name, "label") == 0);
-	EXPECT(entry->info->args[2].direction == OPWEST_OUT);
-	EXPECT(opwest_call(entry, args, 3, NULL) == 0 && label == 130);
-	EXPECT(opwest_call(entry, args, 2, NULL) == -EINVAL);
-	args[1] = opwest_out(OPWEST_FLOAT64, &mean, sizeof(mean));
-	EXPECT(opwest_call(opwest_find(&conventions_registry, "mean"), args, 2, NULL) == 0);
-	EXPECT(mean > 4.16 && mean < 4.17);
-}
-
 /* The results of pipelines: codes of Halide without their sign, and errno for its memory. */
 static void case_checks_of_halide(void)
 {
@@ -331,5 +313,5 @@ static void case_system_library(void)
 int main(int argc, char **argv)
 {
 	return RUN_CASES(argc, argv, CASE(results), CASE(threads), CASE(by_name), CASE(refused),
-			 CASE(launched), CASE(system_library), CASE(values), CASE(checks_of_halide));
+			 CASE(launched), CASE(system_library), CASE(checks_of_halide));
 }

@@ -258,17 +258,6 @@ static void case_status(void)
 	EXPECT(accelerated_close(&workspace, &all) == 0);
 }
 
-static void case_devices_in_order(void)
-{
-	const struct accelerated_devices *const contexts[] = {&all, &others};
-
-	for (size_t i = 0; i < 2; i++) {
-		EXPECT(accelerated_open(&workspace, contexts[i]) == 0);
-		run_and_compare(&workspace, contexts[i], 11);
-		EXPECT(accelerated_close(&workspace, contexts[i]) == 0);
-	}
-}
-
 struct job {
 	struct accelerated_workspace *workspace;
 	const struct accelerated_devices *devices;
@@ -319,5 +308,5 @@ static void case_threads(void)
 int main(int argc, char **argv)
 {
 	return RUN_CASES(argc, argv, CASE(good), CASE(open_and_close), CASE(open_pools), CASE(open_devices),
-			 CASE(run_arguments), CASE(status), CASE(devices_in_order), CASE(threads));
+			 CASE(run_arguments), CASE(status), CASE(threads));
 }

@@ -47,11 +47,6 @@ def test_close_and_equal_results():
 # --- The difference between an output and its reference
 
 
-def test_equal():
-    found = difference(np.array([1, 2], np.int8), np.array([1, 2], np.int8))
-    assert found.as_text() == "equal to the reference" and found.at is None
-
-
 def test_position_of_the_largest_error():
     found = difference(np.array([[1, 2], [3, 4]], np.int8), np.array([[1, 2.5], [-100, 4]]))
     assert (found.elements, found.differing, found.largest, found.at) == (4, 2, 103, (1, 0))

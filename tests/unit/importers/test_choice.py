@@ -53,12 +53,6 @@ def test_knapsack_finds_the_best_combination(seed):
         assert found.gap == 0
 
 
-def test_a_limit_below_the_least_sizes_has_no_solution():
-    groups = [[Option(1, 10), Option(9, 5)], [Option(1, 7)]]
-    assert solve(groups, 11) is None
-    assert solve(groups, 12).chosen == (1, 0)
-
-
 def test_a_large_knapsack_states_its_gap():
     """More sums than are kept: the result is within the limit, and the stated gap contains the optimum."""
     random = np.random.default_rng(1)

@@ -7,12 +7,11 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from manifest_support import DIGITS, ROOT, read
+from manifest_support import ROOT, read
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.cli.main import main
 from opwest.manifest import writer
 from opwest.manifest.error_recovery import READINGS, readings_of
-from opwest.manifest.load import load_manifest
 from opwest.manifest.located import lookup
 from opwest.manifest.schema import OF_C, check_schema, check_version, schema_path, violations
 from opwest.manifest.yaml_reader import read_yaml
@@ -76,13 +75,6 @@ def test_every_definition_is_referenced():
 def test_named_targets_fit_the_schema():
     validator = jsonschema_rs.Draft202012Validator({**SCHEMA, "required": [], "type": "object"})
     validator.validate({"targets": named_targets()})
-
-
-def test_digits_manifest():
-    faults = Diagnostics()
-    manifest = load_manifest(DIGITS / "manifest.yaml", faults)
-    assert [str(f) for f in faults] == []
-    assert isinstance(manifest, dict) and manifest["model"] == "digits"
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,6 @@ def views(text):
     return [(b.view, b.name, b.offset) for step in flow.steps for b in step.bindings if b.view]
 
 
-def test_view_ends_with_its_tensor():
-    text = manifest("relu: [v, y]", inputs=X8, tensors="v: {view_of: x, offset: 4, shape: [4]}")
-    assert views(text) == [("v", "x", 4)]
-    _, messages, _ = resolved(text.replace("offset: 4", "offset: 5"))
-    assert messages == []  # reported while the names are resolved: views in tests/invalid/state.cases
-
-
 def test_views_of_views_are_found_in_any_order():
     wide = "c: {dtype: int16, shape: [16]}"
     tensors = (

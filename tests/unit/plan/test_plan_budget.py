@@ -5,7 +5,6 @@ import csv
 import itertools
 import os
 import random
-import sys
 import time
 from pathlib import Path
 
@@ -243,13 +242,6 @@ def test_too_many_blocks_are_left_to_greedy(monkeypatch):
     blocks = [Block(f"b{i}", 1, 1, 0, 0) for i in range(limit + 1)]
     assert pack(blocks, 10**6, 10) == Outcome(None, False, 0)
     assert pack(blocks[:-1], 10**6, 10**5).offsets is not None
-
-
-def test_recursion_limit_is_restored():
-    before = sys.getrecursionlimit()
-    blocks = [Block(f"b{i}", 1, 1, i, i + 1) for i in range(400)]
-    assert pack(blocks, 2, 10_000).offsets is not None
-    assert sys.getrecursionlimit() == before
 
 
 def test_budget_ends_the_search():

@@ -39,12 +39,6 @@ def test_waits_for_several_devices_in_the_order_of_their_first_launches():
     assert waits(schedule)[4] == ["right 1", "left 2 3"], "step 0 of left has ended"
 
 
-def test_loads():
-    steps = ["left/p: in -> a", "left/p: in -> b", "left: in -> c", "left/q: in -> d", "right/q! in -> e", "in -> f"]
-    schedule = plan_schedule(model_of(*steps, "left/p: in -> g", devices=[device("left"), device("right")]))
-    assert schedule.loads == {0, 3, 4, 6}
-
-
 def test_equal_programs_in_two_files_are_one():
     model = model_of("left/p: in -> a", "left/q: in -> b", devices=[device("left")])
     same = [step.program.content for step in model.steps]
@@ -52,11 +46,6 @@ def test_equal_programs_in_two_files_are_one():
     for step in model.steps:
         object.__setattr__(step.program, "content", b"one")
     assert plan_schedule(model).loads == {0}
-
-
-def test_lifetimes_end_at_the_wait_that_completes_the_step():
-    schedule = plan_schedule(model_of(*many(4), devices=[device("left", 2)]))
-    assert schedule.lives == {"t0": Lifetime(0, 1), "t1": Lifetime(1, 2), "t2": Lifetime(2, 3), "t3": Lifetime(3, 3)}
 
 
 HOLDS = {

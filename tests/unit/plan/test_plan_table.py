@@ -68,7 +68,6 @@ ROW = "\n  expected: id,lower,upper,size"
 NUMBER = "\n  expected: an integer, {} to " + str(LARGEST)
 FAULTS = {
     "": ["t.csv: error: the table is empty\n  expected: a header: id,lower,upper,size"],
-    "\n\n": ["t.csv: error: the table is empty\n  expected: a header: id,lower,upper,size"],
     HEADER: ["t.csv: error: the table has no buffer\n  expected: one line per buffer below the header"],
     "id,lower,size\n": [f"t.csv:1:1: error: missing columns in the header: 'upper'{COLUMNS}"],
     "\n\nupper\n": [f"t.csv:3:1: error: missing columns in the header: 'id', 'lower', 'size'{COLUMNS}"],
@@ -85,7 +84,6 @@ FAULTS = {
         f"t.csv:1:1: error: unknown column 'sise'{COLUMNS}\n  hint: did you mean 'size'?",
     ],
     HEADER + "a,0,1,4\nb,0,1\n": [f"t.csv:3:1: error: the line has 3 values, the header 4{ROW}"],
-    HEADER + "b\n": [f"t.csv:2:1: error: the line has 1 value, the header 4{ROW}"],
     HEADER + "a,0,1,4,5\n": [f"t.csv:2:1: error: the line has 5 values, the header 4{ROW}"],
     HEADER + ",0,1,4\n": ["t.csv:2:1: error: the id is empty\n  expected: a unique name of the buffer"],
     HEADER + "long,-1,2,4\n": ["t.csv:2:6: error: lower is '-1'" + NUMBER.format(0)],
@@ -93,10 +91,8 @@ FAULTS = {
     HEADER + "a,0,2,0\n": ["t.csv:2:7: error: size is '0'" + NUMBER.format(1)],
     HEADER + "a,0,2,4.0\n": ["t.csv:2:7: error: size is '4.0'" + NUMBER.format(1)],
     HEADER + "a,0,2,٤\n": ["t.csv:2:7: error: size is '٤'" + NUMBER.format(1)],
-    HEADER + "a,0,2,²\n": ["t.csv:2:7: error: size is '²'" + NUMBER.format(1)],
     HEADER + f"a,0,2,{1 << 48}\n": [f"t.csv:2:7: error: size is '{1 << 48}'" + NUMBER.format(1)],
     HEADER + f"a,0,2,{'4'.zfill(21)}\n": [f"t.csv:2:7: error: size is '{'4'.zfill(21)}'" + NUMBER.format(1)],
-    HEADER + f"a,{'4'.zfill(21)},9,4\n": [f"t.csv:2:3: error: lower is '{'4'.zfill(21)}'" + NUMBER.format(0)],
     HEADER + f"a,0,2,{'1' * 5000}\n": [f"t.csv:2:7: error: size is '{'1' * 399}…{'1' * 199}'" + NUMBER.format(1)],
     "id,lower,upper,size,alignment\na,0,2,4,0\n": ["t.csv:2:9: error: alignment is '0'" + NUMBER.format(1)],
     HEADER + "a,5,5,4\n": [
@@ -217,14 +213,6 @@ def test_given_offsets_are_the_plan():
     assert plan.homes == dict.fromkeys("abc", "sram")
 
 
-def test_each_overlapping_tensor_is_reported():
-    _, _, messages = planned({"sram": {"a": 0, "b": 0, "c": 0}})
-    assert [m.split(" in pool")[0] for m in messages] == [
-        "sram:2:1: error: 'b' overlaps 'a'",
-        "sram:3:1: error: 'c' overlaps 'a'",
-    ]
-
-
 def test_result_in_place_may_have_the_offset_of_its_argument():
     steps = ("in -> a", "a -> b@0", "b -> out")
     ordered, plan, messages = planned({"sram": {"a": 0, "b": 0}}, *steps)
@@ -254,11 +242,6 @@ def test_alignment_and_size_of_the_pool():
     ]
     _, _, messages = planned({"sram": {"a": 4, "b": 8, "c": 0}}, buffers=buffers, pools=pools)
     assert messages == []
-
-
-def test_tensor_larger_than_the_pool():
-    _, _, messages = planned({"sram": {"a": 0}}, "in -> a", buffers=[buffer("a", 16)], pools=[pool(size=8)])
-    assert messages == ["sram:1:1: error: 'a' ends at 16, pool 'sram' has 8 bytes"]
 
 
 def test_pools_have_plans_of_their_own():

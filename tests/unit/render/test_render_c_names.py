@@ -98,11 +98,6 @@ def test_clashes_of_two_models(first, second, clash, tmp_path):
         assert [text for text in messages if clash in text], messages
 
 
-def test_two_models_with_equal_names_inside(tmp_path):
-    same = {"symbol": "op", "operator": "on", "x": "image", "constant": "weight"}
-    compiles(tmp_path, *[manifest(tmp_path / model, model=model, **same) for model in ("left", "right")])
-
-
 # Words that the emitted files use themselves.
 WORDS = "status failed usable entries displacements steps pools devices inputs outputs workspace rc i main"
 WORDS += " operators transfer align buffer step code dev args"
@@ -314,14 +309,3 @@ def test_tensors_have_the_alignment_that_operators_need(tmp_path, steps, file, t
     extra = "constants: {k: {file: k.bin}}" if "[k" in steps else ""
     files = rendered(tmp_path, argument=", align: 64", extra=extra, steps=steps)
     assert all(text in files[f"models/m/{file}"] for text in texts)
-
-
-@pytest.mark.parametrize("shape", ["[65536, 65536]", "[2147483647, 2147483647]"])
-def test_tensors_that_32_bits_cannot_hold_are_faults(shape, tmp_path):
-    with pytest.raises(OpwestError):
-        rendered(tmp_path, shape=shape)
-
-
-def test_texts_that_are_not_unicode_are_faults(tmp_path):
-    with pytest.raises(OpwestError):
-        rendered(tmp_path, head='description: "\\ud800"')

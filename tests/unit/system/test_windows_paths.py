@@ -269,24 +269,6 @@ def test_constants_that_differ_only_in_case(tmp_path, capsys):
     assert not (tmp_path / "app" / "models").exists()
 
 
-def test_models_that_differ_only_in_case(tmp_path, capsys):
-    first, second = manifest(tmp_path / "a", "negate.c"), manifest(tmp_path / "b", "negate.c")
-    text = second.read_text(encoding="utf-8")
-    second.write_text(text.replace("model: minimal", "model: Minimal"), encoding="utf-8")
-    assert main(["check", str(first), str(second)]) == 1
-    assert "models 'minimal' and 'Minimal' differ only in case" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", ["con", "aux", "com1"])
-def test_reserved_name_of_a_model(name, tmp_path, capsys):
-    place = manifest(tmp_path, "negate.c")
-    text = place.read_text(encoding="utf-8")
-    place.write_text(text.replace("model: minimal", f"model: {name}"), encoding="utf-8")
-    assert main(["generate", str(place), "-o", str(tmp_path / "app")]) == 0
-    found = capsys.readouterr().err
-    assert f"Windows does not permit the file name 'models/{name}': '{name}' is the name of a device" in found
-
-
 @pytest.mark.parametrize(("source", "folder"), [("dir./negate.c", "dir."), ("a /negate.c", "a ")])
 def test_directory_that_ends_with_a_dot_or_a_space(source, folder, tmp_path, capsys, monkeypatch):
     place = manifest(tmp_path, source)
@@ -323,16 +305,6 @@ def test_directory_of_an_importer(tmp_path, monkeypatch):
     assert fault.hint == "rename the operator or the file in the model"
     write_folder(tmp_path / "new", {"operators/aux.c": b""})
     assert (tmp_path / "new" / "operators" / "aux.c").exists()
-
-
-def test_backslashes_in_a_manifest(tmp_path, capsys):
-    """A manifest works on all hosts: backslashes are an error on each."""
-    place = manifest(tmp_path, "objects/negate.c")
-    place.write_text(place.read_text(encoding="utf-8").replace("objects/", "objects\\"), encoding="utf-8")
-    assert main(["check", str(place)]) == 1
-    found = capsys.readouterr().err
-    assert "'objects\\\\negate.c' is not a relative path with forward slashes" in found
-    assert "hint: for example objects/conv.o" in found
 
 
 def with_crlf(folder):

@@ -157,28 +157,12 @@ def test_file_becomes_directory_and_back(app):
 # --- the user's files
 
 
-def test_users_file_is_written_once(app):
-    write(app, user("src/main.c", "one"))
-    assert write(app, user("src/main.c", "two")).kept == ("src/main.c",)
-    assert (app / "src/main.c").read_text() == "one"
-    (app / "src/main.c").write_text("edited")
-    assert write(app, user("src/main.c", "two")).written == ()
-    assert (app / "src/main.c").read_text() == "edited"
-
-
 def test_users_file_that_was_deleted_stays_deleted(app):
     write(app, user("src/main.c"))
     shutil.rmtree(app / "src")
     result = write(app, user("src/main.c"))
     assert (result.written, result.kept) == ((), ())
     assert not (app / "src").exists()
-
-
-def test_user_file_is_recorded_while_it_is_not_generated(app):
-    write(app, user("a.conf"))
-    assert write(app).removed == ()
-    (app / "a.conf").unlink()
-    assert write(app, user("a.conf")).written == ()
 
 
 def test_user_created_file_is_kept(app):
