@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 Severity = Literal["error", "warning", "note"]
 
 
-@dataclass(frozen=True, order=True)
-class Location:
-    """A position in a file. `line` and `column` count from 1; line 0 denotes the whole file."""
+class Location(NamedTuple):
+    """A position in a file. `line` and `column` count from 1; line 0 denotes the whole file.
+
+    A tuple: a large manifest has some for every operator.
+    """
 
     file: str
     line: int = 0
@@ -61,7 +63,7 @@ class Diagnostic:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as plain JSON values."""
-        return asdict(self)
+        return asdict(self) | {"location": self.location._asdict() if self.location else None}
 
 
 def beginning(text: str) -> str:

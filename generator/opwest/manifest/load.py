@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from opwest.base import path_suggestions
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.manifest.located import Mapping
-from opwest.manifest.placeholders import report_placeholders
+from opwest.manifest.placeholders import MARK, report_placeholders
 from opwest.manifest.schema import check_schema, check_version, expected_at
 from opwest.manifest.yaml_reader import read_yaml
 
@@ -82,7 +82,9 @@ def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None)
     manifest = read_yaml(text, label, faults)
     if manifest is None or not check_version(manifest, faults):
         return None
-    marks = report_placeholders(manifest, faults, expected_at)
+    # Few manifests contain the mark; in quoted text it can be escaped.
+    may_have_marks = MARK.encode() in text or b"\\" in text
+    marks = report_placeholders(manifest, faults, expected_at) if may_have_marks else set()
     if check_schema(manifest, faults, marks):
         return None if marks else manifest
     if marks:

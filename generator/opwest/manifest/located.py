@@ -18,7 +18,6 @@ class Mapping(dict[str, Any]):
     __slots__ = ("file", "keys_at", "start", "values_at")
 
     def __init__(self, file: str, start: Position) -> None:
-        super().__init__()
         self.file = file
         self.start = start
         self.keys_at: dict[str, Position] = {}
@@ -51,7 +50,6 @@ class Items(list[Any]):
     __slots__ = ("file", "items_at", "start")
 
     def __init__(self, file: str, start: Position) -> None:
-        super().__init__()
         self.file = file
         self.start = start
         self.items_at: list[Position] = []

@@ -112,8 +112,8 @@ class _Builder:
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.open_anchors: dict[str, Position] = {}
         self.expanded = 0
-        self.tags: dict[tuple[str, tuple[bool, bool]], str] = {}
-        """The tags of scalars without one, by text and style."""
+        self.values: dict[tuple[str, tuple[bool, bool]], Any] = {}
+        """The values of scalars without a tag, by text and style; of strings, _STRING."""
 
     def document(self) -> Mapping | None:
         """Read the only document of the stream."""
@@ -159,7 +159,7 @@ class _Builder:
                 value, size = self._alias(event)
             if not stack:
                 return value
-            self._add(stack[-1], value, position, event)
+            self._add(stack[-1], value, position)
             stack[-1].size += size
             event = self.loader.get_event()
 
@@ -190,14 +190,18 @@ class _Builder:
         return value, size
 
     def _scalar(self, event: Any) -> Any:
-        tag = event.tag
-        if tag is None:
-            spelling = (event.value, event.implicit)
-            tag = self.tags.get(spelling)
-            if tag is None:
-                tag = self.tags[spelling] = self.loader.resolve(yaml.ScalarNode, *spelling)
-        elif tag == "!":
-            tag = "tag:yaml.org,2002:str"
+        """Return the value of a scalar: of a string, that of the event."""
+        if event.tag is not None:
+            return self._tagged(event, "tag:yaml.org,2002:str" if event.tag == "!" else event.tag)
+        spelling = (event.value, event.implicit)
+        known = self.values.get(spelling, _NO_KEY)
+        if known is _NO_KEY:
+            value = self._tagged(event, self.loader.resolve(yaml.ScalarNode, *spelling))
+            self.values[spelling] = _STRING if isinstance(value, str) else value
+            return value
+        return event.value if known is _STRING else known
+
+    def _tagged(self, event: Any, tag: str) -> Any:
         if tag not in _CORE_TAGS:
             self._fail(f"unknown tag {_tag(tag)!r}", event, expected="plain mappings, lists and values")
         if tag == "tag:yaml.org,2002:str":
@@ -216,13 +220,15 @@ class _Builder:
             )
         return value
 
-    def _add(self, frame: _Frame, value: Any, position: Position, event: Any) -> None:
+    def _add(self, frame: _Frame, value: Any, position: Position) -> None:
         """Add `value` to the collection on top of the stack."""
         collection = frame.value
         if isinstance(collection, Items):
-            collection.add(value, position)
+            collection.append(value)
+            collection.items_at.append(position)
         elif frame.key is _NO_KEY:
-            self._check_key(collection, value, position)
+            if type(value) is not str or value in collection.keys_at:
+                self._check_key(collection, value, position)
             frame.key, frame.key_at = value, position
         else:
             key, frame.key = frame.key, _NO_KEY
@@ -253,6 +259,7 @@ class _Builder:
 
 
 _NO_KEY: Any = object()
+_STRING: Any = object()
 
 
 class _Frame:

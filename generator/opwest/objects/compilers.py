@@ -87,11 +87,11 @@ class Origin:
     """What the object contains, after "it": `defines 'scale_argv' and 'scale_metadata'`."""
 
 
-def origin_of(symbol: str, item: Member | CSource) -> Origin | None:
-    """Return the origin of a function that an object or a source defines; None if it is not recognized."""
+def origins_of(item: Member | CSource) -> Origins:
+    """Return the origins of the functions that an object or a source defines."""
     if isinstance(item, CSource):
-        return Origins({function.name for function in item.c_functions}, item.calls).of(symbol)
-    return Origins(item.defined, item.undefined).of(symbol)
+        return Origins({function.name for function in item.c_functions}, item.calls)
+    return Origins(item.defined, item.undefined)
 
 
 class Origins:

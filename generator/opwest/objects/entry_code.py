@@ -10,14 +10,15 @@ branch a variable can be undefined too, so a use there counts only if the functi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.calls import UndecodedError, decoder_of
 from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, STT_FUNC, STT_NOTYPE, RawSymbol, parse_elf
 from opwest.objects.facts import Member, ObjectError
+from opwest.objects.register_use import Decoder, Instruction
 from opwest.objects.relocations import Relocations
 
 STACK = "the stack"
@@ -38,7 +39,7 @@ _ARM_CORE: Mapping[str, tuple[str, ...]] = {f"r{n}": (f"r{n}",) for n in range(4
 _ARM_FLOATS: Mapping[str, tuple[str, ...]] = {f"s{n}": (f"s{n}", f"d{n // 2}", f"q{n // 4}") for n in range(16)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CallRegisters:
     """The registers of a function's arguments."""
 
@@ -48,6 +49,15 @@ class CallRegisters:
     """Those that pass an argument of this function in the convention of C, in order."""
     decisive: frozenset[str]
     """The places whose use shows that the function has this convention; STACK for arguments on the stack."""
+
+    @cached_property
+    def by_part(self) -> dict[str, frozenset[str]]:
+        """The watched registers that contain a part, by its name."""
+        names: dict[str, frozenset[str]] = {}
+        for name, parts in self.watched.items():
+            for part in parts:
+                names[part] = names.get(part, frozenset()) | {name}
+        return names
 
     @property
     def words(self) -> str:
@@ -60,7 +70,13 @@ def call_registers(member: Member, parameters: Sequence[str], result: str) -> Ca
 
     None if every convention of the machine passes these arguments in the same places.
     """
-    machine = member.abi.machine
+    return _call_registers(member.abi.machine, member.abi.float_abi, tuple(parameters), result)
+
+
+@lru_cache(maxsize=1024)
+def _call_registers(
+    machine: str, float_abi: str | None, parameters: tuple[str, ...], result: str
+) -> CallRegisters | None:
     if machine == "x86-64":
         whole = [parameter for parameter in parameters if not is_float(parameter)]
         used = tuple(_X86_64)[: len(whole)]
@@ -69,7 +85,7 @@ def call_registers(member: Member, parameters: Sequence[str], result: str) -> Ca
         return CallRegisters(_I386, (), frozenset((STACK,) if parameters else ()))
     if machine != "arm" or not any(map(is_float, (*parameters, result))):
         return None
-    if member.abi.float_abi == "hard":
+    if float_abi == "hard":
         used, floats = _with_float_registers(parameters)
         watched = {**_ARM_CORE, **{name: _ARM_FLOATS[name] for name in floats}}
     else:
@@ -122,17 +138,6 @@ _MAX_INSTRUCTIONS = 400
 """The instructions of a function that are followed at most."""
 _MAX_FUNCTION_BYTES = 1 << 20
 """The bytes of a function that are searched for its returns at most."""
-# Instructions with the operands, besides addresses, whose content they use: those after the first, or all.
-_X86_SOURCES = frozenset("mov movzx movsx movsxd add sub imul and or xor".split())
-_X86_READS = frozenset(("cmp", "test"))
-_ARM_SOURCES = frozenset(
-    "mov movs mvn mvns add adds sub subs rsb rsbs mul muls and ands orr orrs lsl lsls lsr lsrs asr asrs sxth uxth sxtb "
-    "uxtb vmov vadd vsub vmul vdiv vneg vabs vcvt vsqrt".split()
-)
-_ARM_READS = frozenset("cmp cmn tst cbz cbnz vcmp vcmpe str strb strh strd vstr".split())
-_SAVES = frozenset("push vpush nop xchg".split())
-_ARM_LOADS = ("ldm", "vldm", "pop", "vpop")
-_ARM_MULTIPLE = ("ldm", "stm", "vldm", "vstm")
 _INTERRUPT_RETURNS = frozenset("iret iretd iretq mret sret uret".split())
 _RETURNS = {
     "x86-64": (b"\xcf",),
@@ -158,6 +163,7 @@ class _Code(NamedTuple):
     """The instructions of a function; offsets are those of its section."""
 
     decoder: Any
+    instructions: Decoder
     machine: str
     content: bytes
     start: int
@@ -173,6 +179,8 @@ class EntryCode:
         self._member = member
         self._symbols: dict[str, RawSymbol] | None = None
         self._relocated: dict[int, dict[int, str]] = {}
+        self._contents: dict[int, bytes] = {}
+        """By section."""
 
     def convention(self, symbol: str, parameters: Sequence[str], result: str) -> Finding:
         """Return whether a function takes its arguments as in C; `parameters` and `result` are C types.
@@ -199,6 +207,7 @@ class EntryCode:
         self._symbols = {}
         self._elf = parse_elf(self._member.content)
         self._decoder = decoder_of(self._elf)
+        self._instructions = Decoder(self._decoder, is_arm=self._elf.machine_name == "arm")
         self._names = self._elf.symbol_names()
         self._by_number = {symbol.number: symbol for symbol in self._elf.symbols()}
         self._relocations = Relocations(self._elf)
@@ -219,8 +228,10 @@ class EntryCode:
             return None  # data, or code in Arm state
         start = self._elf.code_offset(raw)
         end = min(start + (raw.size or _MAX_FUNCTION_BYTES), section.size)
-        content = self._elf.content[section.offset : section.offset + section.size]
-        return _Code(self._decoder, self._elf.machine_name, content, start, end, self._calls(raw.section))
+        if raw.section not in self._contents:
+            self._contents[raw.section] = self._elf.content[section.offset : section.offset + section.size]
+        content, calls = self._contents[raw.section], self._calls(raw.section)
+        return _Code(self._decoder, self._instructions, self._elf.machine_name, content, start, end, calls)
 
     def _calls(self, section: int) -> dict[int, str]:
         if section not in self._relocated:
@@ -254,27 +265,13 @@ class _After(NamedTuple):
     conditional: bool = False
 
 
-def _wholes(watched: Mapping[str, tuple[str, ...]]) -> dict[str, frozenset[str]]:
-    """Return, by the name of a part, the registers that contain it."""
-    return _by_part(tuple(watched.items()))
-
-
-@lru_cache
-def _by_part(watched: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, frozenset[str]]:
-    names: dict[str, frozenset[str]] = {}
-    for name, parts in watched:
-        for part in parts:
-            names[part] = names.get(part, frozenset()) | {name}
-    return names
-
-
 class _Walk:
     """Follows the instructions of a function from its entry, up to calls."""
 
     def __init__(self, code: _Code, registers: CallRegisters) -> None:
         self.code = code
         self.registers = registers
-        self.names = _wholes(registers.watched)
+        self.names = registers.by_part
         self.is_arm = code.machine == "arm"
         self.own: set[str] = set()
         self.foreign: list[str] = []
@@ -304,8 +301,6 @@ class _Walk:
         return bool(self.own & self.registers.decisive)
 
     def _walk(self) -> None:
-        decoder = self.code.decoder
-        decoder.detail, decoder.skipdata = True, False
         waiting: list[tuple[int, frozenset[str], bool]] = [(self.code.start, frozenset(), True)]
         seen: set[int] = set()
         while waiting:
@@ -317,14 +312,14 @@ class _Walk:
                     self.complete = False
                     return
                 seen.add(at)
-                instruction = next(decoder.disasm(self.code.content[at : min(at + 16, self.code.end)], at, 1), None)
+                instruction = self.code.instructions.at(self.code.content, at, self.code.end)
                 if instruction is None:  # an extension that capstone lacks; it may write any register
                     self.complete = False
                     written |= self.registers.watched.keys() - set(self.registers.used)
                     goes_on, at = self.is_arm, at + 4
                     continue
                 self._note(instruction, written, straight=straight)
-                after = self._after(instruction, written)
+                after = self._after(instruction, at, written)
                 at += instruction.size
                 goes_on = after.goes_on
                 if after.target is not None:
@@ -334,116 +329,45 @@ class _Walk:
                 if not straight and not self.certain and self._is_own() and self.code.machine != "i386":
                     return  # nothing can refuse it
 
-    def _after(self, instruction: Any, written: set[str]) -> _After:
-        """Return how the code continues after an instruction."""
-        import capstone
-
-        word = _word(instruction)
-        places = range(instruction.address, instruction.address + instruction.size)
-        called = next((self.code.calls[n] for n in places if n in self.code.calls), None)
-        conditional = instruction.cc not in (0, capstone.arm.ARM_CC_AL) if self.is_arm else False
-        if instruction.group(capstone.CS_GRP_CALL) or word in ("bl", "blx"):
+    def _after(self, instruction: Instruction, at: int, written: set[str]) -> _After:
+        """Return how the code continues after the instruction at an offset."""
+        kind, conditional = instruction.kind, instruction.conditional
+        if kind == "other":
+            return _After(goes_on=True)
+        if kind == "return":
+            return _After(goes_on=conditional, conditional=conditional)
+        calls = self.code.calls
+        called = next((calls[n] for n in range(at, at + instruction.size) if n in calls), None)
+        if kind == "call":
             if called is not None and called.startswith(_THUNK):
                 written |= self._all([f"e{called.removeprefix(_THUNK)}"])
                 return _After(goes_on=True)
             self._forward(written)
             return _After(goes_on=conditional, conditional=conditional)
-        if self.is_arm and (word.startswith("bx") or (word not in ("cmp", "tst") and "pc" in _registers(instruction))):
-            return _After(goes_on=conditional, conditional=conditional)
-        if instruction.group(capstone.CS_GRP_RET):
-            return _After()
-        if not (instruction.group(capstone.CS_GRP_JUMP) or word in ("b", "cbz", "cbnz")):
-            return _After(goes_on=True)
-        always = word in ("jmp", "b") and not conditional
-        target = next((o.imm for o in instruction.operands if o.type == capstone.CS_OP_IMM), None)
+        target = None if instruction.distance is None else at + instruction.distance
         if called is not None or target is None or not self.code.start <= target < self.code.end:
             self._forward(written)
             target = None
-        return _After(goes_on=not always, target=target, conditional=not always)
+        return _After(goes_on=conditional, target=target, conditional=conditional)
 
     def _forward(self, written: set[str]) -> None:
         """Note that another function may take arguments in the registers that are not written."""
         self.complete = False
         self.forwarded |= self.registers.watched.keys() - written
 
-    def _note(self, instruction: Any, written: set[str], *, straight: bool) -> None:
+    def _note(self, instruction: Instruction, written: set[str], *, straight: bool) -> None:
         """Record the registers that an instruction uses, and those that it writes."""
-        word = _word(instruction)
-        reads, writes = ([instruction.reg_name(n) for n in numbers] for numbers in instruction.regs_access())
-        if not _saves(instruction, word) and not self._is_constant(instruction, word):
-            for name in self._all(reads) - written:
-                if name in self.registers.used:
-                    self.own.add(name)
-            for name in sorted(self._all(self._used(instruction, word)) - written):
-                if name not in self.registers.used:
-                    self.foreign.append(name)
-                    self.certain |= straight
-            if self.code.machine == "i386" and any(_is_stack_argument(instruction, o) for o in instruction.operands):
-                self.own.add(STACK)
-        if self.is_arm and word.startswith(_ARM_LOADS):  # capstone leaves out the list
-            writes += _registers(instruction)
-        written |= self._all(writes)
+        for name in self._all(instruction.reads) - written:
+            if name in self.registers.used:
+                self.own.add(name)
+        for name in sorted(self._all(instruction.uses) - written):
+            if name not in self.registers.used:
+                self.foreign.append(name)
+                self.certain |= straight
+        if self.code.machine == "i386" and instruction.uses_stack_argument:
+            self.own.add(STACK)
+        written |= self._all(instruction.writes)
 
     def _all(self, names: Iterable[str]) -> set[str]:
         """Return the watched registers that contain a part of any of the registers."""
         return {whole for name in names for whole in self.names.get(name, ())}
-
-    def _is_constant(self, instruction: Any, word: str) -> bool:
-        """Whether the result does not depend on the registers: `xor eax, eax`, `or eax, -1`, `lea esi, [esi]`."""
-        import capstone
-
-        operands = instruction.operands
-        if word == "lea" and len(operands) == 2:
-            return bool(operands[0].reg == operands[1].mem.base and operands[1].mem.disp == 0)
-        if len(operands) < 2 or self.is_arm:
-            return False
-        first, last = operands[0], operands[-1]
-        if last.type == capstone.CS_OP_IMM:
-            return (word, last.imm & 0xFF) in (("or", 0xFF), ("and", 0))
-        same = first.type == last.type == capstone.CS_OP_REG and first.reg == last.reg
-        return bool(same and word not in ("mov", "test", "and", "or"))
-
-    def _used(self, instruction: Any, word: str) -> Iterator[str]:
-        """Yield the registers whose content an instruction certainly uses: in addresses, and as sources."""
-        import capstone
-
-        name: Callable[[int], str] = instruction.reg_name
-        sources, every = (_ARM_SOURCES, _ARM_READS) if self.is_arm else (_X86_SOURCES, _X86_READS)
-        for index, operand in enumerate(instruction.operands):
-            if operand.type == capstone.CS_OP_MEM:
-                yield from (name(n) for n in (operand.mem.base, operand.mem.index) if n)
-            elif operand.type == capstone.CS_OP_REG:
-                base = self.is_arm and word.startswith(_ARM_MULTIPLE) and index == 0
-                # `vmov r2, r3, d0` has two destinations.
-                source = word in sources and index > 0 and operand.access != capstone.CS_AC_WRITE
-                if base or word in every or source:
-                    yield name(operand.reg)
-
-
-def _word(instruction: Any) -> str:
-    """Return a mnemonic without prefix, width and type: `rep movsd`, `add.w`, `vmul.f32`."""
-    word: str = instruction.mnemonic.rsplit(" ", 1)[-1].split(".", 1)[0]
-    return word
-
-
-def _saves(instruction: Any, word: str) -> bool:
-    """Whether an instruction only saves registers, or does nothing."""
-    return word in _SAVES or (word.startswith(("stm", "vstm")) and "sp" in _registers(instruction))
-
-
-def _registers(instruction: Any) -> list[str]:
-    """Return the registers among the operands of an instruction."""
-    import capstone
-
-    return [instruction.reg_name(o.reg) for o in instruction.operands if o.type == capstone.CS_OP_REG]
-
-
-def _is_stack_argument(instruction: Any, operand: Any) -> bool:
-    """Whether an operand is in the arguments of an i386 function, with the usual frames."""
-    import capstone
-
-    if operand.type != capstone.CS_OP_MEM or not operand.mem.base:
-        return False
-    base: str = instruction.reg_name(operand.mem.base)
-    at: int = operand.mem.disp
-    return (base == "ebp" and at >= 8) or (base == "esp" and at >= 4)

@@ -249,7 +249,7 @@ def plan_schedule(model: Model) -> Schedule:
     steps = model.steps
     if model.reorder and matters(model):
         steps = reordered(model, [access_of(step, line) for step in steps])
-    steps = tuple(replace(step, index=index) for index, step in enumerate(steps))
+    steps = tuple(step if step.index == index else replace(step, index=index) for index, step in enumerate(steps))
     syncs, loads = _syncs(model, steps, [access_of(step, line) for step in steps])
     holds = _holds(model, steps, syncs)
     latency = latency_bound(model, steps, syncs, loads)

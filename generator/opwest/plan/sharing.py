@@ -54,7 +54,10 @@ def merged(blocks: Sequence[Block], shares: Sequence[Share]) -> tuple[list[Block
     whole: dict[str, Block] = {}
     for block in blocks:
         name = owner[block.name]
-        known = whole.get(name, replace(block, name=name))
+        known = whole.get(name)
+        if known is None:
+            whole[name] = block if block.name == name else replace(block, name=name)
+            continue
         whole[name] = Block(
             name,
             max(known.size, block.size),

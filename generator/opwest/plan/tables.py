@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.frozen_dataclass import dataclass
@@ -121,7 +121,7 @@ def _row(columns: Sequence[str], cells: Sequence[str], line: Location, faults: D
         )
         return None
     place = {
-        name: replace(line, column=1 + sum(len(cell) + 1 for cell in cells[:index]))
+        name: line._replace(column=1 + sum(len(cell) + 1 for cell in cells[:index]))
         for index, name in enumerate(columns)
     }
     value = dict(zip(columns, cells, strict=True))

@@ -83,27 +83,34 @@ class Lock:
 
     def to_bytes(self) -> bytes:
         """Return the content of the file; equal locks have equal bytes."""
-        return to_json(
-            {
-                "format": FORMAT,
-                "opwest": __version__,
-                "record": self.record,
-                "files": dict(self.files),
-                "user": sorted(self.user),
-                **({"bases": dict(self.bases)} if self.bases else {}),
-                **({"deleted": sorted(self.deleted)} if self.deleted else {}),
-            }
-        )
+        return self.with_record(record_text(self.record))
+
+    def with_record(self, record: str) -> bytes:
+        """Return the content of the file with a record from `record_text` in place of its own."""
+        members = {
+            "format": FORMAT,
+            "opwest": __version__,
+            "files": dict(self.files),
+            "user": sorted(self.user),
+            **({"bases": dict(self.bases)} if self.bases else {}),
+            **({"deleted": sorted(self.deleted)} if self.deleted else {}),
+        }
+        texts = {name: _json(value, _INNER) for name, value in members.items()} | {"record": record}
+        rows = f",{_INNER}".join(f'"{name}": {texts[name]}' for name in sorted(texts))
+        return f"{{{_INNER}{rows}\n}}\n".encode("ascii")
+
+
+_INNER: Final = "\n  "
+
+
+def record_text(record: Mapping[str, Any]) -> str:
+    """Return a record as the text in a lock. Raises TypeError or ValueError for values that JSON does not have."""
+    return _json(record, _INNER)
 
 
 def to_json(value: Mapping[str, Any]) -> bytes:
     """Return `value` as sorted, indented JSON. Raises TypeError or ValueError for other types and NaN."""
     return (_json(value, "\n") + "\n").encode("ascii")
-
-
-def check_json(value: object) -> None:
-    """Raise TypeError or ValueError if `to_json` would, in less time."""
-    json.dumps(value, allow_nan=False, default=_plain)
 
 
 def _plain(value: object) -> object:
@@ -122,14 +129,19 @@ def _json(value: Any, line: str) -> str:
         return _text(value)
     if kind is int:
         return str(value)
+    if value is None or kind is bool:
+        return _WORDS[value]
     inner = f"{line}  "
-    if isinstance(value, (dict, Mapping)):
+    if kind is dict or isinstance(value, Mapping):
         rows = [f"{_text(key)}: {_json(value[key], inner)}" for key in sorted(value)]
         return f"{{{inner}{f',{inner}'.join(rows)}{line}}}" if rows else "{}"
     if isinstance(value, (list, tuple)):
-        rows = [_json(item, inner) for item in value]
+        rows = [_text(item) if type(item) is str else _json(item, inner) for item in value]
         return f"[{inner}{f',{inner}'.join(rows)}{line}]" if rows else "[]"
     return json.dumps(value, allow_nan=False, default=_plain)
+
+
+_WORDS: Final = {None: "null", False: "false", True: "true"}
 
 
 def is_digest(value: object) -> bool:

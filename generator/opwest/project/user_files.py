@@ -9,10 +9,10 @@ the user edits them; afterwards new content is written to a second file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.files import Owner, ProjectFile, is_inside
@@ -367,11 +367,10 @@ def check_paths(files: Sequence[ProjectFile]) -> None:
         raise ValueError(f"both a file and a directory: {both[0]!r}")
 
 
-def decide(
-    directory: Path, files: Sequence[ProjectFile], old: Lock, record: Mapping[str, Any], *, merging: bool = False
-) -> Plan:
+def decide(directory: Path, files: Sequence[ProjectFile], old: Lock, record: str, *, merging: bool = False) -> Plan:
     """Compare the generated files with the lock and the disk; raise OpwestError with all conflicts.
 
+    `record` is the text of the record in the new lock.
     With `merging`, files of the user are merged with the new content; without, they are not changed.
     """
     rules = Rules(directory, old)
@@ -398,7 +397,8 @@ def decide(
     plan = rules.plan
     plan.kept.sort()
     plan.written.sort()
-    content = Lock(record, own, frozenset(users.user), users.bases, frozenset(users.deleted)).to_bytes()
+    lock = Lock({}, own, frozenset(users.user), users.bases, frozenset(users.deleted))
+    content = lock.with_record(record)
     current = disk.look(directory, disk.LOCK)
     if not rules.is_same(disk.LOCK, current, disk.digest(content)):
         plan.add(disk.LOCK, current, content)

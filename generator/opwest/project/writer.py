@@ -19,7 +19,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import in_make, spelled
 from opwest.project import disk, journal
 from opwest.project.disk import system_faults
-from opwest.project.lock import Lock, check_json, read_lock
+from opwest.project.lock import Lock, read_lock, record_text
 from opwest.project.user_files import Plan, Remark, check_paths, decide
 
 _AS_BEFORE = "the project is unchanged"
@@ -63,14 +63,14 @@ def write_project(
     With `merging`, files of the user are merged with the new content; without, they are not changed.
     """
     check_paths(files)
-    check_json(record)
+    text = record_text(record)
     with system_faults(directory, "cannot write the project", _AS_BEFORE):
         _refuse_foreign(directory)
         _make_own_folder(directory)
         with journal.held(directory):
             with system_faults(directory, "cannot complete an interrupted run", _UNFINISHED):
                 journal.resume(directory)
-            plan = decide(directory, files, read_lock(directory) or Lock(), record, merging=merging)
+            plan = decide(directory, files, read_lock(directory) or Lock(), text, merging=merging)
             if plan.changes:
                 _apply(directory, plan)
     return _result(plan)
@@ -81,13 +81,13 @@ def preview_project(
 ) -> Preview:
     """Return the changes that `write_project` would make."""
     check_paths(files)
-    check_json(record)
+    text = record_text(record)
     with system_faults(directory, "cannot read the project"):
         _refuse_foreign(directory)
         if journal.is_pending(directory):
             message = "an interrupted run must be completed before a preview"
             raise fail(message, directory, hint="repeat the interrupted command, or run `opwest update`")
-        plan = decide(directory, files, read_lock(directory) or Lock(), record, merging=merging)
+        plan = decide(directory, files, read_lock(directory) or Lock(), text, merging=merging)
         changes = tuple(
             FileChange(change.path, None if change.old is None else (directory / change.path).read_bytes(), content)
             for change, content in zip(plan.changes, plan.contents, strict=True)

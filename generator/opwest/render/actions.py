@@ -87,7 +87,7 @@ Measured = Call | Wait | Cache | Copy
 
 def measured(model: Model, plan: MemoryPlan) -> list[Measured]:
     """Return the actions that profiling measures, in order: point n is the action n - 1."""
-    return [action for action in actions(model, plan) if not isinstance(action, Acquire | Release)]
+    return [action for action in actions(model, plan) if not isinstance(action, (Acquire, Release))]
 
 
 def uses(model: Model) -> list[tuple[int, Program | None]]:

@@ -8,9 +8,14 @@ import re
 
 from opwest.model.types.dtypes import DType, round_to_float32
 
+_PLAIN = re.compile(r"[ !#->@-\[\]-~]*")
+"""Text of printable ASCII without characters that a literal escapes: " ? and the backslash."""
+
 
 def c_string(text: str) -> str:
     """Return a C string literal of the UTF-8 bytes of `text`."""
+    if _PLAIN.fullmatch(text):
+        return f'"{text}"'
     out = []
     for byte in text.encode("utf-8"):
         char = chr(byte)
@@ -25,7 +30,7 @@ def c_string(text: str) -> str:
 
 def c_comment(text: str) -> str:
     """Return `text` on one line, so that it cannot end a comment or splice its line."""
-    printable = "".join(char if char.isprintable() else " " for char in text)
+    printable = text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
     line = " ".join(printable.replace("\\", "/").replace("@", "(at)").split())
     for mark in ("*/", "/*", "??"):  # ?? begins a trigraph
         while mark in line:

@@ -66,15 +66,17 @@ def _displacement(hashes: Sequence[int], order: Sequence[int]) -> int | None:
     count = len(order)
     if not hashes:
         return 0
-    first, others = hashes[0], hashes[1:]
-    for displacement in range(_MAX_DISPLACEMENT + 1):
-        added = displacement * 0x9E3779B9
-        moved = first + added & _MASK
-        moved = (moved ^ moved >> 16) * 0x85EBCA6B & _MASK
-        moved = (moved ^ moved >> 13) * 0xC2B2AE35 & _MASK
+    first, others, mask = hashes[0], hashes[1:], _MASK
+    end = first + (_MAX_DISPLACEMENT + 1) * 0x9E3779B9
+    for displacement, shifted in enumerate(range(first, end, 0x9E3779B9)):
+        moved = shifted & mask
+        moved = (moved ^ moved >> 16) * 0x85EBCA6B & mask
+        moved = (moved ^ moved >> 13) * 0xC2B2AE35 & mask
         place = (moved ^ moved >> 16) * count >> 32
         if order[place] >= 0:
             continue
+        if not others:
+            return displacement
         places = {place}
         for other in others:
             place = _place(other, displacement, count)

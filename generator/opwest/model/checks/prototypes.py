@@ -10,7 +10,6 @@ from opwest.model.inputs.files import Linkable
 from opwest.model.types.conventions import CONVENTIONS
 from opwest.model.types.dtypes import dtype_of_c
 from opwest.model.types.model import Argument, Operator
-from opwest.objects.compilers import origin_of
 from opwest.objects.dwarf_signatures import C_SCALARS, DeclaredParameter, compare
 from opwest.objects.dwarf_types import DwarfSignature, DwarfType
 from opwest.objects.facts import CFunction, CParameter
@@ -19,7 +18,7 @@ from opwest.objects.tvm_symbols import GENERATED
 
 def reports_foreign(faults: Diagnostics, operator: Operator, linkable: Linkable) -> bool:
     """Report a function of Halide or MLIR with another calling convention than its operator; whether it is one."""
-    origin = origin_of(operator.symbol, linkable.item)
+    origin = linkable.origins.of(operator.symbol)
     if origin is None or origin.tool not in ("Halide", "MLIR"):
         return False
     if (operator.convention.name, operator.symbol) == (origin.convention, origin.symbol):

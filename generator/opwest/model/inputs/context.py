@@ -7,6 +7,7 @@ import errno
 import os
 import stat
 from dataclasses import field
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -21,6 +22,7 @@ from opwest.model.types.dtypes import DTYPES, MAX_TENSOR_BYTES, TensorType, is_f
 from opwest.model.types.model import Quantization, TensorInfo
 from opwest.model.types.sections import Devicetree
 
+_NO_INFO = TensorInfo()
 FLT_MIN = 1.17549435e-38
 """The smallest normal float32 (ISO C 5.2.4.2.2)."""
 
@@ -170,12 +172,14 @@ def fault_of_file(path: Path) -> str | None:
 
 def located_items(items: Items) -> list[tuple[Any, Location]]:
     """Return the items of a list with their locations."""
-    return [(item, items.item_location(index)) for index, item in enumerate(items)]
+    file = items.file
+    return [(item, Location(file, *place)) for item, place in zip(items, items.items_at, strict=True)]
 
 
 def tensor_type(context: Context, entry: Mapping) -> TensorType:
     """Return the type of an entry with `dtype` and `shape`; report one larger than the limit, and a small pitch."""
-    type_ = TensorType(DTYPES[entry["dtype"]], tuple(entry.get("shape", ())), pitch_of(context, entry))
+    pitch = pitch_of(context, entry) if "pitch" in entry else 0
+    type_ = _tensor_type(entry["dtype"], tuple(entry.get("shape", ())), pitch)
     if type_.size > MAX_TENSOR_BYTES:
         context.faults.error(
             f"tensor type {type_} has {type_.size} bytes",
@@ -183,6 +187,12 @@ def tensor_type(context: Context, entry: Mapping) -> TensorType:
             expected=f"at most {MAX_TENSOR_BYTES} bytes",
         )
     return type_
+
+
+@lru_cache(maxsize=1024)
+def _tensor_type(dtype: str, shape: tuple[int, ...], pitch: int) -> TensorType:
+    """Return the type; the tensors of a model have few."""
+    return TensorType(DTYPES[dtype], shape, pitch)
 
 
 def pitch_of(context: Context, entry: Mapping) -> int:
@@ -234,8 +244,9 @@ def devicetree(context: Context, entry: Mapping, location: Location) -> Devicetr
 
 def tensor_info(context: Context, entry: Mapping, type_: TensorType) -> TensorInfo:
     """Return the properties that an entry declares for the elements of a tensor; report contradictions."""
-    quantization = _quantization(context, entry, type_) if "quantization" in entry else None
-    return TensorInfo(quantization=quantization)
+    if "quantization" not in entry:
+        return _NO_INFO
+    return TensorInfo(quantization=_quantization(context, entry, type_))
 
 
 def _quantization(context: Context, entry: Mapping, type_: TensorType) -> Quantization | None:

@@ -28,6 +28,7 @@ from opwest.model.inputs.source_options import (
 from opwest.model.inputs.targets import read_targets
 from opwest.model.types.builds import CompileOptions, Examined, SourceFile, Target, is_ir, permitted_effects
 from opwest.objects.compat import abi_warnings
+from opwest.objects.compilers import Origins, origins_of
 from opwest.objects.facts import CFunction, CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object
 from opwest.objects.library_symbols import EFFECTS
@@ -62,6 +63,11 @@ class Linkable:
         if isinstance(self.item, Member):
             return {}
         return {function.name: function for function in reversed(self.item.c_functions)}
+
+    @cached_property
+    def origins(self) -> Origins:
+        """The compilers of its functions."""
+        return origins_of(self.item)
 
     @property
     def called(self) -> set[str]:

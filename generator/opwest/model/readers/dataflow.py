@@ -318,7 +318,7 @@ class Dataflow:
     def _introduce(self, argument: Argument, name: str, place: Location) -> Intermediate:
         """Return a new intermediate tensor with the type of its first writer; report a declaration that differs."""
         check_name("tensor", name, place, self.faults)
-        type_ = replace(argument.type, pitch=0)
+        type_ = replace(argument.type, pitch=0) if argument.type.pitch else argument.type
         if argument.type.pitch:
             self.faults.error(
                 f"argument {argument.name!r} takes {argument.type}, tensor {name!r} has rows that follow each other",

@@ -193,13 +193,15 @@ def _argument(
         info=tensor_info(context, entry, type_),
         location=at,
         pointer=entry.get("pointer", False),
-        in_place=tuple(context.items("in_place", entry)),
+        in_place=tuple(context.items("in_place", entry)) if "in_place" in entry else (),
         struct=entry.get("struct"),
     )
 
 
 def _check_in_place(context: Context, argument: Argument, entry: Mapping, args: list[Argument]) -> None:
     """Report arguments whose memory the result cannot reuse."""
+    if "in_place" not in entry:
+        return
     if argument.in_place and argument.direction != "out":
         context.faults.error(
             f"'in_place' at argument {argument.name!r} with direction {argument.direction!r}",

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from json.encoder import encode_basestring_ascii as _string
+from operator import attrgetter
 from typing import Any
 
 from opwest.model.types.conventions import Convention
@@ -64,20 +65,25 @@ def _model_hash(model: Model) -> str:
     defaults = {device.name: device.program for device in model.devices}
     steps = []
     for step in model.steps:
-        own = writer.members(step)
-        if step.program == defaults.get(step.device or ""):
-            del own["program"]
-        steps.append(_object(own))
+        is_default = step.program == defaults.get(step.device or "")
+        steps.append(writer.record(step, "program" if is_default else None))
     members["steps"] = f"[{', '.join(steps)}]"
-    return sha256(_object(dict(sorted(members.items()))).encode()).hexdigest()
+    return sha256(_object(f"{_string(name)}: {text}" for name, text in sorted(members.items())).encode()).hexdigest()
 
 
 _WORDS = {None: "null", False: "false", True: "true"}
 
 
-def _object(members: Mapping[str, str]) -> str:
-    """Return a JSON object; the values are JSON texts."""
-    return f"{{{', '.join([f'{_string(name)}: {text}' for name, text in members.items()])}}}"
+_ABSENT = object()
+
+
+def _object(members: Iterable[str]) -> str:
+    """Return a JSON object of members, JSON texts with a name and a value."""
+    return f"{{{', '.join(members)}}}"
+
+
+_Layout = tuple[list[str], list[str], list[object], Callable[[Any], tuple[Any, ...]]]
+"""The members of a class: names, texts before the values, the values with which they are left out; all values."""
 
 
 class _Writer:
@@ -89,7 +95,7 @@ class _Writer:
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
         """By identity. The model keeps the objects."""
-        self._names: dict[type, tuple[str, ...]] = {}
+        self._layouts: dict[type, _Layout] = {}
 
     def text(self, value: Any) -> str:
         """Return the text of a value."""
@@ -104,7 +110,8 @@ class _Writer:
             return f"[{', '.join([self.text(item) for item in value])}]"
         known = self._known.get(id(value))
         if known is None:
-            known = self._known[id(value)] = self._text(value)
+            known = self.record(value) if kind in self._layouts else self._text(value)
+            self._known[id(value)] = known
         return known
 
     def _text(self, value: Any) -> str:
@@ -117,19 +124,24 @@ class _Writer:
                 return json.dumps(sorted(value))
             case float():
                 return _string(value.hex())
-        return _object(self.members(value)) if dataclasses.is_dataclass(value) else _string(str(value))
+        return self.record(value) if dataclasses.is_dataclass(value) else _string(str(value))
 
-    def members(self, value: Any) -> dict[str, str]:
-        """Return the texts of the members of an object by name, in order, without those that have no influence."""
-        kind = type(value)
-        names = self._names.get(kind)
-        if names is None:
-            fields = dataclasses.fields(value)
-            names = self._names[kind] = tuple(sorted(f.name for f in fields if f.name not in _WITHOUT_EFFECT))
-        newer = _NEWER.get(kind, {})
-        members = {}
-        for name in names:
-            member = getattr(value, name)
-            if name not in newer or member != newer[name]:
-                members[name] = self.text(member)
-        return members
+    def record(self, value: Any, without: str | None = None) -> str:
+        """Return the text of an object without the members that have no influence, and without a further one."""
+        members = []
+        names, heads, newer, values = self._layout(type(value))
+        for name, head, default, member in zip(names, heads, newer, values(value), strict=True):
+            if name != without and (default is _ABSENT or member != default):
+                members.append(head + (_string(member) if type(member) is str else self.text(member)))
+        return _object(members)
+
+    def _layout(self, kind: type) -> _Layout:
+        """Return the members of a class."""
+        layout = self._layouts.get(kind)
+        if layout is None:
+            names = sorted(f.name for f in dataclasses.fields(kind) if f.name not in _WITHOUT_EFFECT)
+            newer = _NEWER.get(kind, {})
+            values = attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, n) for n in names)
+            heads = [f"{_string(name)}: " for name in names]
+            layout = self._layouts[kind] = (names, heads, [newer.get(name, _ABSENT) for name in names], values)
+        return layout

@@ -97,7 +97,8 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         read_flash(manifest, context.faults)
     names, initials = declared_names(context)
     inherited = files.effects_of({o.symbol for o in names.operators.values()})
-    names.operators.update({n: replace(o, object_effects=inherited[o.symbol]) for n, o in names.operators.items()})
+    affected = {name: operator for name, operator in names.operators.items() if inherited[operator.symbol]}
+    names.operators.update({n: replace(o, object_effects=inherited[o.symbol]) for n, o in affected.items()})
     externals = declarations.externals(context)
     flow = Dataflow(context, names).resolve()
     workspace = Placing(context, names, flow).place()

@@ -65,7 +65,7 @@ def fault_of_name(name: str) -> str | None:
         return "is not a C identifier"
     if name in KEYWORDS:
         return "is a keyword of C" if name in _C else "is a keyword of C++"
-    if name.startswith("__") or re.match(r"_[A-Z]", name):
+    if name[0] == "_" and re.match(r"_[_A-Z]", name):
         return "is reserved for the compiler and the C library"
     return None
 

@@ -10,6 +10,7 @@ import math
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Literal
 
@@ -286,7 +287,7 @@ def dtype_of_packed(code: int, bits: int) -> DType | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TensorType:
     """A dtype and a shape (outermost dimension first; () is a single element)."""
 
@@ -300,7 +301,7 @@ class TensorType:
         """The number of elements."""
         return prod(self.shape)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes in C order without padding; with a pitch, from the start of the first row to the end of the last."""
         if not self.pitch:

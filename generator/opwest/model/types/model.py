@@ -160,7 +160,8 @@ class Operator:
     @property
     def permits(self) -> tuple[str, ...]:
         """All effects that it may have."""
-        return tuple(e for e in EFFECTS if e in self.declared_effects or e in self.object_effects)
+        effects = {*self.declared_effects, *self.object_effects}
+        return tuple([e for e in EFFECTS if e in effects]) if effects else ()
 
     @property
     def passed(self) -> tuple[Argument, ...]:
@@ -170,7 +171,10 @@ class Operator:
     @property
     def result(self) -> Argument | None:
         """The tensor for the value that the compiled function returns."""
-        return next((a for a in self.args if a.is_result), None)
+        for argument in self.args:
+            if argument.is_result:
+                return argument
+        return None
 
     @property
     def is_bridged(self) -> bool:

@@ -11,7 +11,6 @@ from opwest.render.literals import c_float, c_integer, c_string
 from opwest.render.tables.types import (
     RUN,
     Abi,
-    Constant,
     Definition,
     Enumeration,
     Expression,
@@ -159,50 +158,71 @@ def _declared(element: Struct | Scalar | String, symbol: str) -> str:
 
 
 def _members(struct: StructValue, literal: Callable[[str], str]) -> list[str]:
-    return [f".{field.name} = {_value(field.type, value, literal)}" for field, value in struct.values]
+    members = []
+    for (head, type_, numbers), (_, value) in zip(_fields(struct.struct), struct.values, strict=True):
+        if type(value) is int:
+            if value not in numbers:  # most numbers occur in many rows
+                numbers[value] = _value(type_, value, literal)
+            members.append(head + numbers[value])
+        elif type(value) is str:
+            members.append(head + literal(value))
+        else:
+            members.append(head + _value(type_, value, literal))
+    return members
+
+
+_Fields = list[tuple[str, FieldType, dict[int, str]]]
+"""Of each field, the text before a value, the type, and the texts of numbers."""
+_FIELDS: dict[int, tuple[Struct, _Fields]] = {}
+"""By the identity of the structure: to hash one takes longer than to print a value."""
+
+
+def _fields(struct: Struct) -> _Fields:
+    known = _FIELDS.get(id(struct))
+    if known is None:
+        known = _FIELDS[id(struct)] = struct, [(f".{field.name} = ", field.type, {}) for field in struct.fields]
+    return known[1]
 
 
 def _value(type_: FieldType | Struct, value: Value, literal: Callable[[str], str]) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case str():
-            return literal(value)
-        case Reference(symbol, None):
-            is_record = isinstance(type_, Pointer) and isinstance(type_.to, Struct) and type_.count is None
-            address = f"&{symbol}" if is_record else symbol
-            if isinstance(type_, Pointer) and not type_.is_const:
-                return f"({c_type(type_)})(uintptr_t){address}"  # tables are constant
-            return address
-        case Reference(symbol, index):
-            return f"&{symbol}[{index}]"
-        case StructValue():
-            return c_struct_value(value, literal)
-        case Expression(text):
-            return text
-        case int() | float():
-            return str(value) if isinstance(type_, Index) else _number(type_, value)
-        case tuple():
-            return f"{{{', '.join(map(str, value))}}}"
-        case _ as never:
-            assert_never(never)
+    if value is None:
+        return "NULL"
+    if isinstance(value, (int, float)):
+        return str(value) if isinstance(type_, Index) else _number(type_, value)
+    if isinstance(value, str):
+        return literal(value)
+    if isinstance(value, Reference):
+        return _reference(type_, value.symbol, value.index)
+    if isinstance(value, StructValue):
+        return c_struct_value(value, literal)
+    if isinstance(value, Expression):
+        return value.text
+    return f"{{{', '.join(map(str, value))}}}"
+
+
+def _reference(type_: FieldType | Struct, symbol: str, index: int | None) -> str:
+    if index is not None:
+        return f"&{symbol}[{index}]"
+    if not isinstance(type_, Pointer):
+        return symbol
+    address = f"&{symbol}" if isinstance(type_.to, Struct) and type_.count is None else symbol
+    return address if type_.is_const else f"({c_type(type_)})(uintptr_t){address}"  # tables are constant
 
 
 def _number(type_: FieldType | Struct, number: int | float) -> str:
     if not isinstance(type_, Scalar):
         return f"{number}U"
-    if type_.dtype.is_float:
-        return c_float(float(number), type_.dtype)
+    dtype, names = type_.dtype, type_.names
+    if dtype.is_float:
+        return c_float(float(number), dtype)
     code = int(number)
-    match type_.names:
-        case Enumeration() as names:
-            return names.constant(code)
-        case Constant(name, named) if code == named:
-            return name
-        case Flags(members=members) as names:
-            known = [member for bit, member in enumerate(members) if code >> bit & 1]
-            rest = code >> len(members) << len(members)
-            return " | ".join([*map(names.constant, known), *([f"0x{rest:02x}U"] if rest else [])]) or "0U"
-        case _:
-            is_small = type_.dtype.size == 8 and 0 <= code < 1 << 31  # converted without a suffix
-            return str(code) if is_small else c_integer(code, type_.dtype)
+    if isinstance(names, Enumeration):
+        return names.constant(code)
+    if isinstance(names, Flags):
+        known = [member for bit, member in enumerate(names.members) if code >> bit & 1]
+        rest = code >> len(names.members) << len(names.members)
+        return " | ".join([*map(names.constant, known), *([f"0x{rest:02x}U"] if rest else [])]) or "0U"
+    if names is not None and code == names.value:
+        return names.constant
+    is_small = dtype.size == 8 and 0 <= code < 1 << 31  # converted without a suffix
+    return str(code) if is_small else c_integer(code, dtype)

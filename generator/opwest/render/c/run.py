@@ -43,7 +43,7 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, tables: ModelTa
     steps = []
     point = 0
     for action in actions(model, plan):
-        point += not isinstance(action, Acquire | Release)
+        point += not isinstance(action, (Acquire, Release))
         steps.append({**action_row(names, places, action), "point": point})
     pools = pool_rows(model, plan)
     used = {plan.place(b.name)[0] for step in model.steps for b in step.bindings if b.role == "buffer"}
@@ -112,8 +112,9 @@ def offset_macros(model: Model) -> dict[str, str]:
     """Return the macro of each buffer's offset, by the buffer's name; names that differ only in case get a number."""
     taken: dict[str, int] = {}
     macros = {}
+    prefix = f"{CNames(model.name).macro}_OFFSET_"
     for buffer in model.buffers:
-        macro = f"{CNames(model.name).macro}_OFFSET_{re.sub(r'[^A-Z0-9]', '_', buffer.name.upper())}"
+        macro = prefix + re.sub(r"[^A-Z0-9]", "_", buffer.name.upper())
         count = taken[macro] = taken.get(macro, 0) + 1
         macros[buffer.name] = macro if count == 1 else f"{macro}__{count}"
     return macros

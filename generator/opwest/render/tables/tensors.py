@@ -98,9 +98,10 @@ class Tensors:
     def _shape(self, shape: tuple[int, ...]) -> Reference | None:
         if not shape:
             return None
-        symbol = "shape_" + "_".join(map(str, shape))
-        self._shapes.setdefault(shape, Definition(symbol, layout.U32, shape))
-        return Reference(symbol)
+        known = self._shapes.get(shape)
+        if known is None:
+            known = self._shapes[shape] = Definition("shape_" + "_".join(map(str, shape)), layout.U32, shape)
+        return Reference(known.symbol)
 
     def _refer(self, quantization: Quantization | None) -> Reference | None:
         if quantization is None:

@@ -42,7 +42,11 @@ class Flags:
 
     def bits(self, **flags: bool) -> int:
         """Return the number with these flags set. Raises ValueError for an unknown flag."""
-        return sum(1 << self.members.index(name) for name, is_set in flags.items() if is_set)
+        bits = 0
+        for name, is_set in flags.items():
+            if is_set:
+                bits |= 1 << self.members.index(name)
+        return bits
 
     def constant(self, member: str) -> str:
         """Return the name of a bit in the runtime's headers."""
@@ -150,9 +154,9 @@ class Struct:
         return cls(name, name, header, tuple(Field(n, t) for n, t in fields.items()))
 
     @cached_property
-    def checks(self) -> tuple[tuple[Field, Callable[[Value], bool]], ...]:
-        """The fields, each with a function that returns whether a value fits it."""
-        return tuple((field, _check(field.type)) for field in self.fields)
+    def checks(self) -> tuple[tuple[str, Field, Callable[[Value], bool]], ...]:
+        """The name of each field, the field, and a function that returns whether a value fits it."""
+        return tuple((field.name, field, _check(field.type)) for field in self.fields)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -231,15 +235,17 @@ class Expression:
 class StructValue:
     """A value of a structure. Raises ValueError for a missing or unknown field, or a value of the wrong type."""
 
+    __slots__ = ("struct", "values")
+
     def __init__(self, struct: Struct, /, **fields: Value) -> None:
         if fields.keys() != struct.names:
             odd = ", ".join(sorted(struct.names ^ fields.keys()))
             raise ValueError(f"{struct.name}: missing or unknown fields: {odd}")
         values = []
-        for field, fits in struct.checks:
-            value = fields[field.name]
+        for name, field, fits in struct.checks:
+            value = fields[name]
             if not fits(value):
-                raise _misfit(f"{struct.name}.{field.name}", field.type, value)
+                raise _misfit(f"{struct.name}.{name}", field.type, value)
             values.append((field, value))
         self.struct = struct
         self.values = tuple(values)
@@ -267,10 +273,11 @@ class Definition:
 
     def __post_init__(self) -> None:
         """Check the values."""
-        fits = _check(self.element)
+        element = self.element
+        fits = _check(element)
         for value in self.values:
-            if not fits(value):
-                raise _misfit(self.symbol, self.element, value)
+            if not (type(value) is StructValue and value.struct is element) and not fits(value):
+                raise _misfit(self.symbol, element, value)
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -304,7 +311,7 @@ def _check(type_: FieldType | Struct) -> Callable[[Value], bool]:
     """Return a function that returns whether a value fits a type."""
     match type_:
         case Scalar(dtype) if dtype.is_float:
-            return lambda value: isinstance(value, int | float | Expression)
+            return lambda value: isinstance(value, (int, float, Expression))
         case Scalar(dtype):
             low, high = dtype.minimum, dtype.maximum
             if low is None or high is None:
@@ -317,7 +324,7 @@ def _check(type_: FieldType | Struct) -> Callable[[Value], bool]:
         case Index(count):
             return lambda value: isinstance(value, tuple) and len(value) == count
         case String():
-            return lambda value: value is None or isinstance(value, str | Expression)
+            return lambda value: value is None or isinstance(value, (str, Expression))
         case Pointer() | Function():
             return lambda value: value is None or isinstance(value, Reference)
         case Struct() | Nested(Struct(), None):

@@ -34,6 +34,10 @@ def fit(text: str) -> str:
     in_comment = in_macro = False
     carried = carried_prefix = ""
     for line in text.split("\n"):
+        if not in_comment and not carried and len(line) + 7 * line.count("\t") <= WIDTH and "/*" not in line:
+            lines.append(line)  # most lines: short, also with wide tabs
+            in_macro = line.endswith("\\")
+            continue
         continues_macro, in_macro = in_macro, line.endswith("\\")
         prose = _PROSE.fullmatch(line) if in_comment else None
         if carried and prose:
@@ -69,6 +73,8 @@ def _line(line: str, continues_macro: bool) -> list[str]:
     """Break a line of code. `continues_macro`: the line before it ends with a backslash."""
     body = line.strip()
     indent = line[: len(line) - len(line.lstrip())]
+    if body[0] not in "/#" and body[-1] != "\\" and not continues_macro:
+        return _broken(indent, body, "")
     if body.startswith("/*"):
         mark = "/**" if body.startswith("/**") else "/*"
         words = body.removeprefix(mark)
@@ -178,6 +184,16 @@ def _columns(line: str) -> int:
     return len(line.expandtabs(8)) if "\t" in line else len(line)
 
 
+class _Environment(jinja2.Environment):
+    """The environment of opwest's templates, whose rows are dicts: `row.name` looks for a key first."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Return a member of an object, of a dict the value of a key."""
+        if type(obj) is dict and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
 class Renderer:
     """Renders files from prepared rows; a user's template replaces that of opwest with the same path."""
 
@@ -188,7 +204,7 @@ class Renderer:
 
             self.user = UserRenderer(templates.user, templates.own, faults)
             self.user.check()
-        self._own = jinja2.Environment(
+        self._own = _Environment(
             loader=jinja2.DictLoader(templates.own),
             undefined=jinja2.StrictUndefined,
             keep_trailing_newline=True,
