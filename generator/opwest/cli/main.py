@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
 import io
 import json
 import math
@@ -24,8 +23,6 @@ from opwest.cli.parser import UsageError, parser
 
 def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int:
     """Run the command line and return the exit code; `program` is its name in help and messages."""
-    collecting = gc.isenabled()
-    gc.disable()  # saves a fourth of the time of a large model; the process is short-lived
     words = with_kind(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # file names may be undecodable, and the terminal may lack a character
@@ -38,9 +35,6 @@ def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int
         fault = Diagnostic("error", error.message, hint=" ".join(error.origin.format_usage().split()))
         print(json.dumps({"ok": False, "diagnostics": [fault.as_json()], "result": None}, indent=2))
         return 2
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _main(options: argparse.Namespace) -> int:
