@@ -35,7 +35,7 @@ def candidates_of(make, variant, count, seed, accepts_portable=False, most=None,
         random = np.random.default_rng((seed, number))
         program = make(random, **keys)
         inputs = random_layers.inputs_of(random, program, number)
-        one = candidate(program, variant, f"{variant}_{make.__name__}_{number}", inputs)
+        one = candidate(program, variant, f"{variant}_{make.__name__}_{keys.get('dtype', '')}_{number}", inputs)
         if accepts_portable or variant_of(one) != "portable":
             found.append(one)
     return found

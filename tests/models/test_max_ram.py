@@ -37,7 +37,7 @@ def imported(file, folder, *words):
     out = succeed("import", file, "-o", folder, "--vectors", "0", *words).stdout
     printed = {}
     for part in re.split(r"^(?=\w+ \(cycles of)", out, flags=re.MULTILINE):
-        found = re.search(r"^  all +([\d,]+) .*\n  ([\d,]+) bytes of RAM", part, re.MULTILINE)
+        found = re.search(r"^  all +([\d,]+) .*\n(?:  without .*\n)?  ([\d,]+) bytes of RAM", part, re.MULTILINE)
         if found:
             printed[part.split()[0]] = tuple(int(one.replace(",", "")) for one in found.groups())
     text = succeed("check", "--json", folder / "manifest.yaml").stdout
