@@ -22,13 +22,14 @@ from typing import NamedTuple
 from common import SkippedError, execute, host_compiler, host_target, measure, opwest_command, write_model
 
 OPERATORS = 10
-MAX_RATIOS = {(3, 11): (2.04, 0.34), (3, 12): (2.45, 0.43), (3, 13): (2.4, 0.425)}
-"""By version of Python: the bounds of `generate` and `version`, 2 to 2.5 % above the measured multiples."""
-MAX_GENERATE_RATIO, MAX_VERSION_RATIO = MAX_RATIOS.get(sys.version_info[:2], MAX_RATIOS[max(MAX_RATIOS)])
-MAX_DIGITS_RATIOS = {(3, 11): 2.39}
-"""By version of Python: the bound of tests of `generate` of examples/digits, 2.3 % above the measured multiple."""
-DIGITS_GOAL = 2.0
-MAX_DIGITS_RATIO = MAX_DIGITS_RATIOS.get(sys.version_info[:2])
+MAX_RATIOS = {(3, 11): (1.61, 2.0, 0.287), (3, 12): (1.78, 2.11, 0.315), (3, 13): (1.725, 2.05, 0.313)}
+"""By version of Python: the bounds of `generate`, `digits` and `version`, 2 to 2.5 % above the measured multiples.
+
+The goal of `digits` is 2, which is the bound where it is met.
+"""
+MAX_GENERATE_RATIO, MAX_DIGITS_RATIO, MAX_VERSION_RATIO = MAX_RATIOS.get(
+    sys.version_info[:2], MAX_RATIOS[max(MAX_RATIOS)]
+)
 _DIGITS = Path(__file__).resolve().parents[1] / "examples" / "digits"
 _REFERENCE = (sys.executable, "-c", "import jinja2, yaml, numpy")
 

@@ -7,7 +7,8 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from itertools import accumulate
+from pathlib import Path, PurePath, PureWindowsPath
 
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\..*)?", re.IGNORECASE)
 """Devices of MS-DOS, with any suffix (Microsoft Learn, Naming Files, Paths, and Namespaces)."""
@@ -25,6 +26,11 @@ def relative(target: str | PurePath, folder: str | PurePath) -> str:
         return spelled(Path(os.path.relpath(target, folder)))
     except ValueError:
         return spelled(Path(target))
+
+
+def joined(folder: Path, path: str) -> str:
+    """Return the place of a path with forward slashes in a directory; a Path takes ten times as long to make."""
+    return f"{folder}{os.sep}{path if os.sep == '/' else path.replace('/', os.sep)}"
 
 
 def in_make(path: PurePath) -> str:
@@ -59,7 +65,7 @@ def collisions(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
 def refused_by_windows(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield the paths of a directory, or of their parents, that Windows does not permit, and the reason."""
     for name in _with_parents(paths):
-        if reason := fault_on_windows(PurePosixPath(name).name):
+        if reason := fault_on_windows(name.rpartition("/")[2]):
             yield name, reason
 
 
@@ -78,6 +84,5 @@ def _with_parents(paths: Iterable[str]) -> list[str]:
     """Return each path once, after its directories."""
     names: dict[str, None] = {}
     for path in sorted(paths):
-        names.update((str(parent), None) for parent in reversed(PurePosixPath(path).parents[:-1]))
-        names[path] = None
+        names.update(dict.fromkeys(accumulate(path.split("/"), "{}/{}".format)))
     return list(names)

@@ -21,10 +21,8 @@ KINDS = (*(row.name for row in FORMATS), "tvm", "mlf", "vela")
 
 
 def with_kind(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line; `opwest import MODEL` gets the kind that the file requires."""
+    """Return the words of a command line `import MODEL` with the kind that the file requires."""
     given = list(words)
-    if given[:1] != ["import"]:
-        return given
     with_values = _flags_with_values()
     files = [word for before, word in itertools.pairwise(given) if before not in with_values]
     if any(word in (*KINDS, "-h", "--help") for word in files):

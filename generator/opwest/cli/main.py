@@ -17,13 +17,16 @@ from opwest.base import timing
 from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, internal_error, printable
 from opwest.base.result import Result
 from opwest.cli.arguments import check_output_options, is_quiet, is_verbose
-from opwest.cli.import_options import with_kind
 from opwest.cli.parser import UsageError, parser
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int:
     """Run the command line and return the exit code; `program` is its name in help and messages."""
-    words = with_kind(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["import"]:
+        from opwest.cli.import_options import with_kind
+
+        words = with_kind(words)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # file names may be undecodable, and the terminal may lack a character
             stream.reconfigure(errors="backslashreplace")

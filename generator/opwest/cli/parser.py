@@ -14,8 +14,6 @@ from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.result import Result
 from opwest.cli import commands
 from opwest.cli.arguments import Arguments, add_command, add_json
-from opwest.cli.bundle_options import add_bundle
-from opwest.cli.import_options import add_import
 from opwest.cli.run_options import add_call, add_device, add_run, count, flash_option
 from opwest.objects.flash import FORM
 
@@ -99,7 +97,15 @@ def _command(
 
 
 def _add_import(verbs: Any, name: str) -> None:
+    from opwest.cli.import_options import add_import  # takes long to import, as that of bundles
+
     add_import(verbs.add_parser(name, help="import a model or the output of another compiler"))
+
+
+def _add_bundle(bundle: Arguments) -> None:
+    from opwest.cli.bundle_options import add_bundle
+
+    add_bundle(bundle)
 
 
 def _add_targets(verbs: Any, name: str) -> None:
@@ -318,7 +324,7 @@ _COMMANDS: dict[str, Callable[[Any, str], None]] = {
     "inspect": _command("print the content of objects", commands.inspect, _add_inspect),
     "report": _command("generate a report", commands.report, _add_report),
     "run": _command("run a generated application", commands.run, add_run),
-    "bundle": _command("make, sign, verify and install bundles", commands.bundle, add_bundle),
+    "bundle": _command("make, sign, verify and install bundles", commands.bundle, _add_bundle),
     "call": _command("call one operator on a board", commands.call, add_call),
     "plan": _command("plan memory for a table of buffers or a model", commands.plan, _add_plan),
     "new-driver": _command("write the driver of an accelerator", commands.new_driver, _add_new_driver),

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.model.types.model import Buffer, FixedOffset, FixedPlan, FixedPool, Model, Pool
 from opwest.plan.problem import Block, PoolPlan, Share, peak, round_up
 from opwest.plan.schedule import Schedule
 from opwest.plan.sharing import SHARED, alternatives, find_shares, merged
-from opwest.plan.tables import Row, read_table
 from opwest.plan.verify import Flaw, flaws
+
+if TYPE_CHECKING:
+    from opwest.plan.tables import Row
 
 
 def report_flaws(
@@ -167,6 +170,8 @@ def _offsets(fixed: FixedPool, faults: Diagnostics) -> list[FixedOffset]:
     """Return the offsets of one pool; a line of a table may name several buffers that share memory."""
     if fixed.table is None:
         return list(fixed.offsets)
+    from opwest.plan.tables import read_table  # most plans have no table
+
     rows = read_table(fixed.table, fixed.file, faults)
     if rows and rows[0].offset is None:
         faults.error(

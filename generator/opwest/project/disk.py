@@ -21,6 +21,7 @@ from typing import Final
 
 from opwest.base.diagnostics import fail
 from opwest.base.files import retried, with_lf
+from opwest.base.paths import joined
 
 OWN: Final = ".opwest"
 LOCK: Final = f"{OWN}/lock.json"
@@ -56,7 +57,7 @@ def parents(path: str) -> list[str]:
 def obstacle(directory: Path, path: str) -> tuple[str, str] | None:
     """Return the first parent of `path` that is not a real directory, with its kind; None if there is none."""
     for parent in parents(path):
-        mode = _mode(_joined(directory, parent))
+        mode = _mode(joined(directory, parent))
         if mode is None:
             return None
         if stat.S_ISLNK(mode):
@@ -64,11 +65,6 @@ def obstacle(directory: Path, path: str) -> tuple[str, str] | None:
         if not stat.S_ISDIR(mode):
             return parent, BELOW_FILE
     return None
-
-
-def _joined(directory: Path, path: str) -> str:
-    """Return the place of `path` in the project; a Path takes ten times as long to make."""
-    return f"{directory}{os.sep}{path if os.sep == '/' else path.replace('/', os.sep)}"
 
 
 def _mode(place: str) -> int | None:
@@ -85,7 +81,7 @@ def look(directory: Path, path: str) -> str | None:
     """Return the checksum of the regular file at `path`, None if it does not exist, else its kind."""
     if blocker := obstacle(directory, path):
         return blocker[1]
-    place = _joined(directory, path)
+    place = joined(directory, path)
     mode = _mode(place)
     if mode is None:
         return None

@@ -17,7 +17,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Final, Literal
 
@@ -52,7 +52,16 @@ class Journal:
 
     def to_bytes(self) -> bytes:
         """Return the content of the journal file."""
-        return to_json({"format": FORMAT, **asdict(self)})
+        changes = [{"path": change.path, "old": change.old, "new": change.new} for change in self.changes]
+        return to_json(
+            {
+                "format": FORMAT,
+                "changes": changes,
+                "created": self.created,
+                "emptied": self.emptied,
+                "direction": self.direction,
+            }
+        )
 
 
 def stage(directory: Path, journal: Journal, contents: Sequence[bytes | None]) -> None:

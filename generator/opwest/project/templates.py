@@ -16,7 +16,7 @@ from jinja2.bccache import Bucket, BytecodeCache
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.files import is_inside
-from opwest.base.paths import spelled
+from opwest.base.paths import joined, spelled
 from opwest.base.resources import resource
 from opwest.render.templates.files import SUFFIX, Templates, UserTemplates, is_extra, known_templates
 
@@ -35,7 +35,7 @@ class CompiledTemplates(BytecodeCache):
         bucket.code = _COMPILED.get((bucket.key, bucket.checksum))
         if bucket.code is not None:
             return
-        with contextlib.suppress(OSError, EOFError, ValueError, TypeError), self._place(bucket).open("rb") as file:
+        with contextlib.suppress(OSError, EOFError, ValueError, TypeError), open(self._place(bucket), "rb") as file:  # noqa: PTH123
             bucket.load_bytecode(file)
             self._keep(bucket)
 
@@ -46,7 +46,7 @@ class CompiledTemplates(BytecodeCache):
             return
         import tempfile
 
-        place = self._place(bucket)
+        place = Path(self._place(bucket))
         with contextlib.suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
             handle, draft = tempfile.mkstemp(dir=place.parent, prefix=place.name)
@@ -62,8 +62,8 @@ class CompiledTemplates(BytecodeCache):
         if bucket.code is not None:
             _COMPILED[bucket.key, bucket.checksum] = bucket.code
 
-    def _place(self, bucket: Bucket) -> Path:
-        return Path(cache_from_source(str(self._folder / f"{bucket.key}.jinja")))
+    def _place(self, bucket: Bucket) -> str:
+        return cache_from_source(joined(self._folder, f"{bucket.key}.jinja"))
 
 
 MAX_BYTES: Final = 64 << 20

@@ -163,21 +163,27 @@ def _places(body: str) -> Iterator[_Break]:
     at = depth = behind = 0
     previous = ""
     for token in _TOKEN.findall(body):
-        if token.startswith('"'):
+        start, at = at, at + len(token)
+        first = token[0]
+        if first.isspace():
+            if previous in _AFTER:
+                yield _Break(behind, at, _AFTER[previous], depth)
+            continue
+        if first == '"':
             if previous.endswith('"') or previous.isidentifier():
-                yield _Break(behind, at, 0 if previous.endswith('"') else 1, depth)
+                yield _Break(behind, start, 0 if previous.endswith('"') else 1, depth)
             for match in _BLANK.finditer(token):
-                yield _Break(at + match.end(), at + match.end(), 3, depth, '"', '"')
-        elif token.startswith("/*") and at:
-            yield _Break(behind, at, 1, depth)
-        elif token.isspace() and previous in _AFTER:
-            yield _Break(behind, at + len(token), _AFTER[previous], depth)
-        at += len(token)
-        depth += (token in "([") - (token in ")]")
-        if token == "(" and not body.startswith(")", at):
-            yield _Break(at, at, 2, depth)
-        if not token.isspace():
-            previous, behind = token, at
+                yield _Break(start + match.end(), start + match.end(), 3, depth, '"', '"')
+        elif first == "/":
+            if start and token.startswith("/*"):
+                yield _Break(behind, start, 1, depth)
+        elif first in "([":
+            depth += 1
+            if first == "(" and not body.startswith(")", at):
+                yield _Break(at, at, 2, depth)
+        elif first in ")]":
+            depth -= 1
+        previous, behind = token, at
 
 
 def _columns(line: str) -> int:
