@@ -35,6 +35,7 @@ from common import (
     write_model,
 )
 from start_up import (
+    MAX_DIGITS_RATIO,
     MAX_GENERATE_RATIO,
     MAX_VERSION_RATIO,
     OPERATORS,
