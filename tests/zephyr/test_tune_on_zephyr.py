@@ -124,7 +124,7 @@ def test_a_wrong_candidate_is_an_error(tune, imported, monkeypatch):
     code, answer = tune()
     assert code == 1
     (fault,) = answer["diagnostics"]
-    assert fault["message"].startswith("cannot measure: variant mla-planted of pool int8 ")
+    assert fault["message"].startswith("cannot measure: variant mla-planted of pool maximum int8 ")
     assert fault["message"].endswith(" is not equal to the portable one: a defect")
     assert fault["hint"] == "this is a defect of opwest, or of the package that adds the variant"
     assert tables == [path.read_bytes() for path in imported.glob("tuning.yaml")]
