@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The inner loops of kernels: their bytes of code, and their results for each size of a cache."""
 
+import dataclasses
 import itertools
 import re
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from campaign import sized
 from kernels import variants
 from kernels.variants import check
+from opwest.compiler.ir.operations import Convolution
 from opwest.compiler.kernels.dsp.streamed import steps_of_loop
 from opwest.compiler.output.emit import LOOP_BYTES, candidates, emit_program
 from opwest.tuning import random_layers
@@ -72,6 +74,21 @@ def test_results_do_not_depend_on_the_loop(kind, variant, core, limit, tmp_path)
         for number, (each, arrays) in enumerate(zip(made, inputs, strict=True))
     ]
     check(images, core, tmp_path)
+
+
+def test_loops_of_a_layer_with_a_sum_have_their_own_name():
+    """The sum needs a part of the cache: the loop of the same tile is shorter than without it."""
+    made = random_layers.convolution_sum(
+        np.random.default_rng(3), shape=(1, 6, 6, 16), size=(3, 3), results=16, kind="relu", dilation=(1, 1)
+    )
+    [added] = made.operations
+    plain = {field.name: getattr(added, field.name) for field in dataclasses.fields(Convolution)}
+    plain |= {"inputs": added.inputs[:1], "weights": np.clip(added.weights, -40, 40)}
+    both = [Convolution(**plain), dataclasses.replace(added, weights=plain["weights"])]
+    made.operations = both
+    source = emit_program(made, "test", "dsp-bytes").source
+    names = re.findall(r"^static OPWEST_NAKED \w+ \*?(\w+)\(", source, re.MULTILINE)
+    assert len([name for name in names if name.startswith("tile_")]) == 2 and len(names) == len(set(names)), names
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,13 @@ def steps_of_loop(steps: int, size: int, room: int | None) -> int:
     return min(options)[3]
 
 
+def turn_of(steps: int, length: int, others: int, loop_bytes: int | None) -> int:
+    """Return the steps of a turn: a step has `length` instructions, the function `others` beside those of its frame."""
+    # Instructions have at most four bytes; the frame has up to eight.
+    room = None if loop_bytes is None else loop_bytes - 4 * (others + 8)
+    return steps_of_loop(steps, 4 * length, room) if steps else 1
+
+
 def streamed(
     load: Sequence[str],
     step: Sequence[str],
@@ -62,13 +69,11 @@ def streamed(
     `first` instructions of a step; None: all.
     """
     whole = list(step) if fetch is None else [fetch[0], *step]
-    # Instructions have at most four bytes; the frame has up to eight.
-    room = None if loop_bytes is None else loop_bytes - 4 * (len(load) + len(end) + 8)
     yield "push {r0, r2-r11, lr}"
     yield "1:"
     yield from load
-    turn = steps_of_loop(steps, 4 * len(whole), room) if steps else 1
-    turns, rest = divmod(steps, turn)
+    turns, rest = divmod(steps, turn_of(steps, len(whole), len(load) + len(end), loop_bytes))
+    turn = (steps - rest) // max(turns, 1)
     if turns <= 1:
         yield from repeated(steps, whole)
     elif fetch is not None:

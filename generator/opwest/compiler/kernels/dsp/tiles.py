@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import limited, naked
-from opwest.compiler.kernels.dsp.streamed import ENDS, NEXT_GROUP, SAVED, streamed
+from opwest.compiler.kernels.dsp.streamed import ENDS, NEXT_GROUP, SAVED, streamed, turn_of
 from opwest.compiler.kernels.scaling import Epilogue
 
 _DATA, _STREAM = "r0", "r1"
@@ -48,7 +48,9 @@ class Tile:
         """The name of the C function."""
         kind = "halves" if self.is_wide else "bytes"
         part = "" if self.stored == self.channels else f"_of_{self.stored}"
-        return f"tile_{self.pixels}x{self.channels}{part}_{kind}_{2 * self.steps}_{self.ending.name}"
+        turn = turn_of(self.steps, len(list(self._step())), self.pixels + len(list(self._end())), self.loop_bytes)
+        loop = f"_by{2 * turn}" if self.steps // turn > 1 else ""
+        return f"tile_{self.pixels}x{self.channels}{part}_{kind}_{2 * self.steps}{loop}_{self.ending.name}"
 
     def definition(self) -> str:
         """Return the C function (data, stream, result, step from pixel to pixel in bytes, end of the stream)."""
