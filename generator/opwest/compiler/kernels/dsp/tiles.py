@@ -49,7 +49,7 @@ class Tile:
         kind = "halves" if self.is_wide else "bytes"
         part = "" if self.stored == self.channels else f"_of_{self.stored}"
         turn = turn_of(self.steps, len(list(self._step())), self.pixels + len(list(self._end())), self.loop_bytes)
-        loop = f"_by{2 * turn}" if self.steps // turn > 1 else ""
+        loop = f"_by{2 * turn}{'' if self.marked else '_unmarked'}" if self.steps // turn > 1 else ""
         return f"tile_{self.pixels}x{self.channels}{part}_{kind}_{2 * self.steps}{loop}_{self.ending.name}"
 
     def definition(self) -> str:
