@@ -26,6 +26,7 @@ KINDS = [
     ("dense", "dsp-wide", "cortex-m4"),
     ("convolution", "mla-pairs", "cortex-m3"),
 ]
+TYPES = ("int8", "int16")
 LOOP = re.compile(r"^\w+ (\w+) t ((?:tile|products|sums|mla_(?:known|patched|rounded))_\w+)$", re.MULTILINE)
 
 
@@ -89,6 +90,21 @@ def test_loops_of_a_layer_with_a_sum_have_their_own_name():
     source = emit_program(made, "test", "dsp-bytes").source
     names = re.findall(r"^static OPWEST_NAKED \w+ \*?(\w+)\(", source, re.MULTILINE)
     assert len([name for name in names if name.startswith("tile_")]) == 2 and len(names) == len(set(names)), names
+
+
+@pytest.mark.parametrize("processor", ["mla", "dsp", "mve"])
+@pytest.mark.parametrize("limit", [LOOP_BYTES, None])
+def test_static_functions_have_different_names(processor, limit):
+    makers = [random_layers.convolution, random_layers.dense, random_layers.depthwise, random_layers.pool]
+    for seed in range(sized(6, 100)):
+        made = [
+            make(np.random.default_rng((seed, n)), dtype=dtype) for n in range(4) for make in makers for dtype in TYPES
+        ]
+        made += [random_layers.convolution_sum(np.random.default_rng((seed, number))) for number in range(6)]
+        made[0].operations = [operation for each in made for operation in each.operations]
+        source = emit_program(made[0], "test", processor, loop_bytes=limit).source
+        names = re.findall(r"^static [^;=]*?\b(\w+)\(\n", source, re.MULTILINE)
+        assert len(names) > 9 and len(names) == len(set(names)), sorted(names)
 
 
 @pytest.mark.parametrize(
