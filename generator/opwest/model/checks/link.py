@@ -185,7 +185,7 @@ class _Link:
         """Return the sources and headers, with their operators that are static, and the effects that they may have."""
         sources = {PurePosixPath(normal(PurePosixPath(source.name))): source for source in self.files.sources}
         copies = []
-        for copy in self.files.copies:
+        for copy in self.files.copies.values():
             source = sources.get(copy.path)
             if source is not None:
                 effects = self._permits(source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import chain
@@ -100,7 +100,7 @@ class Files:
     """The usable targets that the manifest declares."""
     targets: dict[str, list[Linkable]] = field(default_factory=dict)
     sources: list[Linkable] = field(default_factory=list)
-    copies: list[SourceFile] = field(default_factory=list)
+    copies: dict[PurePosixPath, SourceFile] = field(default_factory=dict)
     modules: list[tuple[IrFile, IrModule]] = field(default_factory=list)
     unread: dict[str | None, list[str]] = field(default_factory=dict)
     """Files with unknown definitions, by target; None: for every target."""
@@ -305,7 +305,7 @@ class _Inspection:
             )
         copies = self.files.copies
         copy_source(self.context, copies, PurePosixPath(normal(PurePosixPath(file))), source.text, at, options)
-        source = _without_headers(source, copies)
+        source = _without_headers(source, copies.values())
         permits, entry_points = frozenset(permitted_effects(entry)), frozenset(entry.get("entry_points", ()))
         self.files.sources.append(Linkable(source, file, at, permits, examined, entry_points=entry_points))
 
@@ -359,9 +359,11 @@ def _kind(item: ObjectFile) -> str:
     return "archive member" if item.kind == "archive" else "ELF object"
 
 
-def _without_headers(source: CSource, copies: list[SourceFile]) -> CSource:
+def _without_headers(source: CSource, copies: Iterable[SourceFile]) -> CSource:
     """Return a source without the library calls whose names its headers may define; the compiled object has them."""
+    if not source.library_calls:
+        return source
     headers = [copy.content for copy in copies if not copy.compiled]
-    words = {word for text in headers if source.library_calls for word in _WORD.findall(text)}
+    words = {word for text in headers for word in _WORD.findall(text)}
     kept = tuple(name for name in source.library_calls if name.encode() not in words)
     return source if kept == source.library_calls else replace(source, library_calls=kept)

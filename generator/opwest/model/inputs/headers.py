@@ -20,7 +20,7 @@ _NAME = re.compile(r'"([^"]+)"|<([^>]+)>')
 
 def copy_source(
     context: Context,
-    copies: list[SourceFile],
+    copies: dict[PurePosixPath, SourceFile],
     path: PurePosixPath,
     content: bytes,
     at: Location,
@@ -31,17 +31,16 @@ def copy_source(
     A quoted header is searched for in the directory of the including file (the first step of GCC's search), then every
     header in the directories of `options`. `at` is the location of the source in the manifest.
     """
-    copies[:] = [copy for copy in copies if copy.path != path]  # a source can be included by an earlier one
-    known = {copy.path for copy in copies} | {path}
-    copies.append(SourceFile(path, with_lf(content), True, options, line=at.line, column=at.column))
+    copies.pop(path, None)  # a source can be included by an earlier one
+    copies[path] = SourceFile(path, with_lf(content), True, options, line=at.line, column=at.column)
     waiting = [(path, content)]
     while waiting:
         file, text = waiting.pop(0)
         for line, name, quoted in includes(text):
             folders = [*([file.parent] if quoted else []), *options.include_dirs]
             places = [PurePosixPath(normal(folder / name)) for folder in folders]
-            header, included = _first(context.folder, places, known)
-            if header in known:
+            header, included = _first(context.folder, places, copies)
+            if header in copies:
                 continue
             if header is None or included is None:
                 for place in places:
@@ -54,9 +53,8 @@ def copy_source(
                         hint="copy the header there, unless the build of the firmware provides it",
                     )
                 continue
-            known.add(header)
             context.files.add(spelled(header))
-            copies.append(SourceFile(header, with_lf(included), False))
+            copies[header] = SourceFile(header, with_lf(included), False)
             waiting.append((header, included))
 
 
