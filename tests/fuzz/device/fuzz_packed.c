@@ -69,14 +69,24 @@ static void open_workspace(struct conventions_workspace *workspace)
 						    .slots = {OPWEST_SLOT_INIT, OPWEST_SLOT_INIT}};
 	CHECK(posix_memalign((void **)&workspace->sram, CONVENTIONS_POOL_SRAM_ALIGN, CONVENTIONS_POOL_SRAM_SIZE) == 0);
 	sync_code = (take(input, 1) & 7U) == 7U ? -(int32_t)(1U + take(input, 1) % 120U) : 0;
+	if (sync_code == -EINTR) { /* not a result: a driver returns it once for each wake */
+		sync_code = 0;
+		wakes = 1 + (int32_t)(take(input, 1) % 3U);
+	}
 	CHECK(conventions_open(workspace, &devices) == 0);
+}
+
+/* The result of a wait: a driver that did not wait counts as one that waited until the time-out. */
+static int32_t waited(void)
+{
+	return sync_code == -EAGAIN ? -ETIMEDOUT : sync_code;
 }
 
 static void close_workspace(struct conventions_workspace *workspace)
 {
 	const bool opened = workspace->opened; /* false after a timeout of a device */
 
-	CHECK(opened || sync_code == -ETIMEDOUT);
+	CHECK(opened || waited() == -ETIMEDOUT);
 	CHECK(conventions_close(workspace, &devices) == (opened ? 0 : -EALREADY));
 	free(workspace->sram);
 }
@@ -104,7 +114,7 @@ static void call_by_name(void)
 	if (expected != 0) {
 		CHECK(code == (expected > 0 ? -EIO : expected));
 	} else {
-		CHECK(code == (waits ? sync_code : 0));
+		CHECK(code == (waits ? waited() : 0));
 	}
 	close_workspace(&workspace);
 	for (size_t i = 0; i < called->arg_count; i++) {
@@ -231,7 +241,7 @@ static void run_all(void)
 		CHECK(code == (expected > 0 ? -EIO : expected));
 		CHECK(workspace.status.code == expected && workspace.status.step == entered - 1);
 	} else if (sync_code != 0) {
-		CHECK(code == sync_code && entered == 9);
+		CHECK(code == waited() && entered == 9);
 	} else {
 		CHECK(code == 0 && entered == model->step_count);
 	}
@@ -256,6 +266,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	expected = 0;
 	returned_size = 0U;
 	sync_code = 0;
+	wakes = 0;
 	launches = 0U;
 	choose_port((how & 4U) != 0U);
 	if (how % 4U == 3U) {

@@ -46,7 +46,8 @@ extern int32_t expected;
 extern uint8_t returned[8];
 extern size_t returned_size;
 /** The result of a wait for the device. */
-extern int32_t sync_code;
+/* What sync() returns, after it has returned -EINTR for each wake. */
+extern int32_t sync_code, wakes;
 /** The number of launched operators before a wait. */
 extern size_t launches;
 /** The devices of the model. */

@@ -17,7 +17,7 @@
 const struct opwest_operator *called;
 const struct opwest_value *given;
 struct source *input;
-int32_t entered, expected, sync_code;
+int32_t entered, expected, sync_code, wakes;
 size_t launches, returned_size;
 uint8_t returned[8];
 
@@ -72,19 +72,25 @@ int opwest_port_device_power(const struct device *dev, bool on)
 	return 0;
 }
 
+static int64_t uptime_ms;
+
 int64_t opwest_port_uptime_ms(void)
 {
-	return 0;
+	return uptime_ms;
 }
 
 static int synced(const struct device *dev, uint32_t leave, int32_t timeout_ms)
 {
 	(void)dev;
-	(void)timeout_ms;
-	CHECK(leave == 0U);
+	CHECK(leave == 0U && timeout_ms >= 0);
+	if (wakes > 0) { /* the work is unfinished; the caller waits again */
+		wakes--;
+		return -EINTR;
+	}
 	for (; launches > 0U; launches--) {
 		CHECK(memcmp(launched[launches - 1U], kept[launches - 1U], kept_size[launches - 1U]) == 0);
 	}
+	uptime_ms += sync_code == -ETIMEDOUT ? timeout_ms : 0;
 	return sync_code;
 }
 
