@@ -12,7 +12,8 @@ from campaign import sized
 from kernels import variants
 from kernels.variants import check
 from opwest.compiler.ir.operations import Convolution
-from opwest.compiler.kernels.dsp.streamed import steps_of_loop
+from opwest.compiler.kernels.assembly import steps_of_loop
+from opwest.compiler.kernels.dsp.streamed import MAX_STEPS
 from opwest.compiler.output.emit import LOOP_BYTES, candidates, emit_program
 from opwest.tuning import random_layers
 from requirements_support import need
@@ -93,8 +94,8 @@ def test_loops_of_a_layer_with_a_sum_have_their_own_name():
 
 
 @pytest.mark.parametrize("processor", ["mla", "dsp", "mve"])
-@pytest.mark.parametrize("limit", [LOOP_BYTES, None])
-def test_static_functions_have_different_names(processor, limit):
+def test_static_functions_have_different_names_and_memory_does_not_depend_on_loops(processor):
+    """Variants are chosen and planned without the limit of the code."""
     makers = [random_layers.convolution, random_layers.dense, random_layers.depthwise, random_layers.pool]
     for seed in range(sized(6, 100)):
         made = [
@@ -102,9 +103,15 @@ def test_static_functions_have_different_names(processor, limit):
         ]
         made += [random_layers.convolution_sum(np.random.default_rng((seed, number))) for number in range(6)]
         made[0].operations = [operation for each in made for operation in each.operations]
-        source = emit_program(made[0], "test", processor, loop_bytes=limit).source
-        names = re.findall(r"^static [^;=]*?\b(\w+)\(\n", source, re.MULTILINE)
-        assert len(names) > 9 and len(names) == len(set(names)), sorted(names)
+        memory = []
+        for limit in (LOOP_BYTES, None, 500):
+            emitted = emit_program(made[0], "test", processor, loop_bytes=limit)
+            names = re.findall(r"^static [^;=]*?\b(\w+)\(\n", emitted.source, re.MULTILINE)
+            assert len(names) > 9 and len(names) == len(set(names)), sorted(names)
+            memory.append(
+                [(step.function.parameters, [value.size for value in step.arguments]) for step in emitted.steps]
+            )
+        assert memory[0] == memory[1] == memory[2]
 
 
 @pytest.mark.parametrize(
@@ -121,5 +128,5 @@ def test_static_functions_have_different_names(processor, limit):
 )
 def test_steps_of_a_turn(steps, room, turn):
     """The fewest branches: 72 steps of 48 bytes in 576 bytes are 6 turns of 12, 32 steps 3 turns of 10 and 2 steps."""
-    chosen = steps_of_loop(steps, 48, room)
+    chosen = steps_of_loop(steps, 48, room, MAX_STEPS)
     assert steps // chosen == steps // turn and (chosen == turn or steps // turn == 1)

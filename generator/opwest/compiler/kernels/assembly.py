@@ -43,6 +43,20 @@ def repeated(count: int, lines: Sequence[str]) -> list[str]:
     return list(lines) if count == 1 else [f".rept {count}", *lines, ".endr"]
 
 
+def steps_of_loop(steps: int, size: int, room: int | None, most: int) -> int:
+    """Return the steps of a turn with the fewest branches whose code, with the rest, has at most `room` bytes.
+
+    `size`: the bytes of a step; `most`: the most steps of a turn. One turn for all steps is no loop.
+    """
+    options = []
+    for turn in range(1, min(steps, most) + 1):
+        turns, rest = divmod(steps, turn)
+        copies, branches = (steps, 0) if turns == 1 else (turn + rest, turns)
+        if room is None or copies * size <= room or turn == 1:
+            options.append((room is not None and copies * size > room, branches, copies, turn))
+    return min(options)[3]
+
+
 def constant(register: str, value: int) -> Iterator[str]:
     """Yield the load of a constant of 32 bits."""
     yield f"movw {register}, #{value & 0xFFFF}"

@@ -57,7 +57,7 @@ def library_variant(library: str, processor: str) -> str:
 def candidates(operation: Operation, processor: str, libraries: Sequence[str] = ()) -> dict[str, Call]:
     """Return the variants that apply on a class of processors, by name: portable, those of the class, of libraries.
 
-    The limit of the code of inner loops has no effect on which apply, and hardly any on constants and scratch memory.
+    The limit of the code of inner loops has no effect on which apply, nor on constants and scratch memory.
     """
     calls: dict[str, Call] = {}
     called = {library_variant(library, processor) for library in libraries if processor in LIBRARY_VARIANTS}

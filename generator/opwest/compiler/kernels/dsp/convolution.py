@@ -283,6 +283,8 @@ class _ByteLayer(_TiledLayer):
 
 CHANNELS = 2
 """The channels of a tile of int16 data."""
+MARKED_STEPS = 12
+"""The steps up to which the code of a tile of int16 data fits in small caches without a loop."""
 
 
 @emits(Convolution, "dsp-wide")
@@ -331,8 +333,8 @@ class _WideLayer(_TiledLayer):
         self.padded = -(-self.results // CHANNELS) * CHANNELS
         """The channels of all tiles."""
         self.parts = parts_of(self.results, CHANNELS)
-        # Halves of the data can be -32768, those of int8 weights cannot.
-        marked = "weights" if numbers.weights.dtype == np.int8 else ""
+        # Halves of the data can be -32768, those of int8 weights cannot. Constants do not depend on the code of loops.
+        marked = "weights" if numbers.weights.dtype == np.int8 and self.steps > MARKED_STEPS else ""
         self.tiles = [
             Tile(self.pixels, CHANNELS, stored, self.steps, True, numbers.ending, loop_bytes, marked)
             for _, stored in self.parts
@@ -342,7 +344,7 @@ class _WideLayer(_TiledLayer):
             [wide_stream(padded, numbers.sums, CHANNELS)]
             if self.is_long
             else [
-                stream_of(filled, some, CHANNELS, True, order=(0, 1), marks=2 * tile.has_loop)
+                stream_of(filled, some, CHANNELS, True, order=(0, 1), marks=2 * bool(tile.marked))
                 for (some, _), tile in zip(self.parts, self.tiles, strict=True)
             ]
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from opwest.compiler.kernels.assembly import constant, repeated
+from opwest.compiler.kernels.assembly import constant, repeated, steps_of_loop
 
 SAVED = 48
 """The bytes of the saved registers: the distance from sp to the end of the stream."""
@@ -27,25 +27,11 @@ MAX_STEPS = 32
 """The most steps without a branch, if the code has no limit."""
 
 
-def steps_of_loop(steps: int, size: int, room: int | None) -> int:
-    """Return the steps of a turn with the fewest branches whose code, with the rest, has at most `room` bytes.
-
-    `size`: the bytes of a step. One turn for all steps is no loop.
-    """
-    options = []
-    for turn in range(1, min(steps, MAX_STEPS) + 1):
-        turns, rest = divmod(steps, turn)
-        copies, branches = (steps, 0) if turns == 1 else (turn + rest, turns)
-        if room is None or copies * size <= room or turn == 1:
-            options.append((room is not None and copies * size > room, branches, copies, turn))
-    return min(options)[3]
-
-
 def turn_of(steps: int, length: int, others: int, loop_bytes: int | None) -> int:
     """Return the steps of a turn: a step has `length` instructions, the function `others` beside those of its frame."""
     # Instructions have at most four bytes; the frame has up to eight.
     room = None if loop_bytes is None else loop_bytes - 4 * (others + 8)
-    return steps_of_loop(steps, 4 * length, room) if steps else 1
+    return steps_of_loop(steps, 4 * length, room, MAX_STEPS) if steps else 1
 
 
 def streamed(

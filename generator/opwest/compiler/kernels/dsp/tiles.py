@@ -41,16 +41,20 @@ class Tile:
     loop_bytes: int | None
     """The bytes that its code should have; None: no limit."""
     marked: str = ""
-    """What MARK follows: data; weights, if the function has a loop; empty: neither."""
+    """What MARK follows: data, weights; empty: neither."""
 
     @property
     def name(self) -> str:
         """The name of the C function."""
         kind = "halves" if self.is_wide else "bytes"
         part = "" if self.stored == self.channels else f"_of_{self.stored}"
-        turn = turn_of(self.steps, len(list(self._step())), self.pixels + len(list(self._end())), self.loop_bytes)
-        loop = f"_by{2 * turn}{'' if self.marked else '_unmarked'}" if self.steps // turn > 1 else ""
+        loop = f"_by{2 * self.turn}{'' if self.marked else '_unmarked'}" if self.steps // self.turn > 1 else ""
         return f"tile_{self.pixels}x{self.channels}{part}_{kind}_{2 * self.steps}{loop}_{self.ending.name}"
+
+    @property
+    def turn(self) -> int:
+        """The steps that follow each other without a branch."""
+        return turn_of(self.steps, len(list(self._step())), self.pixels + len(list(self._end())), self.loop_bytes)
 
     def definition(self) -> str:
         """Return the C function (data, stream, result, step from pixel to pixel in bytes, end of the stream)."""
@@ -60,18 +64,15 @@ class Tile:
     def _sum(self, pixel: int, channel: int) -> str:
         return _SUMS[pixel * self.channels + channel]
 
-    @property
-    def has_loop(self) -> bool:
-        """Whether MARK follows the weights of each group."""
-        return self.marked == "weights" and "2:" in self._lines()
-
     def _lines(self) -> Iterator[str]:
         rows = [[self._sum(pixel, channel) for channel in range(self.channels)] for pixel in range(self.pixels)]
         load = [f"ldm r1{'!' if row is rows[-1] else ''}, {{{', '.join(row)}}}" for row in rows]
         data, weights, *rest = self._step()
         end, size = list(self._end()), self.pixels * 4
-        if self.marked == "weights":
+        if self.marked == "weights" and self.steps // self.turn > 1:
             return streamed(load, [data, *rest], self.steps, size, end, self.loop_bytes, (weights, _A))
+        if self.marked == "weights":
+            end = [f"add {_STREAM}, {_STREAM}, #8", *end]  # the marks
         if self.marked == "data":
             return streamed(load, [weights, *rest], self.steps, size, end, self.loop_bytes, (data, _X))
         return streamed(load, [data, weights, *rest], self.steps, size, end, self.loop_bytes)

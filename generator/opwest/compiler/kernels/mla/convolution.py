@@ -18,7 +18,7 @@ from opwest.compiler.ir.operations import Clamp, Convolution, ConvolutionSum, Fi
 from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.mla.assembly import Epilogue, epilogue_of, numbers_of
 from opwest.compiler.kernels.mla.elements import SumLoop, sum_loop
-from opwest.compiler.kernels.mla.pairs import Tile, pack, padding, stream, unrolling, way_of
+from opwest.compiler.kernels.mla.pairs import Tile, pack, padding, stream, turn_of, way_of
 from opwest.compiler.kernels.mla.windows import Windows
 from opwest.compiler.kernels.scaling import Scaling, int8_sums, scaling_of
 from opwest.compiler.semantics.fixed_point import Multiplier, Requantisation, Rounding
@@ -126,13 +126,11 @@ def render(operation: Convolution, loop_bytes: int | None = None) -> Call | None
     if layer is None:
         return None
     steps = -(-layer.length // 2)
-    most = min(3, layer.rows)
-    unrolled = unrolling(steps, most, parts_of(layer.channels, most)[0][2], layer.end, loop_bytes)
-    steps = -(-steps // unrolled) * unrolled
     rows = next((some for some in (3, 2, 1) if some <= layer.rows and some * steps * 4 <= MAX_SCRATCH), 0)
     if not rows:
         return None
     divided = parts_of(layer.channels, rows)
+    turn = turn_of(steps, rows, max(some for _, _, some in divided), layer.end, loop_bytes)
     way = way_of(layer.weights, rows, divided)
     parts, words = [], []
     for first, count, some in divided:
@@ -143,9 +141,9 @@ def render(operation: Convolution, loop_bytes: int | None = None) -> Call | None
     # The ends of the parts: their lengths are not those of other layers of the same shape.
     ends = (np.cumsum([len(word) for word in words]) + len(words)).astype(np.int32)
     counts = [some for some in (rows, layer.rows % rows) if some]
-    tiles = [Tile(some, wide, unrolled, rows, layer.end, way) for some in counts for _, wide, _ in parts]
+    tiles = [Tile(some, wide, steps, turn, rows, layer.end, way) for some in counts for _, wide, _ in parts]
     name, packing = pack(rows, way)
-    text = _PairedFunction(layer, rows, steps, parts, unrolled, name, way).text()
+    text = _PairedFunction(layer, rows, steps, parts, turn, name, way).text()
     scratch = [Parameter("words", "int32", "scratch", elements=rows * steps)]
     windows = layer.windows
     if not layer.is_plain and windows.scratch:
@@ -212,7 +210,7 @@ class _PairedFunction:
     steps: int
     parts: list[tuple[int, int, int]]
     """First channel, channels of a block, words."""
-    unrolled: int
+    turn: int
     pack: str
     way: str
 
@@ -270,7 +268,10 @@ class _PairedFunction:
 
     def _tile(self, lines: Lines, rows: int, advances: bool) -> None:
         """Append the calls for a tile."""
-        names = [Tile(rows, wide, self.unrolled, self.rows, self.layer.end, self.way).name for _, wide, _ in self.parts]
+        names = [
+            Tile(rows, wide, self.steps, self.turn, self.rows, self.layer.end, self.way).name
+            for _, wide, _ in self.parts
+        ]
         starts = [f"weights + {len(names)}", *(f"weights + weights[{place}]" for place in range(len(names)))]
         calls = [
             (name, first, start, end)

@@ -27,11 +27,11 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.kernels.assembly import code_bytes, naked
+from opwest.compiler.kernels.assembly import code_bytes, naked, steps_of_loop
 from opwest.compiler.kernels.mla.assembly import REGISTERS, Epilogue, load_words, tile_function
 
-MAX_UNROLLED = 16
-"""The most steps without a branch."""
+MAX_STEPS = 16
+"""The most steps without a branch, if the code has no limit."""
 OFFSET = 129
 """What the known way adds to the first value of a pair."""
 
@@ -42,8 +42,10 @@ class Tile:
 
     rows: int
     channels: int
-    unrolled: int
-    """Steps (two products of each sum) that follow each other without a branch."""
+    steps: int
+    """Of a sum: two products each."""
+    turn: int
+    """The steps that follow each other without a branch. Those that are no whole turn precede the loop."""
     layout: int
     """The words between the steps of a row."""
     end: Epilogue
@@ -54,7 +56,11 @@ class Tile:
     def name(self) -> str:
         """The name of the function."""
         layout = "" if self.layout == self.rows else f"_of{self.layout}"
-        return f"mla_{self.way}_{self.rows}x{self.channels}{layout}_by{self.unrolled}_{self.end.name}"
+        turns, rest = divmod(self.steps, self.turn)
+        loop = f"_by{self.turn}" if turns > 1 else ""
+        # Loops without a rest are the same for each number of turns.
+        loop = loop if turns > 1 and not rest else f"_{self.steps}{loop}"
+        return f"mla_{self.way}_{self.rows}x{self.channels}{layout}{loop}_{self.end.name}"
 
     def text(self) -> str:
         """Return the definition."""
@@ -63,12 +69,15 @@ class Tile:
         sums = [[free.pop(0) for _ in range(self.channels)] for _ in range(self.rows)]
         data = [free.pop(0) for _ in range(self.rows)]
         weights = [free.pop(0) for _ in range(self.channels)]
-        lines = ["2:"]
-        for _ in range(self.unrolled):
-            lines += [f"ldr {data[row]}, [r0, #{4 * row}]" for row in range(1, self.rows)]
-            lines.append(f"ldr {data[0]}, [r0], #{4 * self.layout}")
-            lines += self._step(sums, data, weights, temporary)
-        lines += [f"ldr {temporary}, [sp, #8]", f"cmp r0, {temporary}", "bne 2b"]
+        step = [f"ldr {data[row]}, [r0, #{4 * row}]" for row in range(1, self.rows)]
+        step.append(f"ldr {data[0]}, [r0], #{4 * self.layout}")
+        step += self._step(sums, data, weights, temporary)
+        turns, rest = divmod(self.steps, self.turn)
+        if turns == 1:
+            lines = self.steps * step
+        else:
+            lines = [*(rest * step), "2:", *(self.turn * step)]
+            lines += [f"ldr {temporary}, [sp, #8]", f"cmp r0, {temporary}", "bne 2b"]
         if self.way == "patched":
             # Offsets are negative: the pointer is at the end of the words.
             lines += ["3:", f"ldr {temporary}, [r1], #4", f"cmp {temporary}, #0", "beq 4f"]
@@ -184,19 +193,13 @@ def _patches(paired: Any) -> Any:
     return (greatest > 32767) | (least < -32768)
 
 
-def unrolling(steps: int, rows: int, channels: int, end: Epilogue, loop_bytes: int | None) -> int:
-    """Return the steps between branches: their number is padded to a multiple.
-
-    `loop_bytes`: the bytes of code that a tile of some rows and channels should have; None: no limit.
-    """
-    most = MAX_UNROLLED
-    if loop_bytes is not None:
-        first, second = (code_bytes(Tile(rows, channels, some, rows, end).text()) for some in (1, 2))
-        # About one in six instructions has two bytes.
-        most = min(most, max(1, 1 + (loop_bytes * 13 // 12 - first) // (second - first)))
-    choices = range(min(4, steps, most), min(most, steps) + 1)
-    # A step of a tile takes about 24 cycles, a branch 6.
-    return min(choices, key=lambda some: (-(-steps // some) * (some * 24 + 6), some))
+def turn_of(steps: int, rows: int, channels: int, end: Epilogue, loop_bytes: int | None) -> int:
+    """Return the steps of a turn of a tile; `loop_bytes`: the bytes of code that it should have, None: no limit."""
+    first, second = (code_bytes(Tile(rows, channels, some, some, rows, end).text()) for some in (1, 2))
+    size = second - first
+    # About one in six instructions has two bytes.
+    room = None if loop_bytes is None else loop_bytes * 13 // 12 - (first - size)
+    return steps_of_loop(steps, size, room, MAX_STEPS)
 
 
 def stream(weights: Any, numbers: Callable[[Any], Any], channels: int, steps: int, layout: int, way: str) -> Any:
