@@ -4,6 +4,7 @@ blocks in stripes, loads from constants.
 """
 
 import dataclasses
+import subprocess
 
 import numpy as np
 import pytest
@@ -70,6 +71,28 @@ def test_windows_in_the_padding(tmp_path, kind, variant):
         found += [one] if variant_of(one) == variant else []
     check(found, core_of(variant), tmp_path)
     assert len(found) > 2, len(found)
+
+
+CLANG = "clang -std=c11 -ffreestanding -Wall -Wextra -Wconversion -Werror -c -o /dev/null"
+TARGETS = {
+    "mla": "--target=thumbv7m-none-eabi -mcpu=cortex-m3",
+    "mve": "--target=thumbv8.1m.main-none-eabihf -mcpu=cortex-m55",
+}
+
+
+@pytest.mark.parametrize("level", ["-O0", "-Os", "-O2"])
+@pytest.mark.parametrize("kind", ["convolution", "dense", "depthwise", "pool"])
+@pytest.mark.parametrize("kernels", TARGETS)
+def test_clang_compiles_the_variants_without_warnings(kernels, kind, level, tmp_path):
+    need("clang")
+    found = candidates_of(getattr(random_layers, kind), kernels, 6, seed=4, dtype="int8")
+    assert found
+    prototypes = "void *memcpy(void *, const void *, size_t);\nvoid *memset(void *, int, size_t);\n"
+    (tmp_path / "string.h").write_text(f"#include <stddef.h>\n{prototypes}")
+    for one in found:
+        (tmp_path / "made.c").write_text(one.emitted.source)
+        words = [*CLANG.split(), *TARGETS[kernels].split(), level, "-I", tmp_path, tmp_path / "made.c"]
+        assert subprocess.run(words, capture_output=True, text=True, check=False).stderr == ""
 
 
 FILL = 85

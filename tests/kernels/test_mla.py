@@ -2,7 +2,6 @@
 """The variants for Armv7-M without the DSP extension, in QEMU, against numpy: random layers and chosen ones."""
 
 import dataclasses
-import subprocess
 
 import numpy as np
 import pytest
@@ -14,10 +13,8 @@ from opwest.compiler.output.emit import Emitted, Step, emit_program
 from opwest.compiler.semantics.fixed_point import Multiplier, Requantisation, Rounding
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
-from requirements_support import need
 
 COUNT = sized(12, 240)
-STRICT = "-Wall -Wextra -Wconversion -Werror -std=c11 -mthumb -mcpu=cortex-m3 -ffreestanding -c -o".split()
 
 
 def candidate(made, variant, number, case):
@@ -173,23 +170,6 @@ def in_place(one, data, result):
     whole.reshape(-1)[:] = one.inputs[0].reshape(-1)
     whole.reshape(-1)[: flat.size] = flat
     return Candidate(made, Emitted((changed,), one.emitted.source, one.emitted.external), one.inputs, [whole])
-
-
-@pytest.mark.parametrize("words", [["arm-none-eabi-gcc"], ["clang", "--target=thumbv7m-none-eabi"]])
-@pytest.mark.parametrize("level", ["-O0", "-Os", "-O2"])
-def test_sources_compile_without_warnings(words, level, tmp_path):
-    need(words[0])
-    (tmp_path / "string.h").write_text(
-        "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\nvoid *memset(void *, int, size_t);\n"
-    )
-    layers = [("convolution", "mla"), ("convolution", "mla-bytes"), ("dense", "mla"), ("depthwise", "mla")]
-    for number, (kind, variant) in enumerate(layers * 2):
-        made = getattr(random_layers, kind)(np.random.default_rng((4, number)))
-        source = tmp_path / f"{number}.c"
-        source.write_text(emit_program(made, "test", variant).source)
-        command = [*words, level, "-I", str(tmp_path), *STRICT, str(tmp_path / "out.o"), str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(("make", "results"), [(random_layers.convolution, 8), (random_layers.depthwise, 1)])
