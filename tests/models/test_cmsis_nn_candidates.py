@@ -156,6 +156,10 @@ def test_faults_of_tune(file, table, tmp_path):
     assert f"--cmsis-nn: '{tmp_path}' is not CMSIS-NN\n  expected: a directory with Include/arm_nnfunctions.h" in err
     err = fail("tune", tmp_path / "model", "--core", "cortex-m3", "--flash", "wait_states=2,line=8,cache=0").stderr
     assert "1 (CONV_2D) calls CMSIS-NN, whose loads cannot be counted\n  hint: --cmsis-nn DIR" in err
+    with (tmp_path / "model/manifest.yaml").open("a") as manifest:  # the flash of a board, for example
+        manifest.write("flash: {wait_states: 2, line: 8, cache: 0}\n")
+    out = succeed("tune", tmp_path / "model", "--core", "cortex-m3").stdout
+    assert "not in this table without --cmsis-nn DIR, because they call CMSIS-NN: 1 (CONV_2D)" in out
 
 
 def test_faults_of_functions_in_a_table(file, tmp_path):

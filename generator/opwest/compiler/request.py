@@ -71,7 +71,8 @@ class Options:
     )
     optimize: str = _option(
         OBJECTIVES[0],
-        "what variants are chosen for: the least cycles (default), the least flash, or the least memory",
+        "what variants are chosen for: the least cycles (default), the least flash (operators are also compiled for "
+        "size), or the least memory",
         choices=OBJECTIVES,
     )
     max_flash: int | None = _option(
@@ -128,7 +129,7 @@ class Options:
     )
     boards: Sequence[str] = _option(
         (),
-        "board of the application, whose flash decides on the size of loops if it is known; repeatable",
+        "board of the application, written to the manifest; --flash is its flash by default, if known; repeatable",
         "BOARD",
         flag="--board",
         repeatable=True,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class Limits:
 
     flash: str = "--max-flash"
     scratch: str = "--max-ram"
+    objective: str = SPEED
+    """Of the user; a choice for another one can be a step towards it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +155,7 @@ def choose(
     the first one that applies is chosen, whatever it costs. `libraries`: those whose functions are candidates; the
     code of each function counts once. `limits`: the names of the limits in the reasons.
     """
-    limits = limits or Limits()
+    limits = limits or Limits(objective=objective)
     groups: dict[str, list[Operation]] = {}
     for operation in program.operations:
         groups.setdefault(geometry_of(operation), []).append(operation)
@@ -171,12 +174,12 @@ def choose(
     free = solution if max_flash is None else solve_shared(options, sizes, _PRICES[objective])
     assert free is not None
     made = [
-        _Group(operations, every, some, place, limits if place != unlimited else Limits("", limits.scratch))
+        _Group(operations, every, some, place, limits if place != unlimited else replace(limits, flash=""))
         for operations, every, some, place, unlimited in zip(
             groups.values(), applying, offers, solution.chosen, free.chosen, strict=True
         )
     ]
-    return Choice(_rows(program, made, objective, prefer), solution.gap)
+    return Choice(_rows(program, made, prefer), solution.gap)
 
 
 _PRICES = {SPEED: 1 / WORTH, FLASH: 1.0, RAM: 0.0}
@@ -234,12 +237,12 @@ class _Group:
     """The names of the limits. flash: empty if the limit does not change the choice."""
 
 
-def _rows(program: Program, groups: Sequence[_Group], objective: str, prefer: Sequence[str]) -> tuple[Row, ...]:
+def _rows(program: Program, groups: Sequence[_Group], prefer: Sequence[str]) -> tuple[Row, ...]:
     rows: dict[Operation, Row] = {}
     counted: dict[str, int] = {}
     for group in groups:
         offer = group.permitted[group.place]
-        why = _why(offer, group, objective, prefer)
+        why = _why(offer, group, prefer)
         for number, operation in enumerate(group.operations):
             flash = constant_bytes(offer.calls[number]) + (offer.code if number == 0 else 0)
             flash += sum(size for name, size in offer.functions.items() if name not in counted)
@@ -253,7 +256,7 @@ def _row(group: _Group, number: int, offer: _Offer, flash: int, why: str) -> Row
     return Row(group.operations[number], offer.name, offer.costs[number], flash, scratch, why, group, number)
 
 
-def _why(offer: _Offer, group: _Group, objective: str, prefer: Sequence[str]) -> str:
+def _why(offer: _Offer, group: _Group, prefer: Sequence[str]) -> str:
     """Return the reason for a choice in a few words."""
     if len(group.every) == 1:
         return "the only variant"
@@ -264,6 +267,7 @@ def _why(offer: _Offer, group: _Group, objective: str, prefer: Sequence[str]) ->
         return f"fastest, {offer.costs[0].origin}"
     equal = f" in {len(group.operations)} equal layers" if len(group.operations) > 1 else ""
     slower = f"{offer.cycles - fastest.cycles:,.0f} more cycles{equal}"
+    objective = group.limits.objective
     reason = slower if objective == SPEED else f"for --optimize {objective}"
     if fastest not in group.permitted:
         return f"{fastest.scratch - offer.scratch:,} B less scratch than {fastest.name}, for {group.limits.scratch}"

@@ -184,9 +184,13 @@ class _Chooser:
     ) -> Choice | None:
         """Return the best choice within limits of flash and of the scratch memory of operations."""
         options = self.options
+        # Below the default, the flash of the choice with the least is a limit, so that one of memory can be kept.
+        is_reduced = flash not in (None, self.default_flash) and options.max_ram is not None
+        default = "--max-ram" if is_reduced else "the default --max-flash"
         limits = Limits(
-            "the default --max-flash" if options.max_flash is None else "--max-flash",
+            default if options.max_flash is None else "--max-flash",
             "--optimize ram" if options.max_ram is None else "--max-ram",
+            options.optimize,
         )
         return choose(
             program, self.processor, self.table, objective, flash, scratch, self.prefer, options.libraries, limits
@@ -262,7 +266,8 @@ def table_text(processor: str, core: str, decision: Decision, flash: Flash, *, a
         (label, variant, f"{cycles:,.0f}", f"{size:,}", f"{scratch:,}", why)
         for label, variant, cycles, size, scratch, why in numbers
     ]
-    if stalls:
+    # The cycles of a board contain its own stalls.
+    if stalls and not any(row.cost.is_of_board for row in own):
         rows.append(("without wait states", "", f"{sums[0] - stalls:,.0f}", "", "", ""))
     lines = [f"{processor} ({_source(core, choice, flash)}; flash and scratch memory in bytes)"]
     lines += [f"  {line}" for line in table_lines([heads, *rows], range(2, 5))]
