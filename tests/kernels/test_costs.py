@@ -30,7 +30,7 @@ from opwest.compiler.request import LIBRARIES  # noqa: E402
 from opwest.compiler.selection.choose import choose  # noqa: E402
 from opwest.compiler.selection.costs import ABSENT_CODE, TERMS, Table, estimate_key, key_of  # noqa: E402
 from opwest.compiler.selection.tuning_files import read_tables  # noqa: E402
-from opwest.objects.flash import UNKNOWN, Flash  # noqa: E402
+from opwest.objects.flash import IN_SOURCE, UNKNOWN, Flash  # noqa: E402
 from opwest.objects.targets import measured_cores  # noqa: E402
 from opwest.tuning.measure import distinct, measure  # noqa: E402
 from opwest.tuning.results import Measurements, Result, estimate, table_of  # noqa: E402
@@ -122,5 +122,11 @@ def test_cost_with_stalls_and_without_a_measurement():
     estimated = dataclasses.replace(table, layers={}).at(half).cost(layer, "portable")
     assert not estimated.is_measured and estimated.code == 300
     assert (estimated.cycles, estimated.stalls) == (pytest.approx(5350, rel=0.01), pytest.approx(350, rel=0.01))
+    # Stalls are those of the source of their row, also if other variants of the layer have another one.
+    slow = dataclasses.replace(table, measured=f"qemu-system-arm 7.2{IN_SOURCE}wait_states=10,line=16,cache=0")
+    both = table.replaced_by(dataclasses.replace(slow, layers={key_of(layer): {"dsp-bytes": (2000, 900, 700)}}))
+    assert [both.at(UNKNOWN).cost(layer, name).stalls for name in ("portable", "dsp-bytes")] == [700, 350]
+    part = dataclasses.replace(layer, results=(dataclasses.replace(layer.results[0], pitch=99),))
+    assert both.at(UNKNOWN).cost(part, "dsp-bytes").stalls == 350
     other = Table("cortex-m4", {}, {}).cost(layer, "dsp-of-another-package")
     assert other.code == ABSENT_CODE and other.cycles > 5000

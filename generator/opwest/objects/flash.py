@@ -18,7 +18,7 @@ FORM = "wait_states=N,line=BYTES,cache=BYTES[,data_cache=BYTES][,prefetch=no], o
 """How users write a flash on the command line."""
 
 IN_SOURCE = ", flash "
-"""Stands in front of a flash in the source of measurements, such as `qemu-system-arm 7.2.22, flash wait_states=...`."""
+"""The text before a flash in the source of measurements, such as `qemu-system-arm 7.2.22, flash wait_states=...`."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def fault_of(flash: Flash) -> tuple[str, str] | None:
 
 
 def flash_of_text(text: str) -> Flash:
-    """Return the flash of an option's value. Raises ValueError: the message says what is invalid, and FORM."""
+    """Return the flash of an option's value. Raises ValueError with the invalid part and what is expected."""
     if text == "none":
         return NONE
     values: dict[str, Any] = {}
@@ -100,6 +100,18 @@ def flash_of_text(text: str) -> Flash:
     fault = fault_of(flash)
     if fault is not None:
         raise ValueError(f"invalid {fault[0]}={getattr(flash, fault[0])}; expected {fault[1]}")
+    return flash
+
+
+@cache
+def flash_of_source(source: str) -> Flash | None:
+    """Return the flash in the source of measurements; None without one. Raises ValueError."""
+    text = source.partition(IN_SOURCE)[2]
+    if not text:
+        return None
+    flash = flash_of_text(text)
+    if not flash.wait_states:
+        raise ValueError("a flash without wait states has no stalls")
     return flash
 
 

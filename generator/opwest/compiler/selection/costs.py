@@ -34,7 +34,7 @@ from opwest.compiler.ir.program import Operation
 from opwest.compiler.ir.stripes import Striped
 from opwest.compiler.lowering.passes import by_channel
 from opwest.compiler.semantics.fixed_point import Requantisation
-from opwest.objects.flash import IN_SOURCE, NONE, UNKNOWN, Flash, flash_of_text
+from opwest.objects.flash import NONE, UNKNOWN, Flash, flash_of_source
 
 GROUP = 8
 """The neighbouring taps whose weights are added for variants that sum several products in 16 bits."""
@@ -261,8 +261,8 @@ class Table:
     """By kind and variant: cycles of TERMS, those that are not 0; `code`: bytes; `stalls`: cycles."""
     measured: str = ""
     """The source of the measurements: the emulator or the board with its counter, and the compiler."""
-    sources: Mapping[str, str] = field(default_factory=dict)
-    """By key: the source of a layer in a table that was made of several."""
+    sources: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By key and variant: the source of a row in a table that was made of several."""
     functions: Mapping[str, int] = field(default_factory=dict)
     """By function of a library: bytes of code, with the functions that it calls."""
     flash: Flash = NONE
@@ -276,12 +276,13 @@ class Table:
         """Return the measured cost, or an estimate; of a block in stripes, the sum of the costs of its layers."""
         if isinstance(operation, Striped):
             return self._striped(operation)
-        measured = self.layers.get(key_of(operation), {}).get(variant)
-        if measured is None and any(result.pitch for result in operation.results):
+        key = key_of(operation)
+        if variant not in self.layers.get(key, {}) and any(result.pitch for result in operation.results):
             # The stores have other addresses, and hardly any variant needs more instructions for them.
-            measured = self.layers.get(key_without_pitch(operation), {}).get(variant)
+            key = key_without_pitch(operation)
+        measured = self.layers.get(key, {}).get(variant)
         if measured is not None:
-            source = self._source(key_of(operation))
+            source = self._source(key, variant)
             stalls = self._stalls(measured[2], source) if len(measured) > 2 else 0.0
             return Cost(measured[0] + stalls, measured[1], True, source, stalls)
         terms = self.estimate(operation, variant)
@@ -302,14 +303,17 @@ class Table:
         exact = self.estimates.get(key, {}).get(variant)
         if exact is not None:
             return exact
-        words = key.split()
-        names = 2 if words[0] in ("float", "plain") else 1
-        similar = [
-            (sum(word in words for word in other.split()), variants[variant])
-            for other, variants in self.estimates.items()
-            if variant in variants and other.split()[:names] == words[:names]
-        ]
-        return max(similar, key=lambda pair: pair[0])[1] if similar else None
+        words, names = key.split(), kind_of(operation).split()
+        # The same operation; if it is not in the table, one of the same class, such as another function of elements.
+        for count in range(len(names), 0, -1):
+            similar = [
+                (sum(word in words for word in other.split()), variants[variant])
+                for other, variants in self.estimates.items()
+                if variant in variants and other.split()[:count] == names[:count]
+            ]
+            if similar:
+                return max(similar, key=lambda pair: pair[0])[1]
+        return None
 
     def _striped(self, block: Striped) -> Cost:
         costs = [self.cost(layer.operation, layer.variant) for layer in block.layers]
@@ -328,7 +332,12 @@ class Table:
         }
         kinds = {**self.estimates, **other.estimates}
         estimates = {kind: {**self.estimates.get(kind, {}), **other.estimates.get(kind, {})} for kind in kinds}
-        sources = {key: table._source(key) for table in (self, other) for key in table.layers}
+        sources = {
+            (key, variant): table._source(key, variant)
+            for table in (self, other)
+            for key, variants in table.layers.items()
+            for variant in variants
+        }
         functions = {**self.functions, **other.functions}
         return Table(self.core, layers, estimates, other.measured or self.measured, sources, functions)
 
@@ -336,8 +345,7 @@ class Table:
         """Return the stalls with the flash, from those of a source."""
         if not self.flash.wait_states:
             return 0.0
-        text = source.partition(IN_SOURCE)[2]
-        return stalls * self.flash.stalls_beside(flash_of_text(text) if text else UNKNOWN)
+        return stalls * self.flash.stalls_beside(flash_of_source(source) or UNKNOWN)
 
-    def _source(self, key: str) -> str:
-        return self.sources.get(key, self.measured)
+    def _source(self, key: str, variant: str) -> str:
+        return self.sources.get((key, variant), self.measured)

@@ -75,7 +75,7 @@ def _way_out(share: _Share, options: Options) -> str:
     if converted <= cycles / 2:
         return "quantise the model to int8, with int8 inputs and outputs"
     if options.float_io:
-        return "import without --float-io, which adds them"
+        return "import without --float-io, which adds the conversions"
     return "convert the model with int8 inputs and outputs instead of float32"
 
 

@@ -15,6 +15,7 @@ from opwest.compiler.selection.costs import TERMS, Table
 from opwest.manifest.located import Items
 from opwest.manifest.located import Mapping as Located
 from opwest.manifest.yaml_reader import describe, read_yaml
+from opwest.objects.flash import flash_of_source
 from opwest.objects.targets import measured_cores
 from opwest.project.disk import system_faults
 
@@ -190,6 +191,11 @@ class _Checker:
                 entries.value_location("measured"),
                 expected="a text",
             )
+        else:
+            try:
+                flash_of_source(entries.get("measured", ""))
+            except ValueError as error:
+                self.faults.error(f"invalid flash in 'measured': {error}", entries.value_location("measured"))
         for name, size in self.items(entries, "functions"):
             self.number(size, entries["functions"].value_location(name), f"bytes of code of {name!r}", int)
         for kind, variants in self.items(entries, "estimates"):
@@ -205,7 +211,7 @@ class _Checker:
             for name, pair in self.items(entries["layers"], key):
                 place = variants.value_location(name)
                 if not isinstance(pair, Items) or len(pair) not in (2, 3):
-                    expected = "[CYCLES, BYTES of code] or [CYCLES, BYTES of code, LOADS from constants]"
+                    expected = "[CYCLES, BYTES of code] or [CYCLES, BYTES of code, STALLS of flash]"
                     self.faults.error(f"invalid cost of {name!r}: {describe(pair)}", place, expected=expected)
                     continue
                 for number, what in enumerate(("cycles", "bytes of code", "stalls of flash")[: len(pair)]):
