@@ -127,9 +127,11 @@ def test_the_flash_of_measurements(file, tmp_path):
     assert "flash: {wait_states: 5, line: 8, cache: 1024, data_cache: 256, prefetch: true}" in (
         tmp_path / "model/manifest.yaml"
     ).read_text(encoding="utf-8")
-    for words in ([], ["--flash", "none"]):
+    assert "without wait" not in succeed("tune", tmp_path / "model", "--core", "cortex-m4", "--flash", "none").stdout
+    for words in ([], ["--flash", UNKNOWN.text]):
         out = succeed("tune", tmp_path / "model", "--core", "cortex-m4", *words)
-        assert ("without wait states" in out.stdout) == (not words)
+        assert "without wait states" in out.stdout
+        assert (f"NEW --flash {UNKNOWN.text} --tuning" in out.stdout) == bool(words)  # the import has another one
         core = yaml.safe_load(path.read_text())["cores"]["cortex-m4"]
         source.append(core["measured"])
         cycles.append(core["layers"])
@@ -326,7 +328,7 @@ def test_layers_that_were_left_out_have_no_row(tmp_path):
     path = dense("int8", results=12, layers=2).save(tmp_path / "m.tflite")
     imported(path, tmp_path / "model")
 
-    def measure(operations, _):
+    def measure(operations, *_):
         first, second = operations
         names = candidates(first, "mla")
         results = [Result(first, name, 70 + number, 9) for number, name in enumerate(names)]

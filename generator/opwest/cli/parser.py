@@ -143,7 +143,8 @@ def _add_tune(tune: Arguments) -> None:
     where.target.add_argument("--core", choices=_Cores(), help="measure on a core, in QEMU")
     tune.value(
         "--flash FLASH",
-        f"flash of the model in QEMU: {FORM} (default: that of the manifest, else that of the board, else none)",
+        f"flash of operators and constants in QEMU: {FORM} (default: that of the manifest, else that of the board, "
+        "else that which the import assumes)",
         flash_option,
     )
     tune.path(

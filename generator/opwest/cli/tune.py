@@ -19,7 +19,7 @@ from opwest.compiler.output.manifest import MANIFEST
 from opwest.manifest.load import load_manifest
 from opwest.manifest.located import Mapping
 from opwest.model.readers.flash import read_flash
-from opwest.objects.flash import NONE, Flash
+from opwest.objects.flash import Flash
 from opwest.objects.targets import measured_cores
 from opwest.runs.progress import make_progress
 from opwest.tuning.machines import core_of_board
@@ -38,7 +38,7 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
     core = options.core or _core(options, faults)
     start = time.monotonic()
     flash = _flash(options, faults)
-    measure = _measure(options, core, flash or NONE)
+    measure = _measure(options, core)
     done = tune(options.folder, core, measure, flash, progress_of(options), options.cmsis_nn)
     where = done.source if options.serial else QEMU
     if done.flash.wait_states and not options.serial:
@@ -50,9 +50,16 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
         words.append("  their variants are chosen by the costs of the other tables")
     if flash is not None and flash.wait_states:
         words.append(offers_text(done.offers, core, flash))
+    if done.uncounted and options.flash is not None:
+        what = f"{layer(done.uncounted[0])} calls CMSIS-NN, whose loads cannot be counted"
+        faults.error(what, hint="--cmsis-nn DIR")
+        faults.raise_if_errors()
+    if done.uncounted:
+        names = ", ".join(map(layer, done.uncounted))
+        words.append(f"not in this table without --cmsis-nn DIR, because they call CMSIS-NN: {names}")
     seconds = time.monotonic() - start
     words.append(f"{done.file}: {done.candidates} variants of layers measured in {seconds:.0f} s")
-    words.append(_next(done))
+    words.append(_next(done, flash))
     layers = [
         {
             "layer": layer(item.label),
@@ -105,10 +112,10 @@ def _core(options: argparse.Namespace, faults: Diagnostics) -> str:
 def _flash(options: argparse.Namespace, faults: Diagnostics) -> Flash | None:
     """Return the flash to model: that of --flash, of the manifest, or of the board; None without one.
 
-    Raises OpwestError.
+    A board has its own. Raises OpwestError.
     """
     if options.serial:
-        return NONE
+        return None
     flash: Flash | None = options.flash
     if flash is None:
         flash = _stated(options.folder, faults)
@@ -132,10 +139,10 @@ def _stated(folder: Path, faults: Diagnostics) -> Flash | None:
     return next(iter(stated), None)
 
 
-def _measure(options: argparse.Namespace, core: str, flash: Flash) -> Measure:
+def _measure(options: argparse.Namespace, core: str) -> Measure:
     """Return the measurement on the board of --serial, or in QEMU."""
     if options.serial is None:
-        return functools.partial(measure_in_qemu, core=core, flash=flash)
+        return functools.partial(measure_in_qemu, core=core)
     run = BoardRunner(options.folder, options, make_progress(quiet=options.json or options.quiet))
     return functools.partial(measure_on_board, core=core, execute=run)
 
@@ -156,11 +163,13 @@ def table_text(core: str, layers: Sequence[Layer], where: str) -> str:
     return "\n".join([f"{core} (cycles of {where})", *(f"  {line}" for line in table_lines(rows, {2}))])
 
 
-def _next(done: Tuned) -> str:
-    """Return the next command."""
+def _next(done: Tuned, flash: Flash | None) -> str:
+    """Return the next command, with a given flash if the import has another one."""
     model, file = _shown(done.imported.model), _shown(done.file)
     new = [library for library in done.libraries if library not in done.imported.options.libraries]
     words = "".join(f" --with {library}" for library in new)
+    if flash is not None and flash != done.imported.options.flash:
+        words += f" --flash {flash.text}"
     command = f"opwest import {quoted(model)} -o NEW{words} --tuning {quoted(file)}"
     return f"next: {command}, with the other options of this import"
 

@@ -19,7 +19,7 @@ from opwest.base.timing import command
 from opwest.base.timing import output as report_output
 from opwest.compiler.ir.movement import GatherSlices, OneHot, ScatterSlices, UpdateSlice
 from opwest.compiler.ir.program import Operation, Program, Value
-from opwest.compiler.output.emit import LOOP_BYTES, candidates, emit_program
+from opwest.compiler.output.emit import candidates, emit_program
 from opwest.compiler.processors import class_of
 from opwest.compiler.selection.costs import key_of
 from opwest.objects.flash import IN_SOURCE, NONE, UNKNOWN, Flash
@@ -31,10 +31,10 @@ from opwest.zephyr.cmsis_nn import required_sources
 HERE = Path(__file__).resolve().parent / "qemu"
 FLAGS = ("-std=c11", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections", "-ffreestanding")
 SPEED = ("-O2",)
-"""As operators of applications are compiled, unless their manifest says otherwise."""
+"""The default of operators in applications (`optimize: speed`)."""
 SECONDS = 600
 PLUGIN_VERSIONS = range(1, 6)
-REQUIRED = "docs/tuning.md lists the programs that are needed"
+REQUIRED = "docs/tuning.md lists the required programs"
 DEFECT = (
     "this is a defect of opwest, or of the package that adds a variant; --verbose prints the command and its output"
 )
@@ -66,7 +66,6 @@ class Measured:
     """Bytes of stack of a call, with its arguments."""
     instructions: int
     """Executed instructions, with those of interrupts."""
-    loads: int
     cycles: int
     """Of the model in count.c, without wait states."""
     constants: int
@@ -103,10 +102,8 @@ def run(
     codes = code_of(len(candidates), machine, work)
     measured = []
     for (_, wrong, first, guards, stack), row, code in zip(rows, counts, codes, strict=True):
-        total, _, loads, _, _, cycles, constants, flash_cycles, *_ = row
-        if not machine.is_thumb:
-            cycles, flash_cycles = total, total + flash_cycles - cycles
-        measured.append(Measured(wrong, first, guards, stack, total, loads, cycles, constants, flash_cycles, code))
+        total, _, _, _, _, cycles, constants, flash_cycles, *_ = row
+        measured.append(Measured(wrong, first, guards, stack, total, cycles, constants, flash_cycles, code))
     return measured
 
 
@@ -185,7 +182,8 @@ def emulated(
     memories = dict(machine.memories)
     ranges = [(memories["CODE"], memories["DATA"]), (content, content_end)]
     places += flash_options(flash, ranges if content_in_flash else ranges[:1])
-    arguments = f"{plugin},{places},m3={int(machine.cycles == 'm3')},out={counts}"
+    model = f"m3={int(machine.cycles == 'm3')},thumb={int(machine.is_thumb)}"
+    arguments = f"{plugin},{places},{model},out={counts}"
     words = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
     words += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image), "-plugin", arguments]
     output = execute([*words, *options])
@@ -338,36 +336,33 @@ def measure(
     work: Path,
     progress: Progress = lambda _: None,
     library: CmsisNn | None = None,
-    flash: Flash = NONE,
+    flash: Flash = UNKNOWN,
 ) -> Measurements:
     """Run all candidates of operations; with `library`, also calls of CMSIS-NN. Raises MeasurementError.
 
-    The stalls of the results are those with the flash, which the source of the measurements names, or with UNKNOWN if
-    it has no wait states.
+    The code is that for the flash. The stalls of the results are those with the flash, which the source of the
+    measurements contains if it is not UNKNOWN, or with UNKNOWN if the flash has no wait states.
     """
     results: list[Result] = []
     batches = list(_batches(operations, class_of(core), () if library is None else (LIBRARY,)))
     machine = machines()[core] if library is None else library.machine
+    modelled = flash if flash.wait_states else UNKNOWN
     for number, batch in enumerate(batches):
         progress(f"image {number + 1} of {len(batches)}: {len(batch)} candidates")
         made = list(_candidates(batch, flash))
-        measured = run(made, machine, work / f"{core}_{number}", flash=flash if flash.wait_states else UNKNOWN)
+        measured = run(made, machine, work / f"{core}_{number}", flash=modelled)
         for offer, candidate in zip(batch, measured, strict=True):
             if candidate.wrong or candidate.guards:
                 raise WrongResultError(offer.operation, offer.variant)
             stalls = candidate.flash_cycles - candidate.cycles
             results.append(Result(offer.operation, offer.variant, candidate.cycles, candidate.code, stalls))
     functions = {} if library is None else library.functions
-    source = tools_of(machines()[core]) + (f"{IN_SOURCE}{flash.text}" if flash.wait_states else "")
+    source = tools_of(machines()[core]) + (f"{IN_SOURCE}{flash.text}" if modelled != UNKNOWN else "")
     return Measurements(results, source, functions=functions)
 
 
 def measure_in_qemu(
-    operations: Sequence[Operation],
-    progress: Progress,
-    core: str,
-    library: CmsisNn | None = None,
-    flash: Flash = NONE,
+    operations: Sequence[Operation], progress: Progress, flash: Flash, core: str, library: CmsisNn | None = None
 ) -> Measurements:
     """Run all candidates of operations, with intermediate files in a temporary directory. Raises MeasurementError."""
     with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
@@ -416,13 +411,8 @@ def _candidates(batch: Sequence[_Offer], flash: Flash) -> Iterator[Candidate]:
         is_reference = number == 0 or batch[number - 1].operation is not offer.operation
         first = number if is_reference else first
         prefix = f"c{number}_"
-        emitted = emit_program(offer.program, "A candidate.", offer.variant, prefix, loops_of(flash))
+        emitted = emit_program(offer.program, "A candidate.", offer.variant, prefix, flash.loop_bytes)
         yield Candidate(offer.program, emitted, inputs_of(offer.program), None, None if is_reference else first)
-
-
-def loops_of(flash: Flash) -> int | None:
-    """Return the bytes of code of inner loops. Without wait states, they are those of an import without a flash."""
-    return flash.loop_bytes if flash.wait_states else LOOP_BYTES
 
 
 def inputs_of(program: Program) -> list[Any]:

@@ -29,6 +29,7 @@ from opwest.compiler.processors import class_of
 from opwest.compiler.selection.choose import constant_bytes
 from opwest.compiler.selection.tuning_files import read_tables
 from opwest.manifest import writer
+from opwest.objects.flash import Flash
 from opwest.objects.rewriting import code_size
 from opwest.project.request import Request
 from opwest.render.boards import board_file
@@ -157,15 +158,16 @@ class CandidatesModel:
     """The number of steps."""
 
 
-def candidates_model(pieces: Sequence[Piece], kconfig: Mapping[str, str]) -> CandidatesModel:
+def candidates_model(pieces: Sequence[Piece], kconfig: Mapping[str, str], loop_bytes: int | None) -> CandidatesModel:
     """Return the model of candidates. `kconfig`: options of the application."""
-    return _Maker().made(pieces, kconfig)
+    return _Maker(loop_bytes).made(pieces, kconfig)
 
 
 class _Maker:
     """The steps of a model and their C files."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop_bytes: int | None) -> None:
+        self.loop_bytes = loop_bytes
         self.steps: list[Step] = []
         self.runs: list[Run] = []
         self.sources: dict[str, str] = {}
@@ -219,7 +221,7 @@ class _Maker:
     def _candidate(self, program: Program, variant: str, values: Mapping[Value, Value]) -> tuple[int, str]:
         """Add a candidate; return its step and the name of its C file."""
         name = f"candidate_{len(self.runs)}"
-        emitted = emit_program(program, "A candidate.", variant, prefix=f"{name}_")
+        emitted = emit_program(program, "A candidate.", variant, f"{name}_", self.loop_bytes)
         (step,) = emitted.steps
         arguments = tuple(
             values[argument] if argument in values else self._constant(argument) for argument in step.arguments
@@ -279,9 +281,12 @@ Execute = Callable[[CandidatesModel], BoardRun]
 """Build the image of a model and run it. Raises TooLargeError or OpwestError."""
 
 
-def measure_on_board(operations: Sequence[Operation], progress: Progress, core: str, execute: Execute) -> Measurements:
+def measure_on_board(
+    operations: Sequence[Operation], progress: Progress, flash: Flash, core: str, execute: Execute
+) -> Measurements:
     """Run all candidates of operations. Images that do not fit are split; a layer that does not fit is left out.
 
+    `flash`: that of the import, for which its operators are written; the cycles are those of the board's own.
     Raises MeasurementError, also for a wrong result.
     """
     pending = list(batches(operations, core))
@@ -295,7 +300,7 @@ def measure_on_board(operations: Sequence[Operation], progress: Progress, core: 
         count = sum(1 + len(piece.variants) for piece in batch)
         done += 1
         progress(f"image {done} of {done + len(pending)}: {count} candidates")
-        model = candidates_model(batch, _KCONFIG.get(class_of(core), {}))
+        model = candidates_model(batch, _KCONFIG.get(class_of(core), {}), flash.loop_bytes)
         try:
             run = execute(model)
         except TooLargeError as error:

@@ -12,9 +12,10 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.ir.program import Operation
 from opwest.compiler.selection.costs import TERMS, Table, estimate_key, key_of, numbers_of, stalls_per
+from opwest.objects.flash import Flash
 
 ROUNDS = 20
-"""Of the weights of a fit: they converge."""
+"""Iterations of the fit, which updates the weights of layers in each; it has converged by then."""
 PREFERENCE = {"product": 1e-5, "result": 1e-4}
 """The cost of a coefficient for products and for results; 3e-3 for others."""
 ROUGH = {"product": 3.0, "result": 20.0, "data": 2.0, "call": 100.0}
@@ -46,7 +47,7 @@ def fitted(results: Sequence[Result]) -> dict[str, dict[str, dict[str, float]]]:
 def estimate(matrix: Any, measured: Any) -> Any:
     """Return coefficients of at least 0 whose estimates have small relative errors, both above and below."""
     preference = [PREFERENCE.get(term, 3e-3) for term in TERMS]
-    # To begin with the measured cycles would trust a layer that a compiler leaves out.
+    # The first weights are not from the measured cycles: a layer that the compiler removed would have a high weight.
     rough = matrix @ [ROUGH.get(term, 0.0) for term in TERMS]
     estimates = rough * np.median(measured / rough)
     for _ in range(ROUNDS):
@@ -134,8 +135,8 @@ class Measurements:
     """The functions of libraries that candidates call, with their bytes of code."""
 
 
-Measure = Callable[[Sequence[Operation], Progress], Measurements]
-"""Run all candidates of layers. Raises MeasurementError or OpwestError."""
+Measure = Callable[[Sequence[Operation], Progress, Flash], Measurements]
+"""Run all candidates of layers, in the code for a flash. Raises MeasurementError or OpwestError."""
 
 
 def table_of(measured: Measurements, core: str, *, has_estimates: bool) -> Table:

@@ -11,7 +11,6 @@ from pathlib import Path
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import table_lines
 from opwest.compiler.faults import fault
-from opwest.compiler.ir.labels import layer
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.ir.stripes import Striped
 from opwest.compiler.output.emit import candidates, emit_program
@@ -25,11 +24,11 @@ from opwest.compiler.selection.joins import joined_in_place
 from opwest.compiler.selection.tuning_files import Tables, merged, read_file, read_tables, text_of
 from opwest.imports.import_json import ImportJson, read_import_json
 from opwest.imports.prepare import prepare, program_of
-from opwest.objects.flash import NONE, Flash
+from opwest.objects.flash import Flash
 from opwest.project.disk import system_faults, write_whole
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import machines
-from opwest.tuning.measure import LIBRARY, CmsisNn, alone, compiled, distinct, inputs_of, loops_of, measure_in_qemu, run
+from opwest.tuning.measure import LIBRARY, CmsisNn, alone, compiled, distinct, inputs_of, measure_in_qemu, run
 from opwest.tuning.results import Measure, MeasurementError, Progress, table_of
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 
@@ -94,7 +93,7 @@ def _candidates(
     for number, operation in enumerate(operations):
         program = alone(operation)
         prefix = f"c{number}_"
-        emitted = emit_program(program, "A layer.", variants[operation], prefix, loops_of(flash))
+        emitted = emit_program(program, "A layer.", variants[operation], prefix, flash.loop_bytes)
         yield Candidate(program, emitted, inputs_of(program), None)
 
 
@@ -133,8 +132,10 @@ class Tuned:
     left_out: Sequence[str]
     """The labels of the layers that could not be measured: their costs are those of other tables."""
     offers: Sequence[PlacementOffer]
+    uncounted: Sequence[str]
+    """The labels of the layers without an offer because they call CMSIS-NN, which was not given."""
     flash: Flash
-    """The flash of the costs; without wait states also for a board, which has its own."""
+    """The flash of the costs."""
 
 
 def tune(
@@ -166,33 +167,40 @@ def tune(
     wider = dataclasses.replace(options, libraries=libraries)
     shown = flash_of_class("" if processor is None else processor.name, options)
     made: list[PlacementOffer] = []
+    uncounted: list[str] = []
     with tempfile.TemporaryDirectory(prefix="opwest-tune-") as work:
         try:
             library = None
             first = [_variants(program, processor, options, before) for program in programs]
             operations = distinct(_measured(programs, first))
             if root is None:
-                done = measure(operations, progress)
+                done = measure(operations, progress, options.flash)
             else:
                 progress(f"compiling CMSIS-NN for {core}")
                 library = compiled(root, operations, core, Path(work) / LIBRARY)
-                done = measure_in_qemu(operations, progress, core, library, flash or NONE)
+                done = measure_in_qemu(operations, progress, options.flash, core, library)
             # Estimates from the layers of one model would be worse than opwest's own.
             table = table_of(done, core, has_estimates=False)
             tables = merged([*(_without(entry, table) for entry in old), Tables({core: table}, classes)])
             after = merged([given, tables])
             last = [_variants(program, processor, wider, after) for program in programs]
+            with system_faults(file, "cannot write the table of measurements"):
+                write_whole(file, text_of(tables).encode())
             if flash is not None and flash.wait_states:
-                _check_library(last, library)
                 for entry in last:
-                    made += offers(entry, core, Path(work) / "places", flash, progress, library)
+                    called = {} if library else {key: name for key, name in entry.items() if name.startswith(LIBRARY)}
+                    uncounted += [operation.label for operation in called]
+                    counted = {operation: name for operation, name in entry.items() if operation not in called}
+                    made += offers(counted, core, Path(work) / "places", flash, progress, library)
         except MeasurementError as error:
             raise fault(f"cannot measure: {error}", hint=error.hint) from None
-    with system_faults(file, "cannot write the table of measurements"):
-        write_whole(file, text_of(tables).encode())
     layers, left_out = [], []
     absent = set(map(key_of, done.left_out))
-    without = {(key_of(result.operation), result.variant): result.cycles for result in done.results}
+    without = {
+        (key_of(result.operation), result.variant): result.cycles
+        for result in done.results
+        if result.stalls is not None
+    }
     for old_variants, variants in zip(first, last, strict=True):
         earlier = {(entry.label, type(entry)): variant for entry, variant in old_variants.items()}
         for operation, variant in variants.items():
@@ -208,7 +216,7 @@ def tune(
             used = (name, variant)
             cycles = {name: round(entry.cycles) for name, entry in cost.items() if entry.is_measured or name in used}
             layers.append(Layer(operation.label, *used, cycles, without.get((key_of(operation), variant))))
-    return Tuned(file, imported, libraries, layers, len(done.results), done.source, left_out, made, shown)
+    return Tuned(file, imported, libraries, layers, len(done.results), done.source, left_out, made, uncounted, shown)
 
 
 def _without(tables: Tables, new: Table) -> Tables:
@@ -239,10 +247,3 @@ def _variants(
     if processor is None:
         return decided_without_class(program, options, tables).choice.variants
     return decided(program, processor, options, tables).choice.variants
-
-
-def _check_library(variants: Sequence[Mapping[Operation, str]], library: CmsisNn | None) -> None:
-    """Raise OpwestError if a layer calls CMSIS-NN, and no directory of it is given."""
-    called = [operation.label for some in variants for operation, name in some.items() if name.startswith(LIBRARY)]
-    if called and library is None:
-        raise fault(f"{layer(called[0])} calls CMSIS-NN, whose loads cannot be counted", hint="--cmsis-nn DIR")

@@ -15,6 +15,7 @@ from opwest.compiler.ir.program import Value
 from opwest.compiler.output.emit import candidates
 from opwest.compiler.selection.costs import Table, key_of
 from opwest.compiler.selection.tuning_files import Tables, text_of
+from opwest.objects.flash import UNKNOWN
 from opwest.objects.rewriting import code_size
 from opwest.runs.progress import StageProgress
 from opwest.tuning import random_layers
@@ -110,7 +111,7 @@ def test_every_candidate_is_run_and_compared(variants, tmp_path):
     need("cc")
     variants(lambda body, _: body)
     made = layers()
-    done = measure_on_board(made, lambda _: None, "cortex-m3", on_host(tmp_path))
+    done = measure_on_board(made, lambda _: None, UNKNOWN, "cortex-m3", on_host(tmp_path))
     expected = [(one, name) for one in made for name in ("portable", "mla-planted")]
     assert [(one.operation, one.variant) for one in done.results] == expected
     assert done.source == SOURCE and not done.left_out
@@ -129,7 +130,7 @@ def test_a_wrong_candidate_is_named(variants, tmp_path):
     with pytest.raises(
         MeasurementError, match=r"variant mla-planted of pool average int8 .* is not equal to the portable one"
     ):
-        measure_on_board([made], lambda _: None, "cortex-m3", on_host(tmp_path))
+        measure_on_board([made], lambda _: None, UNKNOWN, "cortex-m3", on_host(tmp_path))
 
 
 SPREAD = {"int8": 49, "uint8": 30, "int16": 12600, "int32": 12600, "float32": 1, "bool": 0.5}
@@ -181,9 +182,9 @@ class Board:
 
 def test_images_that_do_not_fit_are_divided():
     made, said = layers(), []
-    whole = measure_on_board(made, said.append, "cortex-m4", Board())
+    whole = measure_on_board(made, said.append, UNKNOWN, "cortex-m4", Board())
     board = Board(most=4)
-    divided = measure_on_board(made, said.append, "cortex-m4", board)
+    divided = measure_on_board(made, said.append, UNKNOWN, "cortex-m4", board)
     assert len(board.sizes) > 3 and board.sizes[0] > 4 >= board.sizes[-1]
     assert {(one.operation, one.variant) for one in divided.results} == {
         (one.operation, one.variant) for one in whole.results
@@ -197,7 +198,7 @@ def test_a_layer_that_does_not_fit_is_left_out():
     """The convolution has variants that fit in no image; the others are measured."""
     made = [layer(random_layers.convolution, 1, (1, 6, 6, 8), (1, 1), 8, kind="relu"), *layers()[-1:]]
     least = 1 + min(len(candidates(one, "dsp")) - 1 for one in made)
-    done = measure_on_board(made[1:], lambda _: None, "cortex-m4", Board(most=least))
+    done = measure_on_board(made[1:], lambda _: None, UNKNOWN, "cortex-m4", Board(most=least))
     assert {one.operation for one in done.results} == {made[1]}
 
     class Small(Board):
@@ -206,17 +207,17 @@ def test_a_layer_that_does_not_fit_is_left_out():
                 raise TooLargeError("region `RAM' overflowed by 9 bytes")
             return super().__call__(model)
 
-    done = measure_on_board(made, lambda _: None, "cortex-m4", Small())
+    done = measure_on_board(made, lambda _: None, UNKNOWN, "cortex-m4", Small())
     assert done.left_out == made[:1]
     assert {one.operation for one in done.results} == {made[1]}
     with pytest.raises(MeasurementError, match=r"no layer fits on the board\nregion `RAM' overflowed by 9 bytes"):
-        measure_on_board(made[:1], lambda _: None, "cortex-m4", Small())
+        measure_on_board(made[:1], lambda _: None, UNKNOWN, "cortex-m4", Small())
 
 
 def test_a_counter_that_does_not_advance_is_an_error():
     message = rf"the counter does not advance: 0 cycles for every candidate \({SOURCE}\)"
     with pytest.raises(MeasurementError, match=message):
-        measure_on_board(layers()[:1], lambda _: None, "cortex-m4", Board(cycles=0))
+        measure_on_board(layers()[:1], lambda _: None, UNKNOWN, "cortex-m4", Board(cycles=0))
 
 
 def test_images_have_limits():
@@ -241,13 +242,13 @@ def test_halves_have_the_same_candidates():
 
 def test_equal_constants_of_candidates_are_in_the_image_once():
     one = layers()[0]
-    single = candidates_model([Piece(one, ())], {"CONFIG_FPU": "y"})
+    single = candidates_model([Piece(one, ())], {"CONFIG_FPU": "y"}, None)
     names = [name for name in candidates(one, "dsp") if name != "portable"]
-    several = candidates_model([Piece(one, tuple(names)), Piece(one, tuple(names))], {})
+    several = candidates_model([Piece(one, tuple(names)), Piece(one, tuple(names))], {}, None)
     assert b"CONFIG_FPU: y" in single.files["manifest.yaml"]
     assert b"kconfig" not in several.files["manifest.yaml"]
     assert len(several.runs) == 2 * (1 + len(names))
-    once = candidates_model([Piece(one, tuple(names))], {})
+    once = candidates_model([Piece(one, tuple(names))], {}, None)
     assert several.files["constants.npz"] == once.files["constants.npz"]
 
 
@@ -282,7 +283,7 @@ def test_data_larger_than_the_ram_of_an_earlier_configuration(tmp_path):
     configuration.parent.mkdir(parents=True)
     configuration.write_text("CONFIG_SRAM_SIZE=3\n")
     (layer,) = random_layers.elements(np.random.default_rng(1), (1, 2000), kind="add").operations
-    model = candidates_model([Piece(layer, ())], {})
+    model = candidates_model([Piece(layer, ())], {}, None)
     # Two inputs of 2000 bytes; the result replaces one of them.
     message = r"the data of the layers need 4\d\d\d bytes, the board has 3072 bytes of RAM"
     with pytest.raises(TooLargeError, match=message):

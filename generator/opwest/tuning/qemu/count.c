@@ -2,7 +2,7 @@
 /*
  * A QEMU TCG plugin: what the processor executes between two addresses. One processor only.
  *
- *   -plugin ./count.so,from=ADDRESS,to=ADDRESS[,m3=1][,skip=ADDRESS,skip_end=ADDRESS][,data=ADDRESS,data_end=ADDRESS]
+ *   -plugin ./count.so,from=ADDRESS,to=ADDRESS[,m3=1][,thumb=0][,skip=ADDRESS,skip_end=ADDRESS][,data=ADDRESS,data_end=ADDRESS]
  *           [,mark=ADDRESS...]
  *           [,flash_from=ADDRESS,flash_to=ADDRESS...,wait_states=N,line=BYTES[,icache=BYTES][,dcache=BYTES][,prefetch=1]],out=FILE
  *
@@ -24,7 +24,7 @@
  *   SDIV, UDIV                            +6 (the manuals have 2 to 12 cycles in total, which depend on the operands)
  *   Cortex-M3 (m3=1): MLA, MLS            +1; a multiplication with a 64-bit result +3, with addition +4
  *
- * For other processors (RISC-V) and for vector instructions the column means nothing.
+ * With thumb=0, for other processors, each instruction takes one cycle. For vector instructions the column means nothing.
  *
  * The prototypes are those of QEMU's plugin interface: distributions do not ship qemu-plugin.h.
  */
@@ -82,7 +82,7 @@ struct instruction {
 /** The addresses of the option `mark`. */
 #define MAX_MARKS 1024
 
-static uint64_t from, to, skip, skip_end, data, data_end, m3, mark;
+static uint64_t from, to, skip, skip_end, data, data_end, m3, thumb = 1, mark;
 static uint64_t marks[MAX_MARKS];
 static size_t mark_count;
 static uint64_t total, skipped, loaded, stored, branches, cycles, read;
@@ -125,7 +125,7 @@ static void executed(unsigned int cpu, void *found)
 	}
 	if (before != NULL && one->address != before->address + before->size) {
 		branches++;
-		cycles += 2;
+		cycles += thumb ? 2 : 0;
 	}
 	if (one->address == to || one->is_mark) {
 		write_counts();
@@ -233,7 +233,9 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 			one->is_mark |= one->address == marks[k];
 		}
 		one->size = (uint8_t)qemu_plugin_insn_size(found);
-		if (one->size == 2) {
+		if (!thumb) {
+			/* Loads and stores are not counted. */
+		} else if (one->size == 2) {
 			read_narrow(one, bytes[0] | (uint32_t)bytes[1] << 8);
 		} else {
 			read_wide(one, bytes[0] | (uint32_t)bytes[1] << 8, bytes[2] | (uint32_t)bytes[3] << 8);
@@ -261,7 +263,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
 	} numbers[] = {{"from", &from},		  {"to", &to},
 		       {"skip", &skip},		  {"skip_end", &skip_end},
 		       {"data", &data},		  {"data_end", &data_end},
-		       {"m3", &m3},		  {"mark", &mark},
+		       {"m3", &m3},		  {"thumb", &thumb},	      {"mark", &mark},
 		       {"flash_from", &flash_from}, {"flash_to", &flash_to},
 		       {"wait_states", &wait_states}, {"line", &line_size},
 		       {"icache", &code_bytes},	  {"dcache", &data_bytes},

@@ -2,11 +2,11 @@
 /*
  * The model of a flash memory with wait states, for count.c: what it adds to the cycles of a processor.
  *
- * The flash is read in lines, one at a time. A read takes 1 + wait states cycles, the first of which the processor needs
- * without wait states as well. A cache for code and one for data hold whole lines, each line in any place; the oldest
- * line leaves. The line of the last instruction is held even without a cache. With the prefetch, the read of a line of
- * code is followed by that of the next line, unless the cache holds it. A read waits for the one before it to end,
- * therefore prefetches delay data. The caches are empty when counting begins.
+ * The flash is read in lines, one at a time. A read takes 1 + wait_states cycles; a memory without wait states takes
+ * one. A cache for code and one for data hold whole lines and are fully associative; a new line replaces the oldest.
+ * The line of the last instruction is kept even without a cache. With prefetch, the read of a line of code is followed
+ * by a read of the next line, unless it is in the cache. A read starts when the previous one ends, so that a prefetch
+ * can delay a read of data. The caches are empty when counting starts.
  */
 #ifndef FLASH_H_
 #define FLASH_H_
