@@ -3,11 +3,11 @@
 
     python scripts/default_tuning.py [--core CORE]... [--share SHARE] [--kinds REGEX] --cmsis-nn DIR [MODEL...]
 
-Without --core, all cores; the rows of the others remain. With --kinds, such as 'pool .*int16', only these estimates are
-measured, and all other rows remain. The estimates are fitted to random layers of every operation,
-variant and dtype (estimated_layers.py); a SHARE below 1 measures fewer of them. Layers of models get
-rows of their own; without models, those of the table that has the rows remain. CMSIS-NN is a further candidate, with
-both roundings of fully connected layers. QEMU and compilers: docs/tuning.md. Two cores at a time: run it twice.
+Without --core, all cores; the rows of the others remain. With --kinds, such as 'pool .*int16', only these estimates
+are measured, and all other rows remain. The estimates are fitted to random layers of every operation, variant and
+dtype (estimated_layers.py); a SHARE below 1 measures fewer of them. Layers of models get rows of their own; without
+models, the rows of the table remain. CMSIS-NN is a further candidate, with both roundings of fully connected layers.
+QEMU and compilers: docs/tuning.md. To use two processors of the host, run the script twice with different --core.
 """
 
 from __future__ import annotations
