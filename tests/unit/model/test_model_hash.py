@@ -79,6 +79,10 @@ def hash_of(folder, called="scale", *pairs, operators=OPERATORS, table=b"\7"):
     return model_hash(model)
 
 
+def test_hashes_of_existing_projects_stay(tmp_path):
+    assert hash_of(tmp_path / "a") == "a72fe07fde59552ebc8412772d82281b7edb1c0a9190b7a2e2bb4b4880369be5"
+
+
 @pytest.mark.parametrize(
     ("called", "old", "new"),
     [

@@ -14,6 +14,7 @@ from json.encoder import encode_basestring_ascii as _string
 from operator import attrgetter
 from typing import Any
 
+from opwest.model.types.builds import CompileOptions
 from opwest.model.types.conventions import Convention
 from opwest.model.types.dtypes import DType
 from opwest.model.types.model import Model, Operator
@@ -41,6 +42,7 @@ _WITHOUT_EFFECT = frozenset(
 """Members of inner objects without influence on results."""
 
 _NEWER: dict[type, dict[str, Any]] = {
+    CompileOptions: {"optimize": "speed"},
     Operator: {"check": None, "takes_launch": False, "program": None},
     Device: {"own_timeout_ms": FOREVER, "queue_depth": None, "switching": "load", "power": "open"},
 }
