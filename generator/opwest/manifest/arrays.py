@@ -94,8 +94,10 @@ def _plain(content: bytes) -> Array | None:
     if header is None or name is None or len(header[2]) > _MAX_SHAPE:
         return None
     shape = tuple(int(size) for size in header[2].split(b",") if size)
-    is_whole = len(content) - begin == prod(shape) * int(header[1][-1:])
-    if not is_whole or repr(shape).encode() != b"(%b)" % header[2]:  # numpy refuses sizes such as 08
+    item = int(header[1][-1:])
+    is_whole = len(content) - begin == prod(shape) * item
+    is_small = prod(size or 1 for size in shape) * item < 1 << 63  # numpy refuses others, also without elements
+    if not (is_whole and is_small) or repr(shape).encode() != b"(%b)" % header[2]:  # numpy refuses sizes such as 08
         return None
     return Array(content[begin:], name, shape)
 
