@@ -113,7 +113,11 @@ def parameters_made_by(dataclass):
         def __post_init__(self):
             self.a += 1
 
-    return Base, Derived, Mutable
+    @dataclasses.dataclass(frozen=True, order=True)
+    class Ordered(Base):
+        g: int = 0
+
+    return Base, Derived, Mutable, Ordered
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@
 dataclasses examines the annotations of every class and compiles up to six methods from text. For all classes of opwest
 this would take a third of the time to generate a small model. Here a class gets functions that all classes share, and
 others that replace themselves when they are called: an `__init__` is compiled for the 20th instance. Fields are made
-when they are needed. The results are the same. Type checkers see dataclasses.dataclass itself.
+when they are needed. The results are the same for valid classes; unlike dataclasses, this reports no mutable and no
+misplaced defaults. Type checkers see dataclasses.dataclass itself.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class _Own:
     def complete(self) -> None:
         """Set the attributes that dataclasses.fields, replace and asdict and `match` statements read."""
         fields = _fields(self.cls)
-        sample = _sample()
+        sample = _sample(frozen=self.options.get("frozen", False))
         for field in fields.values():  # dataclasses.fields leaves out those without this mark
             setattr(field, _KIND, getattr(sample.__dataclass_fields__["field"], _KIND))
         self.cls.__dataclass_fields__ = fields
@@ -77,10 +78,10 @@ class _Own:
 
 
 @cache
-def _sample() -> Any:
+def _sample(*, frozen: bool) -> Any:
     """Return a class of dataclasses, whose marks are those of this version of Python."""
     scope = {"__annotations__": {"field": "int"}, "__doc__": "A class with one field."}
-    return dataclasses.dataclass(init=False, eq=False, repr=False)(type("Sample", (), scope))
+    return dataclasses.dataclass(init=False, eq=False, repr=False, frozen=frozen)(type("Sample", (), scope))
 
 
 class _OnUse:

@@ -120,7 +120,7 @@ def _plain(value: object) -> object:
 
 
 def _json(value: Any, line: str) -> str:
-    """Return what `json.dumps(value, indent=2, sort_keys=True)` returns, in less time.
+    """Return what `json.dumps(value, indent=2, sort_keys=True)` returns for keys that are strings, in less time.
 
     `line` is a line break and the indentation of the value. json has a fast encoder only for text in one line.
     """

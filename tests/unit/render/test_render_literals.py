@@ -278,6 +278,7 @@ def test_long_string_keeps_its_spaces():
 def test_lines_that_fit_stay_as_they_are():
     text = "int a;   /* odd */\n\tif (x)   {\n\n * not a comment\n#define A  1 \\\n\t2\n"
     assert fit(text) == text
+    assert fit(" " * 120) == " " * 120
 
 
 def test_comments_are_wrapped_with_the_following_text():

@@ -9,7 +9,7 @@ import pytest
 from opwest import __version__
 from opwest.base.diagnostics import OpwestError
 from opwest.base.files import is_inside
-from opwest.project.lock import FORMAT, Lock, is_digest, read_lock
+from opwest.project.lock import FORMAT, Lock, is_digest, read_lock, to_json
 from opwest.project.writer import read_record, recover
 from write_support import RECORD, gen, refusal, times, tree, user, write
 
@@ -340,3 +340,10 @@ def test_paths_inside():
 def test_no_digests(value):
     assert not is_digest(value)
     assert is_digest(DIGEST)
+
+
+def test_text_of_the_lock_is_that_of_json():
+    value = {"b": [], "a": {}, "z": [{"é\n": 1, '"': -2.5}, (True, None, False), "\\", [1 << 70]], "k": {"x": [[]]}}
+    assert to_json(value).decode() == json.dumps(value, indent=2, sort_keys=True) + "\n"
+    with pytest.raises(ValueError, match="JSON compliant"):
+        to_json({"a": float("nan")})

@@ -73,7 +73,7 @@ def _line(line: str, continues_macro: bool) -> list[str]:
     """Break a line of code. `continues_macro`: the line before it ends with a backslash."""
     body = line.strip()
     indent = line[: len(line) - len(line.lstrip())]
-    if body[0] not in "/#" and body[-1] != "\\" and not continues_macro:
+    if body and body[0] not in "/#" and body[-1] != "\\" and not continues_macro:
         return _broken(indent, body, "")
     if body.startswith("/*"):
         mark = "/**" if body.startswith("/**") else "/*"
