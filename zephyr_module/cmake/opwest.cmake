@@ -304,10 +304,14 @@ endfunction()
 
 # opwest_optimisation(<variable> speed|size|application)
 #
-# Sets <variable> to the options that follow those of the application; empty for these. With options for debugging, an
-# operator is compiled as the application. Compilers that Zephyr has no such option for get none.
+# Sets <variable> to the compiler options to add after those of the application. It is empty for `application`, with
+# CONFIG_NO_OPTIMIZATIONS or CONFIG_DEBUG_OPTIMIZATIONS, and for a compiler for which Zephyr defines no such option.
+# Projects of older versions of opwest have no <optimize>: speed.
 function(opwest_optimisation variable optimize)
   set(options "")
+  if(NOT optimize)
+    set(optimize speed)
+  endif()
   if(NOT optimize STREQUAL "application" AND NOT CONFIG_NO_OPTIMIZATIONS AND NOT CONFIG_DEBUG_OPTIMIZATIONS)
     get_property(options TARGET compiler PROPERTY optimization_${optimize})
   endif()
@@ -336,11 +340,11 @@ function(opwest_operator_library library model folder sources optimize flags)
     "SHELL:-include \"${folder}/objects/${${model}_TARGET}/rename.h\""
     "SHELL:-iquote \"${sources}\""
     "SHELL:-idirafter \"${OPWEST_TVM_HEADERS}\"")
-  opwest_optimisation(last ${optimize})
+  opwest_optimisation(last "${optimize}")
   list(APPEND last ${flags})
   if(last)
-    # CMake puts the options of a library before those of the interfaces that it links, and drops an option that occurs
-    # before: -Os after -O2. An interface of their own, as one option, is after Zephyr's and complete.
+    # CMake places the options of a library before those of its linked interfaces, and removes repeated options: an -Os
+    # after -O2 is lost. A separate interface with one SHELL: option follows Zephyr's options and is kept whole.
     list(JOIN last " " last)
     add_library(${library}.options INTERFACE)
     target_compile_options(${library}.options INTERFACE "SHELL:${last}")
@@ -367,7 +371,7 @@ function(opwest_model_operators variable model folder sources manifest)
     list(LENGTH libraries index)
     set(library ${name}.${index})
     list(REMOVE_ITEM plain ${${group}_SOURCES})
-    opwest_operator_library(${library} ${model} "${folder}" "${sources}" ${${group}_OPTIMIZE} "${${group}_FLAGS}"
+    opwest_operator_library(${library} ${model} "${folder}" "${sources}" "${${group}_OPTIMIZE}" "${${group}_FLAGS}"
       ${${group}_SOURCES})
     foreach(include IN LISTS ${group}_INCLUDES)
       target_include_directories(${library} BEFORE PRIVATE "${sources}/${include}")
