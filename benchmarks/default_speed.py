@@ -67,7 +67,7 @@ def compare(board: str, names: Sequence[str], work: Path, report: Report) -> Non
     mean = math.exp(sum(math.log(other[name] / own[name]) for name in own) / len(own))
     rows += [["total", mine, theirs, round(theirs / mine, 2)], ["geometric mean", "", "", round(mean, 2)]]
     version = execute([f"{prefix}gcc", "-dumpversion"]).strip()
-    title = f"{board} in QEMU, not silicon; plain imports, -Os, gcc {version}; instructions."
+    title = f"{board} in QEMU, not silicon; plain imports, application -Os, operators -O2, gcc {version}; instructions."
     report.table(title, ["model", "opwest", "CMSIS-NN", "ratio"], rows)
     for name in own:
         least = LEAST.get(name, 1.0)

@@ -273,7 +273,7 @@ def print_images(files: list[Path], board: str, results: dict[tuple[str, str], I
     columns = ["model", "instructions", *(["modelled cycles"] if has_cycles else [])]
     columns += [f"simulated cycles, {kind}" for kind in simulated]
     columns += ["FLASH", "constants", "rest of FLASH", "RAM", "arena"]
-    report.table(f"{board} in QEMU, not silicon; -Os, gcc {version}; bytes.", columns, rows)
+    report.table(f"{board} in QEMU, not silicon; application -Os, operators -O2, gcc {version}; bytes.", columns, rows)
     records = [[name, RECORDS[name]] for name in RECORDS if (name, SPEED) in results]
     if board == M4 and records:
         rows = [

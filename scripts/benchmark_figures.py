@@ -36,7 +36,7 @@ NOT_STORED = "Not stored: `python benchmarks --only {}` measures these figures.\
 _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n)(.*?)(<!-- end of figures -->)", re.DOTALL)
 
 Run = dict[str, Any]
-"""A benchmark: tables and limits, each with the provenance of its run."""
+"""A benchmark: tables with the provenance of their run, and limits."""
 
 
 class FiguresError(Exception):
@@ -48,7 +48,12 @@ def merged(stored: Run | None, run: Run) -> Run:
     source = {key: run[key] for key in ("command", "date", "commit", "machine", "tools")}
     tables = [{**table, "source": source} for table in run["tables"] if not table.pop("is_detail")]
     limits = run["limits"]
-    if stored is not None and "--board" in run["command"].split():
+    if stored is not None and _has_option(run, "--board"):
+        # The title ends with the version of the compiler.
+        titles = {table["title"].partition(";")[0] for table in stored["tables"]}
+        for title in (table["title"] for table in tables):
+            if title.partition(";")[0] not in titles:
+                raise FiguresError(f"no stored table '{title.partition(';')[0]}': run the benchmark without --board")
         tables = _replaced(stored["tables"], tables, "title")
         limits = _replaced(stored["limits"], limits, "what")
     return {"benchmark": run["benchmark"], "tables": tables, "limits": limits}
@@ -56,9 +61,13 @@ def merged(stored: Run | None, run: Run) -> Run:
 
 def _replaced(old: list[Any], new: list[Any], key: str) -> list[Any]:
     """Return the old list in its order with the new entries of the same key, then the other new entries."""
-    by_key = {entry[key]: entry for entry in new}
-    kept = [by_key.pop(entry[key], entry) for entry in old]
+    by_key = {entry[key].partition(";")[0]: entry for entry in new}
+    kept = [by_key.pop(entry[key].partition(";")[0], entry) for entry in old]
     return [*kept, *by_key.values()]
+
+
+def _has_option(run: Run, option: str) -> bool:
+    return any(word.partition("=")[0] == option for word in run["command"].split())
 
 
 def stored_from(folder: Path, names: Sequence[str], store: dict[str, Run]) -> dict[str, Run]:
@@ -72,8 +81,9 @@ def stored_from(folder: Path, names: Sequence[str], store: dict[str, Run]) -> di
         run = json.loads(files[name].read_text(encoding="utf-8"))
         if not any(not table["is_detail"] for table in run["tables"]):
             raise FiguresError(f"{files[name]} has no tables: {'; '.join(run['skipped']) or 'nothing was measured'}")
-        if "--only" in run["command"].split():
-            raise FiguresError(f"{files[name]} has a part: '{run['command']}'; run it without --only")
+        if _has_option(run, "--only"):
+            command = run["command"]
+            raise FiguresError(f"{files[name]} has only some models: '{command}'; run the benchmark without --only")
         result[name] = merged(store.get(name), run)
     return dict(sorted(result.items()))
 
@@ -108,7 +118,7 @@ def section(run: Run) -> str:
         parts += [table["title"], markdown_table(table["columns"], table["rows"]).rstrip("\n")]
     limits, unmet = run["limits"], [limit for limit in run["limits"] if not limit["met"]]
     if limits:
-        parts.append(f"{len(limits) - len(unmet)} of {len(limits)} limits are met." + (" Not met:" if unmet else ""))
+        parts.append(f"Limits met: {len(limits) - len(unmet)} of {len(limits)}." + (" Not met:" if unmet else ""))
     if unmet:
         rows = [[limit["what"], cell(limit["value"]), cell(limit["most"])] for limit in unmet]
         parts.append(markdown_table(["limit", "value", "at most"], rows).rstrip("\n"))

@@ -245,13 +245,13 @@ def test_figures_of_the_pages(figures, capsys):
     assert code == 0
     head = "`python p.py`, 2026-01-02, commit abc, cc 12:"
     tables = [f"{name}\n\n| x | y |\n|---|--:|\n| {name} | 5 |" for name in "ab"]
-    parts = [head, *tables, "1 of 1 limits are met."]
+    parts = [head, *tables, "Limits met: 1 of 1."]
     assert text == "\n\n".join(["A\n<!-- figures: planner -->", *parts, "<!-- end of figures -->\nB\n"])
     result("python p.py --board b", ["b"], 8)
     assert run("--check") == (0, text)
     code, text = run("--store")
     assert code == 0 and "| a | 5 |" in text and "| b | 8 |" in text and "| b | 5 |" not in text
-    assert "0 of 1 limits are met. Not met:\n\n| limit  | value | at most |\n" in text
+    assert "Limits met: 0 of 1. Not met:\n\n| limit  | value | at most |\n" in text
     result("python p.py", ["c"], 3)
     assert "| a | 5 |" not in run("--store")[1]
 
@@ -264,9 +264,11 @@ def test_missing_figures(figures, capsys, tmp_path):
     result("python p.py", ["steps"], 3)
     assert run("--store")[0] == 1
     assert capsys.readouterr().err.endswith("planner.json has no tables: nothing was measured\n")
-    result("python p.py --only a", ["a"], 3)
+    result("python p.py --only=a", ["a"], 3)
     assert run("--store")[0] == 1
-    assert capsys.readouterr().err.endswith("planner.json has a part: 'python p.py --only a'; run it without --only\n")
+    assert capsys.readouterr().err.endswith(
+        "has only some models: 'python p.py --only=a'; run the benchmark without --only\n"
+    )
     (tmp_path / "page.md").write_text("<!-- figures: planer -->\n<!-- end of figures -->\n")
     assert run("--check")[0] == 1
     assert "unknown benchmark 'planer': expected the name of a script" in capsys.readouterr().err
