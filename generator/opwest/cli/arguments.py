@@ -98,7 +98,11 @@ def add_output(command: Arguments) -> None:
     )
     amount = group.exclusive()
     amount.flag("-q", "--quiet", help="print errors only")
-    amount.flag("-v", "--verbose", help="print commands, stages and their times on standard error")
+    amount.flag(
+        "-v",
+        "--verbose",
+        help="print commands, stages and times on standard error; import: also the variants not chosen",
+    )
 
 
 def add_json(command: Arguments) -> None:
