@@ -58,10 +58,11 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def empty_directory(text: str) -> Path:
-    """Return the absolute path of a new or empty directory, for argparse: builds change the working directory."""
+    """Make a new or empty directory, and return its absolute path: builds change the working directory."""
     path = Path(text).resolve()
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise argparse.ArgumentTypeError(f"'{text}' is not empty: expected a new or empty directory")
+    path.mkdir(parents=True, exist_ok=True)
     return path
 
 
