@@ -22,7 +22,7 @@ from zephyr_images import EMULATOR, Images
 
 POINTS = {
     "kws_int8": (
-        *([f"--max-flash={size}KiB"] for size in (31, 33, 36, 38, 40)),
+        *([f"--max-flash={size}KiB"] for size in (32, 33, 36, 38, 40)),
         ["--max-flash=none"],
         ["--max-ram=9344"],
         ["--optimize=flash"],
@@ -33,7 +33,7 @@ POINTS = {
         ["--max-flash=none"],
         ["--max-ram=55296"],
         ["--max-ram=50000"],
-        ["--max-ram=45000"],
+        ["--max-ram=46200"],
         ["--optimize=flash"],
         ["--optimize=ram"],
     ),
