@@ -22,7 +22,8 @@ from opwest.compiler.output.emit import joint_calls
 from opwest.compiler.output.placement import layers_of
 
 NOINLINE = "static __attribute__((noinline)) "
-"""Functions of layers are compiled alone: assembly in them needs many registers."""
+"""Functions of layers are compiled alone: assembly in them needs many registers. Those that drop rows are compiled
+alone because a block uses more stack with copies of them in the functions that fill buffers."""
 
 
 @emits(Striped, "stripes")
@@ -190,7 +191,7 @@ class _Block:
             size = f"(s->filled{buffer} - low) * {rows.pitch}"
             lines.add(self._copy(start, self._row(buffer, "low"), size, is_overlapping=True))
             lines.add(f"s->first{buffer} = low;")
-        return f"static void {self._drop_name(buffer)}(struct {self.name} *s)\n{{\n{lines}}}\n"
+        return f"{NOINLINE}void {self._drop_name(buffer)}(struct {self.name} *s)\n{{\n{lines}}}\n"
 
     def _call(self, layer: int) -> str:
         """Return the call of a layer."""
