@@ -324,6 +324,9 @@ def test_options_of_a_compile_command():
     levels = [Toolchain(("gcc",), (), tuple(options)).optimisation(key) for key in ("speed", "size", "application")]
     assert levels == [("-O2",), ("-Os",), ()]
     assert Toolchain(("gcc",), (), (*options, "-Og")).optimisation("speed") == ()
+    riscv = [Toolchain((name,), ("-march=rv32imac",)) for name in ("riscv64-unknown-elf-gcc", "clang-19")]
+    assert [chain.optimisation("speed") for chain in riscv] == [("-O2", "-fno-schedule-insns"), ("-O2",)]
+    assert riscv[0].optimisation("size") == ("-Os",)
 
 
 @pytest.mark.parametrize("rows", [None, {}, [1], [{"file": "a.c"}], [{"file": "a.c", "command": "'"}], [{"file": 3}]])

@@ -19,7 +19,7 @@ from opwest.model.types.builds import Optimize, Target
 from opwest.objects.compat import MARCH
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.inspect import read_member
-from opwest.objects.targets import Processor, processors
+from opwest.objects.targets import RISCV_SPEED, Processor, processors
 
 _ARCHIVE, _HEADER = b"!<arch>\n", 60
 _ERRNO = ("__errno", "errno", "__errno_location")
@@ -161,7 +161,11 @@ class Toolchain:
     def optimisation(self, optimize: Optimize) -> tuple[str, ...]:
         """Return the options of operators, after those of all sources; none beside options for debugging."""
         level = next((word for word in reversed(self.options) if word.startswith("-O")), "-O0")
-        return () if level in _DEBUGGING else _LEVELS[optimize]
+        if level in _DEBUGGING:
+            return ()
+        is_riscv = any(word.startswith("-march=rv") for word in self.machine)
+        is_gcc = all("clang" not in Path(word).name for word in self.command)
+        return _LEVELS[optimize] + (RISCV_SPEED if optimize == "speed" and is_riscv and is_gcc else ())
 
     @property
     def link_libraries(self) -> tuple[str, ...]:

@@ -28,6 +28,13 @@ _OF_ENTRY = ("symbol", "kernels", "core", "qemu")
 """Keys that a manifest's target does not have."""
 
 
+RISCV_SPEED = ("-fno-schedule-insns",)
+"""Options of GCC for operators that are compiled for speed on RISC-V, as in opwest.cmake.
+
+GCC 12 otherwise moves loads up before it allocates registers, and keeps values of inner loops on the stack.
+"""
+
+
 @dataclass(frozen=True)
 class Processor:
     """An entry of targets.yaml, whose comments describe the fields."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cache
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.objects.targets import Processor, measured_cores, processors
+from opwest.objects.targets import RISCV_SPEED, Processor, measured_cores, processors
 from opwest.zephyr.processors import processor_symbols
 from opwest.zephyr.workspace import Workspace
 
@@ -43,7 +43,7 @@ def _machine(processor: Processor) -> Machine:
     memories, machine = tuple(row["memories"].items()), str(row["machine"])
     flags, cycles = row.get("flags", "").split(), row.get("cycles", "")
     if processor.machine == "riscv":
-        compiler: tuple[str, ...] = ("riscv64-unknown-elf-gcc", "--specs=picolibc.specs", *flags)
+        compiler: tuple[str, ...] = ("riscv64-unknown-elf-gcc", "--specs=picolibc.specs", *flags, *RISCV_SPEED)
         emulator: tuple[str, ...] = ("qemu-system-riscv32", "-M", machine, "-bios", "none")
         return Machine(emulator, compiler, memories, "startup_riscv.c", cycles)
     compiler = ("arm-none-eabi-gcc", "-mthumb", f"-mcpu={processor.name}", *flags)
