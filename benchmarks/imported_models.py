@@ -141,7 +141,11 @@ def measure_images(arenas: dict[str, int], work: Path, report: Report, images: I
         rows.append([name, " ".join(options), least, flash, ram])
     columns = ["model", "options of the build", "instructions", "FLASH", "RAM"]
     version = execute(["arm-none-eabi-gcc", "-dumpversion"]).strip()
-    report.table(f"Whole images for {BOARD}, Zephyr's default flags (-Os), gcc {version}.", columns, rows)
+    report.table(
+        f"Whole images for {BOARD}, Zephyr's default options (application -Os, operators -O2), gcc {version}.",
+        columns,
+        rows,
+    )
     for name, _, least, _, _ in rows:
         if name in MAX_INSTRUCTIONS:
             report.limit(f"{name}, instructions", least, MAX_INSTRUCTIONS[name])
