@@ -73,11 +73,8 @@ def test_windows_in_the_padding(tmp_path, kind, variant):
     assert len(found) > 2, len(found)
 
 
-CLANG = "clang -std=c11 -ffreestanding -Wall -Wextra -Wconversion -Werror -c -o /dev/null"
-TARGETS = {
-    "mla": "--target=thumbv7m-none-eabi -mcpu=cortex-m3",
-    "mve": "--target=thumbv8.1m.main-none-eabihf -mcpu=cortex-m55",
-}
+CLANG = "clang -std=c11 -ffreestanding -Wall -Wextra -Wconversion -Werror -c -o /dev/null --target="
+TARGETS = {"mla": "thumbv7m-none-eabi -mcpu=cortex-m3", "mve": "thumbv8.1m.main-none-eabihf -mcpu=cortex-m55"}
 
 
 @pytest.mark.parametrize("level", ["-O0", "-Os", "-O2"])
@@ -91,7 +88,7 @@ def test_clang_compiles_the_variants_without_warnings(kernels, kind, level, tmp_
     (tmp_path / "string.h").write_text(f"#include <stddef.h>\n{prototypes}")
     for one in found:
         (tmp_path / "made.c").write_text(one.emitted.source)
-        words = [*CLANG.split(), *TARGETS[kernels].split(), level, "-I", tmp_path, tmp_path / "made.c"]
+        words = [*(CLANG + TARGETS[kernels]).split(), level, "-I", tmp_path, tmp_path / "made.c"]
         assert subprocess.run(words, capture_output=True, text=True, check=False).stderr == ""
 
 

@@ -246,11 +246,8 @@ def test_optimisation_of_operators(workspaces, opwest, tmp_path, version, board,
     code, built = other.try_build(tmp_path / "made", other.board(board), *options, target="")
     assert code == 0, built.log[-3000:]
     rows = json.loads((built.folder / "compile_commands.json").read_text())
-    given = {
-        Path(row["file"]).stem: re.findall(r"(?<= )-O\S*(?: -fno-schedule-insns)?", row["command"])
-        for row in rows
-        if "/any/" in row["file"]
-    }
+    level = re.compile(r"(?<= )-O\S*(?: -fno-schedule-insns)?")
+    given = {Path(row["file"]).stem: level.findall(row["command"]) for row in rows if "/any/" in row["file"]}
     assert {name: words[-1] for name, words in given.items()} == dict(zip(OPTIMISED, levels, strict=True))
 
 
