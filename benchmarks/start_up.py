@@ -93,7 +93,8 @@ def _commands(work: Path) -> dict[str, list[str]]:
 def _environment(work: Path) -> dict[str, str]:
     environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(work / "pycache"), "PYTHONHASHSEED": "0"}
     environment["OPENBLAS_NUM_THREADS"] = "1"  # threads of numpy wait in a loop
-    for name in ("PYTHONDONTWRITEBYTECODE", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG"):
+    # With ZEPHYR_BASE, opwest also reads the boards of that tree.
+    for name in ("PYTHONDONTWRITEBYTECODE", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "ZEPHYR_BASE"):
         environment.pop(name, None)
     return environment
 

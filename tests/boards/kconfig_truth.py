@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 ARCHITECTURES = ("ARC", "ARM", "ARM64", "ARCH_POSIX", "MIPS", "RISCV", "RX", "SPARC", "X86", "XTENSA")
 _ROOT = """
@@ -87,11 +88,12 @@ class Tree:
 
         The directories of all SoCs are read only for boards that select a symbol of another SoC than their own.
         """
-        kconf = self._evaluated(target, self._folders[target.soc], kconfig, options)
-        if any(one.name.startswith("SOC_") and _is_selected(one) for one in kconf.syms.values() if not one.nodes):
-            every = sorted({folder for folders in self._folders.values() for folder in folders})
-            kconf = self._evaluated(target, every, kconfig, options)
-        return {symbol.name: symbol.str_value for symbol in kconf.unique_defined_syms}
+        with patch.dict(os.environ):  # kconfiglib reads the environment
+            kconf = self._evaluated(target, self._folders[target.soc], kconfig, options)
+            if any(one.name.startswith("SOC_") and _is_selected(one) for one in kconf.syms.values() if not one.nodes):
+                every = sorted({folder for folders in self._folders.values() for folder in folders})
+                kconf = self._evaluated(target, every, kconfig, options)
+            return {symbol.name: symbol.str_value for symbol in kconf.unique_defined_syms}
 
     def _evaluated(
         self, target: BoardTarget, folders: Sequence[Path], kconfig: Sequence[Path], options: Sequence[str]
