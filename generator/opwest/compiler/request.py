@@ -129,7 +129,7 @@ class Options:
     )
     boards: Sequence[str] = _option(
         (),
-        "board of the application, written to the manifest; --flash is its flash by default, if known; repeatable",
+        "board of the application, written to the manifest; --flash defaults to its flash, if known; repeatable",
         "BOARD",
         flag="--board",
         repeatable=True,
