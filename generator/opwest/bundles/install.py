@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest bundle --install`, `--list`, `--confirm`, `--roll-back`, `--check-steps`: what the host asks of a board."""
+"""`opwest bundle install`, `list`, `confirm`, `roll-back`, `check-steps`: what the host asks of a board."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ class File:
 
 def on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Do what the options request of a board."""
-    files = _read_files(options.install or (), faults)
+    files = _read_files(options.files, faults)
     expected = None
-    if options.check_steps and options.file is not None:
+    if options.manifest is not None:
         from opwest.bundles.steps import expected_steps  # imports the generator
 
-        expected = expected_steps(options.file, options.variant, faults)
+        expected = expected_steps(options.manifest, options.variant, faults)
     progress = make_progress(quiet=options.json or options.quiet)
     try:
         with _connected(options, progress, faults) as client:
             if files:
                 return install(client, files, progress)
-            if options.confirm:
+            if options.action == "confirm":
                 return confirm(client)
-            if options.roll_back:
+            if options.action == "roll-back":
                 return roll_back(client, progress)
-            if options.check_steps:
+            if options.action == "check-steps":
                 from opwest.bundles.steps import check_own, check_sent
 
                 result = check_own(client) if expected is None else check_sent(client, expected, progress)
@@ -203,7 +203,9 @@ def _installed(client: BundleClient, what: str, target: BoardSlot) -> Result:
     is_trying = state.trying == target.index
     lines = [f"{what} runs from slot {target.index} at 0x{target.address:x} of {client.device}"]
     if is_trying:
-        lines.append("it is not confirmed: opwest bundle --confirm keeps it, a restart or --roll-back ends it")
+        lines.append(
+            "it is not confirmed: 'opwest bundle confirm' keeps it, a restart or 'opwest bundle roll-back' ends it"
+        )
     slots = client.slots()
     before = _model_text(slots, state.active if is_trying else state.previous)
     if before is not None:

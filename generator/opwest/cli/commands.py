@@ -151,16 +151,23 @@ def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
 def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Make a bundle: a model that firmware replaces in the field, linked for one slot of its flash.
 
-    FILE is a manifest, or a bundle to sign or verify. The image contains all functions that it calls.
+    FILE is a manifest, or a bundle to sign or verify. The image contains all functions that it calls. The commands
+    'opwest bundle install', 'list', 'confirm', 'roll-back' and 'check-steps' use the bundles of a board.
     """
-    from opwest.cli.bundle_options import check_bundle_options, install, is_install
+    from opwest.cli.bundle import bundle as do
+    from opwest.cli.bundle_options import check_bundle_options
 
     check_bundle_options(options, faults)
-    if is_install(options):
-        return install(options, faults)
-    from opwest.cli.bundle import bundle as do
-
     return do(options, faults)
+
+
+def bundle_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Install and manage bundles on a board: of --serial, or one that is built and started first, of --board."""
+    from opwest.bundles.install import on_board
+    from opwest.cli.bundle_options import check_board_options
+
+    check_board_options(options, faults)
+    return on_board(options, faults)
 
 
 def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -309,3 +316,15 @@ def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
         conditions = " ".join(f"{symbol}={value}" for symbol, value in entry["kconfig"].items())
         lines.append(f"{name:<18} {abi:<38} {conditions}")
     return Result("\n".join(lines), table)
+
+
+def completion(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Print the completion of commands and options for a shell.
+
+    bash: eval "$(opwest completion bash)" in ~/.bashrc. zsh: the same in ~/.zshrc, after compinit.
+    fish: opwest completion fish > ~/.config/fish/completions/opwest.fish
+    """
+    from argcomplete.shell_integration import shellcode
+
+    script = str(shellcode(["opwest"], shell=options.shell)).strip()
+    return Result(script, {"shell": options.shell, "script": script}, is_content=True)

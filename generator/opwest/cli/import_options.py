@@ -33,14 +33,20 @@ def with_kind(words: Sequence[str]) -> list[str]:
     return given if kind is None else ["import", kind, *given[1:]]
 
 
-def _flags_with_values() -> set[str]:
-    """Return the options of all kinds whose next word is a value and no model."""
+def import_parser() -> argparse.ArgumentParser:
+    """Return a parser with the options of all trained models, for the help and for completion."""
     every = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
-    _add_options(every, None)
     arguments = Arguments(every)
+    _add_files(arguments, "a .tflite or .onnx file, an output of Vela, or an archive of microTVM")
+    _add_options(every, None)
     _add_npu(arguments)
     add_output(arguments)
-    every.add_argument("-o", "--output")
+    return every
+
+
+def _flags_with_values() -> set[str]:
+    """Return the options of all kinds whose next word is a value and no model."""
+    every = import_parser()
     return {flag for action in every._actions if action.nargs != 0 for flag in action.option_strings}
 
 

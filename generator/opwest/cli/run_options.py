@@ -24,11 +24,13 @@ def set_defaults(options: argparse.Namespace) -> None:
 
 
 def check_run_options(options: argparse.Namespace, faults: Diagnostics) -> None:
-    """Report options of `opwest run` that have no effect with the others."""
+    """Report options of `opwest run` that have no effect with the others. Without --board, it is this machine."""
+    options.host = options.board is None
     for action in options.board_actions if options.host else options.host_actions:
         compares = action.dest == "cmsis_nn" and options.check_steps  # with a run on this machine
         if getattr(options, action.dest) != action.default and not compares:
-            faults.error(f"{action.option_strings[0]} requires {'--board' if options.host else '--host'}")
+            flag = action.option_strings[0]
+            faults.error(f"{flag} requires --board" if options.host else f"{flag} cannot be used with --board")
     if options.tolerance and not options.reference and not options.check_steps:
         faults.error("--tolerance requires --reference" + ("" if options.host else " or --check-steps"))
     if options.labels and not options.dataset:
@@ -86,14 +88,14 @@ def check_tune_options(options: argparse.Namespace, faults: Diagnostics) -> None
 def add_run(run: Arguments) -> None:
     """Add the options of `opwest run`."""
     _add_application(run)
-    where = run.exclusive(required=True)
-    where.flag("--host", help="compile with $CC (default: cc) and run on this machine")
+    where = run.exclusive()
+    where.flag("--host", help="compile with $CC (default: cc) and run on this machine (default)")
     where.value("--board BOARD", "build with west and run on native_sim, in QEMU or on a board")
     run.value("--model NAME", "model to run, if there are several")
     run.values(
         "--input NAME=FILE.npy",
         "content of an input, or FILE.npz with inputs by name; without --input, --stream, --reference, "
-        "--output-dir and --profile, --host runs the application's main()",
+        "--output-dir and --profile, the application's main() runs on this machine",
     )
     run.values(
         "--stream NAME=FILE.npy",
@@ -112,7 +114,7 @@ def add_run(run: Arguments) -> None:
         "with --reference or --check-steps: the largest error ABS + REL * |reference| that is no difference, of "
         "one tensor or of all; repeatable (default: that of the manifest's tests, else 0)",
     )
-    host_actions, board_actions = _add_host(run.group("with --host")), _add_board(run.group("with --board"))
+    host_actions, board_actions = _add_host(run.group("on this machine")), _add_board(run.group("with --board"))
     run.target.set_defaults(operator=None, host_actions=host_actions, board_actions=board_actions)
 
 

@@ -260,8 +260,8 @@ def _text(rows: list[_Row], options: argparse.Namespace) -> str:
     if options.dry_run:
         return "".join(_diff(row, prefix=len(rows) > 1) for row in rows).removesuffix("\n")
     lines = [line for row in rows for line in _would_change(row)] if options.check else []
-    if len(rows) == 1:
-        return "\n".join([_line(rows[0]), *lines])
+    if len(rows) == 1:  # a failure is an error, which is printed
+        return "" if rows[0].outcome is None else "\n".join([_line(rows[0]), *lines])
     counts = Counter(row.state for row in rows)
     lines.append(f"{len(rows)} projects: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
     lines += [f"  {row.state}: {row.project}" for row in rows if row.state in ("failed", "conflicts")]
