@@ -93,15 +93,19 @@ def _add_options(parser: argparse._ActionsContainer, kind: str | None) -> None:
     types: dict[str, Any] = {"count": count, "vectors": _vector_count, "size": size, "limit": _limit}
     types["flash"] = lambda text: flash_option(text).text
     defaults = Options()
+    groups: dict[str | None, argparse._ActionsContainer] = {None: parser}
     for name, option in options_of(kind).items():
         flag, default = flag_of(name, option), getattr(defaults, name)
+        if option.group not in groups:
+            groups[option.group] = parser.add_argument_group(option.group)
+        group = groups[option.group]
         if option.value in ("on", "off"):
             action = "store_true" if option.value == "on" else "store_false"
-            parser.add_argument(flag, action=action, dest=name, help=option.help)
+            group.add_argument(flag, action=action, dest=name, help=option.help)
             continue
         if isinstance(option.choices, Mapping):
             default = next(text for text, value in option.choices.items() if value == default)
-        parser.add_argument(
+        group.add_argument(
             flag,
             dest=name,
             action="append" if option.repeatable else "store",
