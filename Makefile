@@ -15,7 +15,7 @@
 #             `python tests/zephyr/cover.py` prints), and those of LLVM with all their targets
 # make matrix  each version of Zephyr at hand, board, convention and back end; prints a table, also in build/matrix.txt
 # make board-sweep  the target of all boards of Zephyr, against Zephyr's Kconfig: 10 to 20 minutes; prints a table, also in
-#             build/board-sweep.txt and docs/boards.md
+#             build/board-sweep.txt and docs/contributing/board-sweep.md
 # make bundles  bundles: the power cut at every operation on the host and in QEMU, all refusals, uploads with lost parts
 # make plans  MiniMalloc's eleven problems, each in 60 s of processor time
 # make golden  store the emitted trees and reports of the golden projects, and print what changed
@@ -158,7 +158,7 @@ matrix: $(VENV)/.installed-all
 	$(BIN)/python scripts/host_matrix.py || status=1; \
 	exit $$status
 board-sweep: $(VENV)/.installed-dev
-	@$(BIN)/python tests/boards/sweep.py --page docs/boards.md
+	@$(BIN)/python tests/boards/sweep.py --page docs/contributing/board-sweep.md
 
 golden: $(VENV)/.installed-dev
 	@$(BIN)/python tests/golden

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One application with operators of all tools of docs/compilers: its sources, commands and manifests.
 
-Each page is a tool. Its commands are run where the tool is installed, its manifests are joined, and
-its outputs have the tool's own answers, or those of numpy, for CASES inputs.
+Each page, or a section of it, is a tool. Its commands are run where the tool is installed, its manifests are joined,
+and its outputs have the tool's own answers, or those of numpy, for CASES inputs.
 """
 
 import os
@@ -84,6 +84,19 @@ TOOLS = {
     ),
     "cmsis-dsp": Tool(_ARM, {"filtered": _convolved}, {"signal": _SIGNAL, "taps": _TAPS}),
 }
+SECTIONS = {
+    "c": ("c", "Objects for several processors"),
+    "cmsis-dsp": ("c", "CMSIS-DSP"),
+    "eigen": ("c", "C++ with Eigen"),
+    "emlearn": ("scikit-learn", "emlearn"),
+    "m2cgen": ("scikit-learn", "m2cgen"),
+    "rust": ("rust-and-zig", "Rust"),
+    "zig": ("rust-and-zig", "Zig"),
+    "llvm-ir": ("llvm", "LLVM IR of any front end"),
+    "halide": ("llvm", "Halide"),
+    "mlir": ("llvm", "MLIR"),
+}
+"""Pages with several tools, and their sections; other tools have a page each."""
 TOLERANCE = {"scores": 1e-12, "projected": 1e-5}
 """Of outputs in floating point; others are equal."""
 
@@ -125,8 +138,16 @@ def drafts(block: Block) -> bool:
     return block.text.startswith("opwest init ")
 
 
-def page_of(tool: str) -> Path:
-    return PAGES / f"{tool}.md"
+def blocks_of(tool: str) -> list[Block]:
+    """Return the blocks of the page or section of a tool."""
+    page, section = SECTIONS.get(tool, (tool, None))
+    return [block for block in blocks(PAGES / f"{page}.md") if section in (None, block.section)]
+
+
+def link_to(tool: str) -> str:
+    """Return the link to the page or section of a tool."""
+    page, section = SECTIONS.get(tool, (tool, None))
+    return f"{page}.md" if section is None else f"{page}.md#{section.lower().replace('+', '').replace(' ', '-')}"
 
 
 def modules() -> Path:
@@ -152,7 +173,7 @@ def _make(folder: Path, names: list[str]) -> None:
     manifest: dict[str, Any] = {"version": 1, "model": "foreign", "objects": [], "operators": {}}
     manifest["run"] = {"inputs": {}, "outputs": {}, "steps": []}
     for name in names:
-        for block in blocks(page_of(name)):
+        for block in blocks_of(name):
             if path := block.marked("file"):
                 (folder / path).write_text(block.text, encoding="utf-8")
             elif block.language == "sh" and block.marked("run by") is not None and not drafts(block):

@@ -2,8 +2,8 @@
 """The documentation as a site: `make docs` builds it from the pages of the repository, in build/site.
 
 The source directory is the repository, so links between pages are the same on the site and in the repository.
-docs/README.md is the index; its tables are the navigation. The environment variable REPOSITORY is the address of
-the published repository: it replaces the placeholder in the pages.
+docs/README.md is the index; its tables and those of docs/contributing/README.md are the navigation. The environment
+variable REPOSITORY is the address of the published repository: it replaces the placeholder in the pages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ include_patterns = [
     "*.md",
     "docs/**/*.md",
     "docs/*.md",
-    "docs/*.rst",
+    "docs/**/*.rst",
     "examples/*/README.md",
     "benchmarks/README.md",
     "tests/fuzz/README.md",

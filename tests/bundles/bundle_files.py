@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bundles for tests, packed from the tables of docs/bundle-format.md alone: independent of `opwest bundle`.
+"""Bundles for tests, packed from the tables of bundle-format.md alone: independent of `opwest bundle`.
 
 The images are `programs/stand_in.c`, compiled for this machine and linked at the address of a slot: the programs of the
 tests map memory there.
@@ -145,7 +145,7 @@ FIELDS = {
     **_fields(144, "host_version:2 layout:2 cpu:4 slot_size:2 device_count:2 input_count:2 output_count:2"),
     **_fields(160, "workspace_size:4 workspace_align:4 pools_size:4 pools_align:4 inputs_size:4 outputs_size:4"),
 }
-"""Offset and size by name, from docs/bundle-format.md."""
+"""Offset and size by name, from docs/contributing/bundle-format.md."""
 MODEL_HASH, NAME, RESERVED = 56, 88, 184
 INTERFACE = 0x1122_3344_5566_7788
 

@@ -41,7 +41,7 @@ SIGNATURE = Signature(b"keyident", bytes(64))
 
 
 def test_every_byte_of_a_small_bundle():
-    """The tables of docs/bundle-format.md, row by row."""
+    """The tables of docs/contributing/bundle-format.md, row by row."""
     data = with_signatures(pack(CONTENT), [SIGNATURE])
     header = b"OPWB" + struct.pack("<HHII", 1, 256, 288, 0) + struct.pack("<Q", 0x1_0008_0000)
     header += struct.pack("<IIIII", 256, 18, 264, 274, 8)

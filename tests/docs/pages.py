@@ -26,12 +26,13 @@ SECONDS = 900
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, its text, its first line, and the comment before it."""
+    """A fenced block: its language, its text, its first line, the comment and the last `##` heading before it."""
 
     language: str
     text: str
     line: int
     mark: str
+    section: str
 
     def marked(self, key: str) -> str | None:
         """Return the text after `key` in the comment; None without `key`."""
@@ -57,9 +58,15 @@ def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     pattern = r"^(?:<!-- (?P<mark>[^\n]*?) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$"
     return [
-        Block(m["language"], m["text"], text.count("\n", 0, m.start("text")), m["mark"] or "")
+        Block(
+            m["language"], m["text"], text.count("\n", 0, m.start("text")), m["mark"] or "", _section(text, m.start())
+        )
         for m in re.finditer(pattern, text, re.MULTILINE | re.DOTALL)
     ]
+
+
+def _section(text: str, end: int) -> str:
+    return (re.findall(r"^## (.*)$", text[:end], re.MULTILINE) or [""])[-1]
 
 
 def block(page: Path, language: str, containing: str = "") -> str:

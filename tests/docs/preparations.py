@@ -15,6 +15,15 @@ sys.path.insert(0, str(ROOT / "tests" / "unit" / "manifest"))  # the example wit
 
 from manifest_support import copy_digits
 
+TWO_MODELS = """version: 1
+model: {name}
+objects: [{{files: [{name}.c]}}]
+operators: {{reduce: {{returns: {{name: y, dtype: int32}}, args: [{{name: x, dtype: int16, shape: [8]}}]}}}}
+run:
+  inputs: {{x: {{dtype: int16, shape: [8]}}}}
+  outputs: {{y: {{dtype: int32, shape: [1]}}}}
+  steps: [{{call: reduce, args: [x, y]}}]
+"""
 SMALL = ROOT / "tests" / "golden" / "minimal"
 
 
@@ -31,19 +40,12 @@ def regeneration(folder: Path) -> None:
             shutil.copy(SMALL / name, folder / place)
     for place in (".", "firmware/one", "firmware/two"):
         succeed("generate", folder / place / "manifest.yaml", "-o", folder / place / "app")
-    layout = re.search(r"^company/\n((?:  .*\n)+)", (ROOT / "docs" / "regeneration.md").read_text(), re.MULTILINE)
+    layout = re.search(r"^company/\n((?:  .*\n)+)", (ROOT / "docs" / "module.md").read_text(), re.MULTILINE)
     assert layout is not None
     for line in layout[1].splitlines():
         path = folder / "company" / line.split()[0]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{{ application }}\n" if path.name == "NOTES.md.jinja" else "\n")
-
-
-def planning(folder: Path) -> None:
-    """A manifest, and a table of buffers, MiniMalloc's example."""
-    copy_digits(folder)
-    lines = ("id,lower,upper,size", "b1,0,3,4", "b2,3,9,4", "b3,0,9,4", "b4,9,21,4", "b5,0,21,4")
-    (folder / "buffers.csv").write_text("\n".join(lines) + "\n")
 
 
 def digits(folder: Path) -> None:
@@ -53,17 +55,35 @@ def digits(folder: Path) -> None:
 
 
 def report(folder: Path) -> None:
-    """The same with measurements of a run and an earlier report."""
+    """The same with measurements of a run, an earlier report, and a table of buffers, MiniMalloc's example."""
     digits(folder)
+    lines = ("id,lower,upper,size", "b1,0,3,4", "b2,3,9,4", "b3,0,9,4", "b4,9,21,4", "b5,0,21,4")
+    (folder / "buffers.csv").write_text("\n".join(lines) + "\n")
     done = succeed("run", folder / "app", "--host", "--input", f"image={folder}/image.npy", "--json")
     (folder / "run.json").write_text(done.stdout, encoding="utf-8")
     succeed("report", folder / "app", "-o", folder / "old.html")
 
 
+def two_models(folder: Path) -> None:
+    """Manifests of two models with operators of one name, and an input."""
+    for name, result in (("mean", "sum / 8"), ("peak", "x[7]")):
+        body = f"int32_t sum = 0; for (int i = 0; i < 8; i++) {{ sum += x[i]; }} return {result};"
+        source = f"#include <stdint.h>\nint32_t reduce(const int16_t *x) {{ {body} }}\n"
+        (folder / f"{name}.c").write_text(source)
+        (folder / f"{name}.yaml").write_text(TWO_MODELS.format(name=name))
+    np.save(folder / "x.npy", np.arange(8, dtype=np.int16))
+
+
+def repository(folder: Path) -> None:
+    """A clone of the repository."""
+    (folder / "opwest").symlink_to(ROOT)
+
+
 PREPARATIONS: dict[str, Callable[[Path], None]] = {
     "README.md": readme,
-    "planning.md": planning,
-    "profiling.md": digits,
-    "regeneration.md": regeneration,
+    "drivers-in-bundles.md": repository,
+    "module.md": regeneration,
     "report.md": report,
+    "using-a-model.md": two_models,
+    "writing-drivers.md": repository,
 }

@@ -3,6 +3,7 @@
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -40,9 +41,20 @@ def test_documented_error_message_is_current(example: Path) -> None:
     assert block(README, "", "duobled") in fail("check", "manifest.yaml").stderr
 
 
-def test_manifest_reference_is_current() -> None:
-    done = subprocess.run([sys.executable, ROOT / "scripts" / "manifest_reference.py", "--check"], check=False)
-    assert done.returncode == 0, "run scripts/manifest_reference.py"
+@pytest.mark.parametrize("command", ["manifest_reference.py --check", "command_reference.py"])
+def test_generated_pages_are_current(command: str) -> None:
+    script, *options = command.split()
+    done = subprocess.run([sys.executable, ROOT / "scripts" / script, *options], check=False)
+    assert done.returncode == 0, f"run python scripts/{script} (--write)"
+
+
+def test_size_of_the_pages_for_users() -> None:
+    """Those of the sidebar, compilers included: what a user may have to read."""
+    size = runpy.run_path(str(ROOT / "scripts" / "docs_size.py"))
+    pages = size["users_pages"]()
+    assert len(pages) <= size["PAGES"] and sum(map(size["words"], pages)) <= size["WORDS"], (
+        "python scripts/docs_size.py"
+    )
 
 
 def test_links_have_targets() -> None:

@@ -13,7 +13,7 @@ from opwest.zephyr.version import OLDEST, SERVICE, Version, cortex_m
 from requirements_support import need, skip_here
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "zephyr-external-module.rst"
+PAGE = ROOT / "docs" / "contributing" / "zephyr-external-module.rst"
 TEXT = PAGE.read_text(encoding="utf-8")
 NEIGHBOURS = Path("doc/develop/manifest/external")
 LINE = 104
@@ -55,7 +55,7 @@ def test_form_of_the_page():
     assert TEXT.startswith(".. _external_module_opwest:\n\nopwest\n######\n\n")
     assert [line for line in TEXT.splitlines() if len(line) > LINE] == []
     assert f"Zephyr {OLDEST[0]}.{OLDEST[1]} and newer" in TEXT
-    assert "docs/supported-hosts.md" in TEXT
+    assert "docs/hosts.md" in TEXT
 
 
 def test_headings_against_the_tree_of_zephyr():

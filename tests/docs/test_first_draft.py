@@ -7,7 +7,7 @@ import yaml
 from in_process import fail, succeed
 from pages import ROOT, block
 
-PAGE = ROOT / "docs" / "first-draft.md"
+PAGE = ROOT / "docs" / "writing-operators.md"
 
 
 def test_commands_and_draft_of_the_page(tmp_path, monkeypatch):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/licences.md is current, and the script that writes it reports packages without a licence."""
+"""docs/contributing/licences.md is current, and the script that writes it reports packages without a licence."""
 
 import sys
 import tomllib

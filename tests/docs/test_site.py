@@ -20,11 +20,12 @@ sys.path[:0] = [str(SITE), str(SITE / "opwest_site"), str(ROOT / "tests" / "repo
 
 import checks  # noqa: E402
 from addresses import address  # noqa: E402
-from navigation import sections  # noqa: E402
+from navigation import all_sections, users_pages  # noqa: E402
 from report_browser import browser, find_browser  # noqa: E402
 
-INDEX = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-NAMES = ("Start", "Guides", "Cookbook", "Compilers", "Reference", "Drivers and NPUs", "Bundles", "Development")
+SECTIONS = all_sections(ROOT)
+SIDEBAR = [section for section, shown in SECTIONS if shown]
+TASKS = ("Bring a model", "Bring operators", "Bring an accelerator", "Into my application", "On my board", "Ship it")
 
 
 def build(output: Path, source: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -42,23 +43,30 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def listed() -> list[str]:
-    return [path for section in sections(INDEX) for _, path in section.pages]
+    return [path for section, _ in SECTIONS for _, path in section.pages]
 
 
 def test_every_page_is_listed_once() -> None:
+    """Those of the sidebar are the pages for users."""
     docs = [path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")]
     others = [path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("examples/*/README.md")]]
     assert set(docs) | set(others) == {path for path in listed() if path in docs + others} | {"docs/README.md"}
     assert len(listed()) == len(set(listed()))
-    assert tuple(section.title for section in sections(INDEX)) == NAMES
+    assert tuple(section.title for section in SIDEBAR) == ("Start", *TASKS, "Reference")
+    users = {f"{name}.md" for name in users_pages(ROOT)}
+    assert users == {path for path in docs if not path.startswith("docs/contributing/")}
 
 
 def test_the_navigation_is_that_of_the_index(site: Path) -> None:
-    text = (site / "using-a-model.html").read_text(encoding="utf-8")
-    nav = text.partition('aria-label="Pages"')[2].partition("</nav>")[0]
-    assert tuple(re.findall(r'class="caption-text">([^<]*)<', nav)) == NAMES
-    labels = re.findall(r'<a class="[^"]*" href="[^"]*">([^<]*)</a>', nav)
-    assert labels == [label for section in sections(INDEX) for label, _ in section.pages]
+    """A page that is not for users has its own section below the others."""
+    (details,) = (section for section, _ in SECTIONS if section.title == "Details")
+    for page, expected in (("using-a-model", SIDEBAR), ("contributing/runtime", [*SIDEBAR, details])):
+        text = (site / f"{page}.html").read_text(encoding="utf-8")
+        nav = text.partition('aria-label="Pages"')[2].partition("</nav>")[0]
+        assert re.findall(r'class="caption-text">([^<]*)<', nav) == [section.title for section in expected]
+        labels = re.findall(r'<a class="[^"]*" href="[^"]*">([^<]*)</a>', nav)
+        assert labels == [label for section in expected for label, _ in section.pages]
+        assert nav.count('<li class="toctree-l1 current active">') == 1
     for path in listed():
         assert (site / f"{address(path.rpartition('.')[0])}.html").is_file()
 
@@ -82,7 +90,7 @@ def test_links_to_other_files_are_pages(site: Path) -> None:
 
 
 def test_code_is_highlighted(site: Path) -> None:
-    for page, language in (*(("getting-started", name) for name in ("c", "yaml", "sh")), ("module", "cmake")):
+    for page, language in (*(("state", name) for name in ("c", "yaml", "sh")), ("module", "cmake")):
         text = (site / f"{page}.html").read_text(encoding="utf-8")
         block = text.partition(f'class="highlight-{language} ')[2].partition("</pre>")[0]
         assert '<span class="' in block, (page, language)
@@ -99,7 +107,7 @@ def test_index_of_the_search(site: Path) -> None:
         numbers = index["terms"][term]
         return {pages[number] for number in (numbers if isinstance(numbers, list) else [numbers])}
 
-    assert "vela" in found("vela") and "bundles" in found("slot") and "userspace" in found("config_userspac")
+    assert "vela" in found("vela") and "bundles" in found("slot") and "threads" in found("config_userspac")
     assert "Exit codes" in index["alltitles"]
 
 

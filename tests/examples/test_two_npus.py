@@ -121,7 +121,7 @@ def test_pipeline_equals_numpy_and_run(tmp_path):
     correct = int((found == labels).sum())
     shown = [f"npu_pipeline: {' '.join(map(str, found.tolist()))}", f"stream: 40 of 40 equal run, {correct} correct"]
     assert console.splitlines()[:2] == shown
-    page = (EXAMPLE.parents[1] / "docs" / "streaming.md").read_text(encoding="utf-8")
+    page = (EXAMPLE.parents[1] / "docs" / "state.md").read_text(encoding="utf-8")
     assert "\n".join(shown) in page
     rates = re.search(r"^frames per second: ([0-9.]+) by run, ([0-9.]+) by submit and poll$", console, re.MULTILINE)
     assert rates and float(rates[2]) >= 1.5 * float(rates[1]), console

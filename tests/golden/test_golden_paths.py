@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lengths of the paths that opwest emits: Windows limits paths to 260 characters (docs/windows-and-macos.md)."""
+"""The lengths of the paths that opwest emits: Windows limits paths to 260 characters (PAGE)."""
 
 import re
 
 from golden_support import GOLDEN, PROJECTS
 
-PAGE = (GOLDEN.parents[1] / "docs" / "windows-and-macos.md").read_text(encoding="utf-8")
+PAGE = (GOLDEN.parents[1] / "docs" / "contributing" / "windows-and-macos.md").read_text(encoding="utf-8")
 STATED = int(re.search(r"longest relative path of the\s+golden projects has (\d+) characters", PAGE)[1])
 """The figure of the page."""
 

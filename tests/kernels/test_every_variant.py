@@ -148,7 +148,7 @@ def test_variants_that_write_such_results_are_tested():
 CLASSES = {"cortex-m0plus": "portable", "cortex-m3": "mla", "cortex-m4": "dsp", "cortex-m55": "mve"}
 FORMS = ((1, 1), (1, 2), (1, 8), (2, 4), (3, 9))
 STACK = 600
-"""The greatest use of stack of a block, in bytes, with its arguments: docs/importing-models.md."""
+"""The greatest use of stack of a block, in bytes, with its arguments: docs/contributing/imports.md."""
 
 
 def blocks(processor, count, dtype="int8"):

@@ -30,7 +30,7 @@ MAKERS = {
     "multiply": random_layers.multiply,
 }
 STACK = 300
-"""The greatest use of stack, in bytes, with the arguments: docs/importing-models.md."""
+"""The greatest use of stack, in bytes, with the arguments: docs/contributing/imports.md."""
 
 
 def layers_of(core, count):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entry points opwest.kernels: the example of docs/writing-kernels.md as an installed package, faults of packages."""
+"""Entry points opwest.kernels: the example of writing-kernels.md as an installed package, faults of packages."""
 
 import os
 import re
@@ -14,7 +14,7 @@ need("arm-none-eabi-gcc", "qemu-system-arm", "cc", "tflite")
 
 from models.made import of_one  # noqa: E402
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/writing-kernels.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs/contributing/writing-kernels.md"
 EXAMPLE = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
 
 

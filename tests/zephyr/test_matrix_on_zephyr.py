@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matrix of docs/supported-hosts.md: each cell is a model that ran in an image, with the results of numpy.
+"""The matrix of docs/contributing/host-matrix.md: each cell is a model that ran in an image, with the results of numpy.
 
 An image belongs to a version of Zephyr, a board and a back end, and holds a model for each calling convention. Each
 model is verified and recorded for itself, in build/matrix/; scripts/host_matrix.py prints the table of these records.

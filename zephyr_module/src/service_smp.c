@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The MCUmgr command group with which a host runs the models of this image: CBOR maps over any SMP
- * transport. Models and tensors have indices; docs/running-on-boards.md lists the commands.
+ * transport. Models and tensors have indices; docs/contributing/protocols.md lists the commands.
  */
 #include <errno.h>
 #include <string.h>

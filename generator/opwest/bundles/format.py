@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The file format of bundles: docs/bundle-format.md. Reading checks every byte, because the file is hostile."""
+"""The file format of bundles, docs/contributing/bundle-format.md. Every byte is checked: the file is hostile."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class StepResult(NamedTuple):
 
 
 def interface_text(model: Model) -> str:
-    """Return the text that defines the interface hash: docs/bundle-format.md."""
+    """Return the text that defines the interface hash: docs/contributing/bundle-format.md."""
     lines = []
     for role, tensors in (("input", model.inputs), ("output", model.outputs)):
         for tensor in tensors:

@@ -360,7 +360,7 @@ def _add_model(
         after = [word for path in last for word in ("-idirafter", str(path))]
         extra = ["-include", str(folder / build["rename"]), *after, *_options_of(folder, build, source)]
         obj, command = compiler.compile(folder / source, includes, extra)
-        if compiler.form == "elf":  # docs/windows-and-macos.md
+        if compiler.form == "elf":  # docs/contributing/windows-and-macos.md
             faults += _operator_faults(model, build, source, obj, command)
     if faults:
         raise OpwestError(faults)

@@ -16,7 +16,7 @@ from opwest.base.result import table_lines
 from opwest.render.tables.layout import NO_DEVICE, NO_STEP
 
 FORMAT = 1
-"""Version of the JSON format, see docs/profiling.md."""
+"""Version of the JSON format, see docs/report.md."""
 _NANOSECONDS = 1_000_000_000
 
 
@@ -65,7 +65,7 @@ class Profile:
         return "ns" if self.frequency == _NANOSECONDS else "cycles"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON value described in docs/profiling.md."""
+        """Return the JSON value described in docs/report.md."""
         launched: dict[int | None, list[int]] = {}
         points = []
         for index, measure in enumerate(self.measures):

@@ -96,7 +96,7 @@ class Headers(SphinxTransform):
 
 def label_of_zephyr(app: Sphinx, env: BuildEnvironment, node: nodes.Element, text: nodes.Element) -> Any:
     """Resolve a reference to a label of Zephyr's documentation as text: that page is written for Zephyr's tree."""
-    if node.get("refdoc") == "docs/zephyr-external-module" and node.get("reftype") == "ref":
+    if node.get("refdoc") == "docs/contributing/zephyr-external-module" and node.get("reftype") == "ref":
         return text
     return None
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The navigation of the site: the sections and tables of the index page, docs/README.md.
+"""The navigation of the site: the sections and tables of docs/README.md and of the contributors' index.
 
 A section is a heading of level 2. Each row of its tables that begins with a link to a page is an entry. A page
-without an entry is a warning of Sphinx, which `make docs` treats as an error.
+without an entry is a warning of Sphinx, which `make docs` treats as an error. The sidebar shows the sections for
+users; a page of another section shows that section below them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,16 @@ import os
 import posixpath
 import re
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 
 PLACEHOLDER = "URL_OF_THIS_REPOSITORY"
+INDEXES = ("docs/README", "docs/contributing/README")
+"""The pages whose tables are the navigation: that of users, that of contributors."""
+APART = ("Examples", "More")
+"""Sections of the users' index that the sidebar does not show."""
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _ROW = re.compile(r"^\| \[([^\]]+)\]\(([^)#]+)\) \|", re.MULTILINE)
 
@@ -25,6 +32,11 @@ class Section:
 
     title: str
     pages: tuple[tuple[str, str], ...]
+
+    @property
+    def docnames(self) -> tuple[str, ...]:
+        """The names of its pages in Sphinx."""
+        return tuple(posixpath.splitext(path)[0] for _, path in self.pages)
 
 
 def sections(text: str, folder: str = "docs") -> list[Section]:
@@ -38,6 +50,22 @@ def sections(text: str, folder: str = "docs") -> list[Section]:
     return found
 
 
+def all_sections(root: Path) -> list[tuple[Section, bool]]:
+    """Return the sections of all indexes in a repository, each with whether the sidebar always shows it."""
+    found = []
+    for index in INDEXES:
+        path = root / f"{index}.md"
+        if path.is_file():
+            for section in sections(path.read_text(encoding="utf-8"), posixpath.dirname(index)):
+                found.append((section, index == INDEXES[0] and section.title not in APART))
+    return found
+
+
+def users_pages(root: Path) -> set[str]:
+    """Return the names of the pages for users: those of the sidebar."""
+    return {INDEXES[0], *(name for section, shown in all_sections(root) if shown for name in section.docnames)}
+
+
 def tree(section: Section) -> str:
     """Return a section as a hidden `toctree` of MyST."""
     rows = "".join(f"{label} </{posixpath.splitext(path)[0]}>\n" for label, path in section.pages)
@@ -45,13 +73,30 @@ def tree(section: Section) -> str:
 
 
 def read_source(app: Sphinx, docname: str, content: list[str]) -> None:
-    """Add the navigation to the index page; set the address of the repository."""
+    """Add the navigation to the index pages; set the address of the repository."""
     if repository := os.environ.get("REPOSITORY"):
         content[0] = content[0].replace(PLACEHOLDER, repository)
-    if docname == app.config.root_doc:
-        content[0] += "".join(map(tree, sections(content[0])))
+    if docname in INDEXES:
+        content[0] += "".join(map(tree, sections(content[0], posixpath.dirname(docname))))
+
+
+def add_sidebar(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: object) -> None:
+    """Give the sections of the sidebar to the template of a page."""
+    found = all_sections(Path(app.srcdir))
+    apart = [section for section, shown in found if not shown and pagename in section.docnames]
+    titles = [section.title for section, _ in found]
+    context["opwest_examples"] = "Examples" in titles
+    context["opwest_contributors"] = INDEXES[1] in app.env.found_docs
+    context["opwest_sections"] = [
+        (
+            section.title,
+            [(label, name, name == pagename) for (label, _), name in zip(section.pages, section.docnames, strict=True)],
+        )
+        for section in [*(section for section, shown in found if shown), *apart]
+    ]
 
 
 def setup(app: Sphinx) -> None:
-    """Register the handler."""
+    """Register the handlers."""
     app.connect("source-read", read_source)
+    app.connect("html-page-context", add_sidebar)

@@ -52,7 +52,7 @@ def test_known_flash_is_valid():
     for flash in (NONE, UNKNOWN, *known_flash().values()):
         assert fault_of(flash) is None
         assert flash_of_text(flash.text) == flash
-    page = (Path(__file__).parents[3] / "docs/flash.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/contributing/flash.md").read_text(encoding="utf-8")
     for symbol, flash in known_flash().items():
         cells = (flash.wait_states, flash.line, flash.cache, flash.data_cache, "yes" if flash.prefetch else "no")
         assert f"| `{symbol}` | {' | '.join(map(str, cells))} |" in page

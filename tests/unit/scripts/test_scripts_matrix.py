@@ -70,9 +70,7 @@ def test_the_page_has_the_stored_records(matrix):
     stored = json.loads(matrix.STORED.read_text(encoding="utf-8"))
     assert matrix.page(text, stored) == text, "run: python scripts/host_matrix.py --write"
     assert not [one for one in stored if "failed" in one]
-    with pytest.raises(
-        matrix.RecordError, match=r"^supported-hosts.md: error: no table\n  expected: the lines '<!-- matr"
-    ):
+    with pytest.raises(matrix.RecordError, match=r"^host-matrix.md: error: no table\n  expected: the lines '<!-- matr"):
         matrix.page("no markers", stored)
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * @brief The offsets of fields in a file, bytes: docs/bundle-format.md.
+ * @brief The offsets of fields in a file, bytes: docs/contributing/bundle-format.md.
  */
 #ifndef OPWEST_BUNDLE_FORMAT_INTERNAL_H_
 #define OPWEST_BUNDLE_FORMAT_INTERNAL_H_

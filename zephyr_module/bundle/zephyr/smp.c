@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The MCUmgr command group with which a host sends and installs bundles: CBOR maps over any SMP
- * transport. docs/bundle-service.md lists the commands.
+ * transport. docs/contributing/protocols.md lists the commands.
  */
 #include <errno.h>
 #include <string.h>

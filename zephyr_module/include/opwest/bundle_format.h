@@ -3,9 +3,9 @@
  * @file
  * @brief The file format of bundles: a model that is replaced in the field.
  *
- * docs/bundle-format.md describes each field. All numbers are little-endian. The file is a header
- * of @ref OPWEST_BUNDLE_HEADER_SIZE bytes, the image, the bill of materials, and after the signed
- * part a block of signatures.
+ * docs/contributing/bundle-format.md describes each field. All numbers are little-endian. The file
+ * is a header of @ref OPWEST_BUNDLE_HEADER_SIZE bytes, the image, the bill of materials, and after
+ * the signed part a block of signatures.
  */
 #ifndef OPWEST_BUNDLE_FORMAT_H_
 #define OPWEST_BUNDLE_FORMAT_H_

@@ -3,7 +3,7 @@
  * @file
  * @brief Let a host send, install, confirm and roll back bundles (CONFIG_OPWEST_BUNDLE_SERVICE).
  *
- * The shell and an MCUmgr command group are the transports. See docs/bundle-service.md.
+ * The shell and an MCUmgr command group are the transports. See docs/contributing/protocols.md.
  */
 #ifndef OPWEST_BUNDLE_SERVICE_H_
 #define OPWEST_BUNDLE_SERVICE_H_

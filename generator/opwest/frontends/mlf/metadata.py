@@ -2,7 +2,7 @@
 """metadata.json: versions 5 and 6 describe one model, version 7 several under `modules`.
 
 No version contains shapes, pools, devices or the calling convention, and the sizes are upper bounds
-(docs/importing-mlf.md). Only these values are used: names, element types and sizes of inputs and outputs,
+(docs/contributing/tvm.md). Only these values are used: names, element types and sizes of inputs and outputs,
 targets.
 """
 
