@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random models for a CPU and accelerators, with states and views: manifests with one operator per step.
 
-With `queues`, devices have queue depths and kinds of switching, and steps have programs and cycles. With `values`, steps
-pass elements of tensors by value.
+With `queues`, devices have queue depths and kinds of switching, and steps have programs and cycles. With `values`,
+steps pass elements of tensors by value.
 """
 
 import random
@@ -29,7 +29,9 @@ class View:
 class RandomGraph:
     """A random manifest, and the reads and writes of its steps by the names of tensors and views."""
 
-    def __init__(self, seed: int, *, cached: bool, name: str | None = None, queues: bool = False, values: bool = False) -> None:
+    def __init__(
+        self, seed: int, *, cached: bool, name: str | None = None, queues: bool = False, values: bool = False
+    ) -> None:
         self.rng = rng = random.Random(seed)
         self.name = name or f"graph_{seed}"
         self.cached = cached

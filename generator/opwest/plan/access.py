@@ -67,6 +67,11 @@ def conflict(first: Access, second: Access) -> bool:
     )
 
 
+def passes(second: Access, first: Access) -> bool:
+    """Whether the processor passes a value in the second access that the first one writes."""
+    return _overlap(second.values, first.writes)
+
+
 class Pending:
     """The steps launched on a device and not waited for."""
 
@@ -106,10 +111,10 @@ class Pending:
 
     def after_writers(self, access: Access) -> int:
         """Return the number of steps after the last one that writes what the processor passes by value."""
-        if not _overlap(access.values, self._all.writes):
+        if not passes(access, self._all):
             return len(self._launched)
         later = 0
-        while not _overlap(access.values, self._launched[-1 - later][1].writes):
+        while not passes(access, self._launched[-1 - later][1]):
             later += 1
         return later
 

@@ -367,7 +367,8 @@ class Dataflow:
             self.faults.error(
                 f"{what} is read but never written",
                 place,
-                expected="an input, a constant, a state, or a tensor that an earlier step writes",
+                expected=f"{'a number, ' if argument.scalar else ''}an input, a constant, a state, "
+                "or a tensor that an earlier step writes",
                 hint=nearest(name, known),
             )
 
