@@ -12,6 +12,8 @@ from opwest.manifest.located import Mapping
 from opwest.model.checks.agreement import check_agreement
 from opwest.model.checks.memory import Coverage
 from opwest.model.inputs.context import Context, located_items
+from opwest.model.inputs.files import Files
+from opwest.model.inputs.written import direction_hint
 from opwest.model.readers.constants import bind_number
 from opwest.model.readers.programs import step_device
 from opwest.model.readers.steps import (
@@ -70,8 +72,11 @@ class Flow:
 class Dataflow:
     """Binds the arguments of steps in their order; records which tensors are written, read and required."""
 
-    def __init__(self, context: Context, names: Names) -> None:
+    def __init__(self, context: Context, names: Names, files: Files) -> None:
         self.context = context
+        self.files = files
+        self.operator: Operator
+        """That of the step that is bound."""
         self.faults = context.faults
         self.names = names
         self.constants = set(names.declared_constants)
@@ -131,6 +136,7 @@ class Dataflow:
         if device is not None:
             self.used.add(device)
         given = located_items(entry["args"])
+        self.operator = operator
         expected = operator.step_args
         if len(given) != len(expected):
             listed = ", ".join(a.name for a in expected) or "none"
@@ -369,7 +375,7 @@ class Dataflow:
                 place,
                 expected=f"{'a number, ' if argument.scalar else ''}an input, a constant, a state, "
                 "or a tensor that an earlier step writes",
-                hint=nearest(name, known),
+                hint=direction_hint(self.files, self.operator, argument, nearest(name, known)),
             )
 
     def _with_next(self, state: State) -> State:
