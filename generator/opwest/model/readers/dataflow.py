@@ -10,10 +10,10 @@ from opwest.base.diagnostics import Location, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
 from opwest.model.checks.agreement import check_agreement
+from opwest.model.checks.forgotten import direction_hint
 from opwest.model.checks.memory import Coverage
 from opwest.model.inputs.context import Context, located_items
 from opwest.model.inputs.files import Files
-from opwest.model.inputs.written import direction_hint
 from opwest.model.readers.constants import bind_number
 from opwest.model.readers.programs import step_device
 from opwest.model.readers.steps import (
