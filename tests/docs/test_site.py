@@ -25,6 +25,35 @@ from report_browser import browser, find_browser  # noqa: E402
 
 SECTIONS = all_sections(ROOT)
 SIDEBAR = [section for section, shown in SECTIONS if shown]
+QUERIES = {
+    "opwest_add_model": "module",
+    "west opwest": "module",
+    "--board": "running-on-boards",
+    "native_sim": "getting-started",
+    "glossary": "getting-started",
+    "FILL_IN": "writing-operators",
+    "arena": "report",
+    "stack": "report",
+    "--fail-on": "testing",
+    "twister": "testing",
+    "golden vectors": "testing",
+    "Ethos-U": "vela",
+    "flash wait states": "tuning",
+    ".gitignore": "module",
+    "conflict": "module",
+    "CMSIS-NN": "importing-models",
+    "tflite": "importing-models",
+    "zig": "compilers/rust-and-zig",
+    "libm": "compilers/c",
+    "userspace": "threads",
+    "signature": "bundles",
+    "rollback": "bundles",
+    "exit code": "command-line",
+    "doctor": "hosts",
+    "EBUSY": "threads",
+    "decisions": "contributing/decisions",
+}
+"""What people enter, and the page that must be the first result."""
 TASKS = ("Bring a model", "Bring operators", "Bring an accelerator", "Into my application", "On my board", "Ship it")
 
 
@@ -224,6 +253,9 @@ def test_search_and_pages_in_a_browser(site: Path, server: str) -> None:
             # The page before this one may still load its results.
             own = (server, site.as_uri(), "data:")
             assert [url for url in page.requests() if not url.startswith(own)] == []
+        page.open(site / "module.html")
+        first = "Object.fromEntries(QUERIES.map(q => [q, Search._performSearch(...Search._parseQuery(q)).pop()[0]]))"
+        assert page.evaluate(first.replace("QUERIES", json.dumps(list(QUERIES)))) == QUERIES
         page.screen(390, 844)
         for path in listed():
             page.open(site / f"{address(path.rpartition('.')[0])}.html")
