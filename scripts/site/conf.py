@@ -62,6 +62,7 @@ html_theme_options = {
 html_sidebars = {"**": ["pages.html"]}
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = [("ranking.js", {"defer": "defer"})]
 html_favicon = "static/favicon.svg"
 templates_path = ["templates"]
 html_use_index = False

@@ -22,6 +22,8 @@ INDEXES = ("docs/README", "docs/contributing/README")
 """The pages whose tables are the navigation: that of users, that of contributors."""
 APART = ("Examples", "More")
 """Sections of the users' index that the sidebar does not show."""
+FOLDED = ("Compilers",)
+"""Sections of which the sidebar shows the first page, and the others beside one of them."""
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 _ROW = re.compile(r"^\| \[([^\]]+)\]\(([^)#]+)\) \|", re.MULTILINE)
 
@@ -87,13 +89,15 @@ def add_sidebar(app: Sphinx, pagename: str, templatename: str, context: dict[str
     titles = [section.title for section, _ in found]
     context["opwest_examples"] = "Examples" in titles
     context["opwest_contributors"] = INDEXES[1] in app.env.found_docs
-    context["opwest_sections"] = [
-        (
-            section.title,
-            [(label, name, name == pagename) for (label, _), name in zip(section.pages, section.docnames, strict=True)],
-        )
-        for section in [*(section for section, shown in found if shown), *apart]
-    ]
+
+    def rows(section: Section) -> list[tuple[str, str, bool]]:
+        pages = list(zip(section.pages, section.docnames, strict=True))
+        if section.title in FOLDED and pagename not in section.docnames:
+            pages = pages[:1]
+        return [(label, name, name == pagename) for (label, _), name in pages]
+
+    shown_here = [*(section for section, shown in found if shown), *apart]
+    context["opwest_sections"] = [(section.title, rows(section)) for section in shown_here]
 
 
 def setup(app: Sphinx) -> None:
