@@ -151,8 +151,7 @@ class Preprocessor:
             if not places or places[-1] != token.place:
                 places.append(token.place)
                 lines.append("")
-            # Without space, two tokens could become another one.
-            lines[-1] += (" " if lines[-1] else "") + token.text.replace("\n", " ")
+            lines[-1] += (" " if token.spaced and lines[-1] else "") + token.text.replace("\n", " ")
         text = "\n".join(lines).encode("utf-8", "replace")
         faults, files, missing = tuple(self._faults), tuple(self._files), tuple(self._missing)
         return Preprocessed(text, tuple(places), faults, files, missing, self._packs, tuple(self._unfound))
@@ -288,12 +287,18 @@ class Preprocessor:
                 result += argument or ([_Token("other", "", call.place)] if raw else [])
             else:
                 result.append(token)
-        return [t._replace(place=call.place, hidden=t.hidden | hidden) for t in result if t.text]
+        made = [t._replace(place=call.place, hidden=t.hidden | hidden) for t in result if t.text]
+        return [t._replace(spaced=True) if index == 0 else t for index, t in enumerate(made)]
 
 
 def _tokens(text: str, place: Place) -> list[_Token]:
     tokens = source_tokens(f" {text}".encode("utf-8", "replace"), cplusplus=False)
-    found = [_Token(t.kind, t.text.decode("utf-8", "replace"), place) for t in tokens if t.kind != "directive"]
+    ends = [-1, *(t.end for t in tokens)]
+    found = [
+        _Token(t.kind, t.text.decode("utf-8", "replace"), place, t.start != end)
+        for t, end in zip(tokens, ends, strict=False)
+        if t.kind != "directive"
+    ]
     for token in tokens:  # `#` begins no directive here
         if token.kind == "directive":
             return [*found, *_with_hashes(token.text.decode("utf-8", "replace"), place)]

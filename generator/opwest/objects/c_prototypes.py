@@ -221,6 +221,9 @@ class _Reader:
             type_ = self._declared(self._specified(node, 0), declarator, 0)
             if not isinstance(type_, FunctionType):
                 continue
+            if isinstance(type_.returns, FunctionType):  # no function can return one: a macro is not defined
+                self._fault(name, f"cannot parse `{self._short(declarator)}`: is {self._word(name)!r} a macro?")
+                continue
             if not type_.declares_parameters and node.type == "declaration":
                 self._fault(name, f"{self._word(name)}() is declared without types of parameters")
                 continue

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from opwest.base.diagnostics import Diagnostics, Location
 from opwest.model.checks.prototypes import check_types
 from opwest.model.inputs.context import Context
 from opwest.model.inputs.files import Linkable
@@ -105,8 +104,10 @@ def _passes_values(operator: Operator) -> bool:
     return operator.convention.arrays is None and operator.convention.descriptors is None
 
 
-def note_unverified(faults: Diagnostics, builds: Sequence[TargetBuild], at: Location) -> None:
-    """Name the operators whose signatures nothing describes, in one note for each reason."""
+def note_unverified(context: Context, builds: Sequence[TargetBuild]) -> None:
+    """Name the operators of a valid model whose signatures nothing describes, in one note for each reason."""
+    if context.faults.has_errors:
+        return
     reasons: dict[str, dict[str, None]] = {}
     for build in builds:
         for name, reason in build.unverified_signatures:
@@ -114,7 +115,8 @@ def note_unverified(faults: Diagnostics, builds: Sequence[TargetBuild], at: Loca
     for reason, names in reasons.items():
         shown = list(names)[:_SHOWN]
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        faults.note(f"signatures not verified: {', '.join(shown)}{more} ({reason})", at)
+        text = f"signatures not verified: {', '.join(shown)}{more} ({reason})"
+        context.faults.note(text, context.manifest.key_location("objects"))
 
 
 def _difference(declared: DwarfSignature, compiled: DwarfSignature) -> str | None:

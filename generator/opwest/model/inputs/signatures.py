@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from opwest.base.diagnostics import Diagnostics, Location
@@ -15,6 +15,7 @@ from opwest.model.inputs.headers import normal, read_header
 from opwest.model.inputs.source_options import compile_options
 from opwest.model.types.builds import NO_OPTIONS, CompileOptions
 from opwest.objects.facts import ObjectError
+from opwest.objects.inspect import read_file
 
 if TYPE_CHECKING:
     from opwest.objects.c_preprocessor import Fault
@@ -36,7 +37,7 @@ class Declared(NamedTuple):
 class _Group(NamedTuple):
     """Headers that are read together."""
 
-    files: dict[PurePosixPath, bytes]
+    files: dict[PurePosixPath, Path]
     options: CompileOptions
     location: Location
 
@@ -51,10 +52,10 @@ class Signatures:
         self.names: list[str] = []
         """The headers, as the manifest names them."""
         self._groups: list[_Group] = []
-        single: dict[PurePosixPath, bytes] = {}
+        single: dict[PurePosixPath, Path] = {}
         for item, at in located_items(context.items("signatures")):
             if isinstance(item, Mapping):
-                files: dict[PurePosixPath, bytes] = {}
+                files: dict[PurePosixPath, Path] = {}
                 for name, where in located_items(item["files"]):
                     self._add(name, where, files)
                 self._groups.append(_Group(files, compile_options(context, item), at))
@@ -63,14 +64,11 @@ class Signatures:
         if single:
             self._groups.insert(0, _Group(single, NO_OPTIONS, context.manifest.value_location("signatures")))
 
-    def _add(self, name: str, at: Location, files: dict[PurePosixPath, bytes]) -> None:
+    def _add(self, name: str, at: Location, files: dict[PurePosixPath, Path]) -> None:
         path = self._context.regular_file(name, at, "a C header with the prototypes of operators")
         if path is not None:
             self.names.append(name)
-            try:
-                files[PurePosixPath(normal(PurePosixPath(name)))] = path.read_bytes()
-            except OSError as error:
-                self._context.faults.error(f"cannot read {name!r}: {error.strerror}", at)
+            files[PurePosixPath(normal(PurePosixPath(name)))] = path
 
     def of(self, model: DataModel) -> dict[str, Declared]:
         """Return the functions by name; report what cannot be read."""
@@ -88,7 +86,7 @@ class Signatures:
         context, options = self._context, group.options
         try:
             read = read_declarations(
-                group.files,
+                {name: read_file(path) for name, path in group.files.items()},
                 lambda path: read_header(context.folder, path),
                 model,
                 folders=options.include_dirs,

@@ -14,7 +14,6 @@ from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.files import with_lf
 from opwest.manifest.located import Mapping
 from opwest.model.checks.link import cpp_needs, needs_full_libc, needs_halide, needs_tvm, resolve_builds
-from opwest.model.checks.signatures import note_unverified
 from opwest.model.checks.stack_need import stack_needs
 from opwest.model.inputs.context import Context, located_items
 from opwest.model.inputs.files import Files
@@ -111,8 +110,6 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
         check_signatures(context, files.modules, names.operators)
     fixed = fixed_plan(context, names.pools) if planner == "fixed" else None
     builds = resolve_builds(context, files, names.operators, externals)
-    if not context.faults.has_errors:
-        note_unverified(context.faults, builds, manifest.key_location("objects"))
 
     application = _application(context)
     operators = names.operators.values()
