@@ -144,8 +144,8 @@ _TEXTS = {
     "relu.h": "#ifndef RELU_H\n#define RELU_H\n#include \"relu_types.h\"\n#define RELU_API\n#ifdef RELU_STATUS\n"
     "RELU_API int32_t relu(const int8_t *a, int8_t *b, uint32_t n);\n#endif\n"
     "RELU_API __attribute__((ms_abi)) void add(const int8_t *a, const int16_t *b, int8_t *c);\n"
-    "RELU_API int32_t debugged(const int8_t *a, const int8_t *b);\nint32_t old();\nint32_t RELU_CALL(shift)(int8_t *);\n"
-    "#endif\n",
+    "RELU_API int32_t debugged(const int8_t *a, const int8_t *b);\n"
+    "int32_t old();\nint32_t RELU_CALL(shift)(int8_t *);\n#endif\n",
     "include/relu_types.h": _HEAD,
     "relu.cpp": RELU.replace("relu", "mangled"),
     "relu_state.h": _STATIC.replace("relu", "kept") + "static int calls;\n",

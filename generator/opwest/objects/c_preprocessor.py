@@ -18,7 +18,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.c_expressions import evaluate
 from opwest.objects.c_masking import source_tokens
 
-MAX_TOKENS = 1 << 21
+MAX_TOKENS = 1 << 19
 _MAX_DEPTH = 64
 _DIRECTIVE = re.compile(r"#\s*(\w*)\s*(.*)", re.DOTALL)
 _MACRO = re.compile(r"([A-Za-z_]\w*)(\(([^()]*)\))?\s*(.*)", re.DOTALL)
@@ -130,7 +130,7 @@ class Preprocessor:
         end = -1
         for token in source_tokens(content.removeprefix(b"\xef\xbb\xbf"), cplusplus=False):
             if self._count > MAX_TOKENS:
-                break
+                return
             place = Place(str(file), bisect_right(lines, token.start))
             text = token.text.decode("utf-8", "replace")
             if token.kind == "directive":
@@ -143,15 +143,15 @@ class Preprocessor:
 
     def result(self) -> Preprocessed:
         """Return the text of all files."""
-        if self._count > MAX_TOKENS and self._output:
-            self._fault(self._output[-1].place, f"the text has more than {MAX_TOKENS} tokens")
         lines: list[str] = []
         places: list[Place] = []
         for token in self._output:
             if not places or places[-1] != token.place:
                 places.append(token.place)
                 lines.append("")
-            lines[-1] += (" " if token.spaced and lines[-1] else "") + token.text.replace("\n", " ")
+            text = token.text.replace("\n", " ")
+            joins = _is_word(lines[-1][-1:]) and _is_word(text[:1])  # where macros meet
+            lines[-1] += (" " if (token.spaced or joins) and lines[-1] else "") + text
         text = "\n".join(lines).encode("utf-8", "replace")
         faults, files, missing = tuple(self._faults), tuple(self._files), tuple(self._missing)
         return Preprocessed(text, tuple(places), faults, files, missing, self._packs, tuple(self._unfound))
@@ -162,6 +162,8 @@ class Preprocessor:
     def _flush(self, pending: list[_Token]) -> None:
         """Expand the tokens since the last directive."""
         self._output += self._expanded(pending)
+        if pending and self._count > MAX_TOKENS:
+            self._fault(pending[0].place, f"macros expand to more than {MAX_TOKENS} tokens")
         pending.clear()
 
     def _directive(self, text: str, place: Place, branches: list[_Branch], file: PurePosixPath, depth: int) -> None:
@@ -219,10 +221,11 @@ class Preprocessor:
             if content is not None and depth < _MAX_DEPTH:
                 self.add(header, content, depth + 1)
                 return
-        self._unfound[name] = None
         if quoted:
             self._missing |= dict.fromkeys(places)
-            self._fault(place, f"header {name!r} not found")
+            if name not in self._unfound:
+                self._fault(place, f"header {name!r} not found")
+        self._unfound[name] = None
 
     def _condition(self, name: str, text: str, place: Place) -> bool:
         """Return whether the branch after a condition is compiled."""
@@ -242,7 +245,7 @@ class Preprocessor:
         while waiting:
             self._count += 1
             if self._count > MAX_TOKENS:
-                break
+                return []
             token = waiting.pop()
             macro = self._macros.get(token.text) if token.kind == "word" else None
             if macro is None or token.text in token.hidden:
@@ -289,6 +292,10 @@ class Preprocessor:
                 result.append(token)
         made = [t._replace(place=call.place, hidden=t.hidden | hidden) for t in result if t.text]
         return [t._replace(spaced=True) if index == 0 else t for index, t in enumerate(made)]
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _tokens(text: str, place: Place) -> list[_Token]:

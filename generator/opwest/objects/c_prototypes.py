@@ -15,7 +15,7 @@ from tree_sitter import Node
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.c_expressions import evaluate
-from opwest.objects.c_masking import mask
+from opwest.objects.c_masking import mask, without_attributes
 from opwest.objects.c_preprocessor import PREDEFINED, Fault, Place, Preprocessed, Preprocessor, Reader
 from opwest.objects.c_source import check_text, conventions_of, syntax_tree
 from opwest.objects.c_types import (
@@ -110,7 +110,7 @@ class _Reader:
     def __init__(self, source: Preprocessed, model: DataModel) -> None:
         self.source = source
         self.model = model
-        self.text = mask(source.text)
+        self.text = mask(without_attributes(source.text))
         self.functions: dict[str, Prototype] = {}
         self.faults: dict[Fault, None] = dict.fromkeys(source.faults)
         self.typedefs: dict[str, tuple[Node, Node]] = {}

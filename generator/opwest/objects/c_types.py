@@ -42,7 +42,8 @@ _MACROS: dict[str, tuple[str, ...]] = {
 def data_model(abi: Abi) -> DataModel:
     """Return the data model of an object."""
     alignment = {"i386": 4, "arm": 8}.get(abi.machine, 16)
-    return DataModel(_MACROS.get(abi.machine, ()), abi.bits // 8, alignment, abi.enum_size == "short")
+    short = abi.machine == "arm" and abi.enum_size != "int"  # the default of AAPCS
+    return DataModel(_MACROS.get(abi.machine, ()), abi.bits // 8, alignment, short)
 
 
 @dataclass(frozen=True, slots=True)
