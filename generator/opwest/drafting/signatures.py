@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain, count
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.c_names import fault_of_name, is_symbol
@@ -39,6 +39,13 @@ def is_constant_name(name: str, *, certain: bool = False) -> bool:
     return (_CERTAIN if certain else _CONSTANT).search(name) is not None
 
 
+class Comment(NamedTuple):
+    """The description of a parameter in a comment."""
+
+    text: str
+    direction: Direction | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter; None for unknown properties."""
@@ -59,6 +66,8 @@ class Parameter:
     """Comments that help to complete the entry."""
     comment: str | None = None
     """The comment in the source."""
+    documented: Direction | None = None
+    """The direction in the comment: `@param[in,out]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +110,17 @@ class Signature:
 
 
 def enriched(signature: Signature, source: Signature | None) -> Signature:
-    """Return a signature with the information that only a C source has: comments and constant shapes."""
+    """Return a signature with the information that only C has: comments, constant shapes, documented directions."""
     if source is None or signature.unfit or len(signature.parameters) != len(source.parameters):
         return signature
-    both = zip(signature.parameters, source.parameters, strict=True)
-    parameters = tuple(replace(p, shape=p.shape or s.shape, comment=p.comment or s.comment) for p, s in both)
-    return replace(signature, parameters=parameters)
+    parameters = []
+    for own, other in zip(signature.parameters, source.parameters, strict=True):
+        shape, comment = own.shape or other.shape, own.comment or other.comment
+        direction, remarks = own.direction, own.remarks
+        if other.documented is not None and own.access == other.access:
+            direction, remarks = other.direction, other.remarks
+        parameters.append(replace(own, shape=shape, comment=comment, direction=direction, remarks=remarks))
+    return replace(signature, parameters=tuple(parameters))
 
 
 def _finished(
@@ -155,6 +169,8 @@ def _direction(parameter: Parameter, *, some_only_read: bool, returns_value: boo
         return "in", ""
     if parameter.struct:
         return "inout", ""
+    if parameter.documented is not None:
+        return parameter.documented, ""
     if _SCRATCH.search(name):
         return "scratch", "guessed by name: scratch"
     if access == "writes":
@@ -189,7 +205,7 @@ C_ORIGIN = "C"
 _STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
 _STATUS_BYTES = 4
 _KEY = re.compile(r"(struct|union|class) ")
-_NO_COMMENTS: Mapping[str, str] = MappingProxyType({})
+_NO_COMMENTS: Mapping[str, Comment] = MappingProxyType({})
 _FIXED = re.compile(r"u?int\d+_t")
 _VARYING = frozenset(("long", "long int", "unsigned long", "long unsigned int"))
 
@@ -203,7 +219,7 @@ def from_types(
     origin: str,
     seen: DwarfSignature,
     shapes: Sequence[tuple[int, ...] | None] = (),
-    comments: Mapping[str, str] = _NO_COMMENTS,
+    comments: Mapping[str, Comment] = _NO_COMMENTS,
     unsized: Set[str] = frozenset(),
 ) -> Signature:
     """Return the signature of a function whose types are known.
@@ -225,7 +241,9 @@ def from_types(
     for index, (name, type_, shape) in enumerate(zip(seen.names, seen.parameters, shapes, strict=True)):
         one = _parameter(name, type_, unsized, is_last=index == last)
         if isinstance(one, Parameter):
-            one = replace(one, shape=one.shape or (shape if one.struct is None else None), comment=comments.get(name))
+            shape = one.shape or (shape if one.struct is None else None)
+            above = comments.get(name, Comment(""))
+            one = replace(one, shape=shape, comment=above.text or None, documented=above.direction)
         parameters.append(one)
     return _finished(origin, parameters, returns=returns.kind != "void", value=value, unfit=unfit)
 

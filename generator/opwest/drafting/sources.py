@@ -10,7 +10,7 @@ from functools import cache
 from itertools import chain
 from pathlib import PurePosixPath
 
-from opwest.drafting.signatures import C_ORIGIN, HEADER_ORIGIN, Signature, from_types
+from opwest.drafting.signatures import C_ORIGIN, HEADER_ORIGIN, Comment, Direction, Signature, from_types
 from opwest.objects.c_preprocessor import Reader
 from opwest.objects.c_prototypes import Prototype, read_declarations
 from opwest.objects.c_types import ANY_MODEL
@@ -77,7 +77,7 @@ class _Comments:
         self._starts = [match.start() for match in re.finditer(rb"/\*\*", content)]
         self._comment = cache(self._find_comment)
 
-    def of(self, line: int) -> dict[str, str]:
+    def of(self, line: int) -> dict[str, Comment]:
         """Return the descriptions of parameters in the comment before a line, counted from 1, by name."""
         place = self._lines[min(line, len(self._lines)) - 1]
         index = bisect_left(self._starts, place) - 1
@@ -88,7 +88,7 @@ class _Comments:
             return {}
         return comment[2]
 
-    def _find_comment(self, index: int) -> tuple[int, int, dict[str, str]] | None:
+    def _find_comment(self, index: int) -> tuple[int, int, dict[str, Comment]] | None:
         """Return the end of a comment, the end of the declaration after it, and its descriptions; None without an end.
 
         The search ends where the next comment of this form begins.
@@ -103,11 +103,15 @@ class _Comments:
         return end + 2, stop.start() if stop else limit, _descriptions(comment)
 
 
-def _descriptions(comment: str) -> dict[str, str]:
+_DIRECTIONS: dict[str, Direction] = {"in": "in", "out": "out", "in,out": "inout", "out,in": "inout", "inout": "inout"}
+
+
+def _descriptions(comment: str) -> dict[str, Comment]:
     """Return the descriptions of parameters in a comment, by name."""
     plain = " ".join(re.sub(r"^\s*/?\*+", "", line).strip() or "\n" for line in comment.split("\n"))
     descriptions = {}
-    for name, words in re.findall(r"[@\\]param(?:\[[\w,]*\])?\s+(\w+)\s+([^@\\\n]+)", plain):
+    for direction, name, words in re.findall(r"[@\\]param(?:\[([\w, ]*)\])?\s+(\w+)\s+([^@\\\n]+)", plain):
         comment = "".join(c for c in " ".join(words.split()) if c.isprintable())
-        descriptions[name] = comment if len(comment) <= _MAX_REMARK_LENGTH else f"{comment[:_MAX_REMARK_LENGTH]}…"
+        text = comment if len(comment) <= _MAX_REMARK_LENGTH else f"{comment[:_MAX_REMARK_LENGTH]}…"
+        descriptions[name] = Comment(text, _DIRECTIONS.get(direction.replace(" ", "").lower()))
     return descriptions

@@ -152,9 +152,9 @@ class Preprocessor:
             text = token.text.replace("\n", " ")
             joins = _is_word(lines[-1][-1:]) and _is_word(text[:1])  # where macros meet
             lines[-1] += (" " if (token.spaced or joins) and lines[-1] else "") + text
-        text = "\n".join(lines).encode("utf-8", "replace")
+        content = "\n".join(lines).encode("utf-8", "replace")
         faults, files, missing = tuple(self._faults), tuple(self._files), tuple(self._missing)
-        return Preprocessed(text, tuple(places), faults, files, missing, self._packs, tuple(self._unfound))
+        return Preprocessed(content, tuple(places), faults, files, missing, self._packs, tuple(self._unfound))
 
     def _fault(self, place: Place, reason: str) -> None:
         self._faults[Fault(place, reason)] = None

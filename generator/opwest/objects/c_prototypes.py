@@ -61,6 +61,8 @@ class Prototype:
     """By parameter, the dimensions of an array; None for another type, or if one is unknown."""
     structures: frozenset[str] = frozenset()
     """The structures that are defined, but with an unknown size: `struct context`."""
+    unknown_types: tuple[str, ...] = ()
+    """Names of types that no file declares."""
     convention: str = ""
     """The attribute that changes its calling convention; empty for that of C."""
     is_defined: bool = False
@@ -239,6 +241,7 @@ class _Reader:
             self._place(name),
             tuple(dimensions(parameter) for parameter in type_.parameters),
             frozenset(unsized),
+            tuple(dict.fromkeys(name for type_ in (returns, *parameters) for name in _unknown_in(type_))),
             is_defined=is_defined,
             is_static=static,
         )
@@ -386,6 +389,14 @@ class _Reader:
 
 def _unknown(name: str) -> DwarfType:
     return DwarfType("unknown", name=name, names=frozenset({name}))
+
+
+def _unknown_in(type_: DwarfType) -> Iterator[str]:
+    """Yield the names of the unknown types that a type refers to."""
+    while type_.target is not None:
+        type_ = type_.target
+    if type_.kind == "unknown":
+        yield type_.name
 
 
 def _inner(node: Node) -> Node | None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions in a draft: from debug information, C sources and LLVM IR, and without any of these; marks."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -160,6 +161,24 @@ def test_stripped_object_gets_signatures_from_its_source(tmp_path):
     check_all(manifest)
     assert manifest["objects"] == [{"target": "x86-64", "files": ["operators.o"]}]
     assert manifest["signatures"] == ["operators.c"]
+
+
+def test_stripped_object_gets_signatures_from_its_header(tmp_path):
+    """The draft is that of debug information, with the shapes and the directions of the header."""
+    header, body = CONTEXT.split("struct npu;\n")
+    comment = "/** @param[in,out] y smoothed\n * @param x  text */\n"
+    header += "struct npu;\n" + comment + "".join(f"{one};\n" for one in re.findall(r"^int32_t.*?\)", body, re.M))
+    (tmp_path / "ops.h").write_text(header + "int32_t gone(float *x);\nstatic inline int one(void) { return 1; }\n")
+    body += "int32_t inner(const float *x, float *y) { y[0] = x[0]; return 0; }\n"
+    debug = compile_object(tmp_path / "debug", CONTEXT, flags=["-g"])
+    path = compile_object(tmp_path, f'#include "ops.h"\n{body}')
+    found, expected = drafted(path, tmp_path / "ops.h"), drafted(debug)
+    assert found.pop("signatures") == ["ops.h"]
+    assert found["operators"]["biquad"]["args"][3].pop("direction") == "inout"
+    expected["operators"]["biquad"]["args"][3].pop("direction")
+    assert found["operators"] == expected["operators"] and found["objects"][0]["files"] == ["operators.o"]
+    text = draft(path, tmp_path / "ops.h")
+    assert "# in the source: smoothed" in text and "# - inner: not declared in ops.h" in text
 
 
 def test_archives(tmp_path):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from opwest.model.checks.prototypes import check_types
 from opwest.model.inputs.context import Context
 from opwest.model.inputs.files import Linkable
-from opwest.model.inputs.signatures import Declared, Signatures
+from opwest.model.inputs.signatures import MISSING_HEADER, Declared, Signatures
 from opwest.model.types.builds import TargetBuild
 from opwest.model.types.model import Operator
 from opwest.objects.dwarf_signatures import NOT_CHECKED, signatures
@@ -33,6 +33,7 @@ class SignatureCheck:
         self.single = single
         self.unverified: list[tuple[str, str]] = []
         """Operators that nothing describes, with the reason."""
+        self._reported: set[str] = set()
         self._known: dict[str, dict[str, DwarfSignature] | str] = {}
 
     def check(self, operator: Operator, owner: Linkable) -> bool:
@@ -46,6 +47,7 @@ class SignatureCheck:
                 self._compare(operator.symbol, declared, owner.name, described)
         elif declared is not None:
             self._check_convention(operator, declared)
+            self._warn_of_unknown(declared)
             place = str(declared.prototype.place)
             check_types(self.faults, operator, place, declared.prototype.signature, single=self.single)
         elif described is not None and _passes_values(operator):
@@ -80,6 +82,20 @@ class SignatureCheck:
                 operator.location,
                 expected="the calling convention of C",
             )
+
+    def _warn_of_unknown(self, declared: Declared) -> None:
+        """Warn of the types of a prototype that no header declares: they are not compared."""
+        prototype = declared.prototype
+        for name in prototype.unknown_types:
+            if name not in self._reported:
+                self._reported.add(name)
+                place = self.headers.location(prototype.place)
+                self.faults.warning(
+                    f"unknown type {name!r}: it is not compared",
+                    place,
+                    expected="a type of the headers in 'signatures', or of the headers that they include",
+                    hint=MISSING_HEADER,
+                )
 
     def _reason(self, unreadable: str) -> str:
         if self.headers.names:

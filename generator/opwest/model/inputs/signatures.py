@@ -18,10 +18,11 @@ from opwest.objects.facts import ObjectError
 from opwest.objects.inspect import read_file
 
 if TYPE_CHECKING:
-    from opwest.objects.c_preprocessor import Fault
+    from opwest.objects.c_preprocessor import Fault, Place
     from opwest.objects.c_prototypes import Declarations, Prototype
     from opwest.objects.c_types import DataModel
 
+MISSING_HEADER = "list the directory of its header under 'include_dirs' of an entry of 'signatures'"
 _MOST_FAULTS = 8
 """Faults that are reported for one entry."""
 
@@ -80,6 +81,10 @@ class Signatures:
             self._known[model] = found
         return self._known[model]
 
+    def location(self, place: Place) -> Location:
+        """Return the location of a line of a header."""
+        return Location(str(self._context.folder / place.file), place.line, 1)
+
     def _declarations(self, group: _Group, model: DataModel) -> dict[str, Prototype]:
         from opwest.objects.c_prototypes import read_declarations
 
@@ -112,7 +117,7 @@ def report_faults(faults: Diagnostics, unread: tuple[Fault, ...], path_of: Calla
     """Warn of the parts of headers that were not read; `path_of` returns the path of a file in messages."""
     for fault in unread[:_MOST_FAULTS]:
         is_missing = fault.reason.startswith("header ")
-        hint = "list its directory under 'include_dirs' of an entry of 'signatures'" if is_missing else None
+        hint = MISSING_HEADER if is_missing else None
         faults.warning(fault.reason, Location(path_of(fault.place.file), fault.place.line, 1), hint=hint)
     if len(unread) > _MOST_FAULTS:
         last = unread[_MOST_FAULTS].place
