@@ -128,6 +128,7 @@ def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
                 "libc": b.libc,
                 "unverified_abi": list(b.unverified),
                 "unverified_conventions": list(b.uncertain),
+                "unverified_signatures": [name for name, _ in b.unverified_signatures],
             }
             for b in model.builds
         ],

@@ -6,12 +6,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import spelled
-from opwest.drafting.signatures import Signature, from_dwarf, from_ir, from_source
+from opwest.drafting.signatures import Signature, from_dwarf, from_ir
+from opwest.model.inputs.headers import read_header
 from opwest.model.inputs.ir import matching_targets
 from opwest.model.inputs.targets import make_target
 from opwest.model.types.builds import is_ir
@@ -56,6 +57,10 @@ class Given:
     """The path relative to the manifest's directory, with forward slashes."""
     item: ObjectFile | CSource | IrModule
     units: list[Unit]
+    is_signatures: bool = False
+    """Whether it only declares functions of other files."""
+    include_dirs: tuple[str, ...] = ()
+    """Of a header: the directories that it was read with."""
 
     @property
     def functions(self) -> list[str]:
@@ -82,7 +87,7 @@ def read_files(paths: Sequence[Path], folder: Path, faults: Diagnostics) -> list
         except ObjectError as error:
             faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
             continue
-        files.append(Given(name, item, list(_units(name, item))))
+        files.append(Given(name, item, list(_units(name, item, folder))))
     return files
 
 
@@ -124,9 +129,12 @@ def _modules(paths: list[Path], faults: Diagnostics) -> dict[Path, IrModule]:
     return modules
 
 
-def _units(name: str, item: ObjectFile | CSource) -> Iterator[Unit]:
+def _units(name: str, item: ObjectFile | CSource, folder: Path) -> Iterator[Unit]:
     if isinstance(item, CSource):
-        seen = from_source(item)
+        from opwest.drafting.sources import from_source
+
+        place = PurePosixPath(name).parent
+        seen = from_source(item, lambda header: read_header(folder, place / header))
         calls, variables = frozenset(item.calls), frozenset(item.globals)
         yield Unit(name, dict.fromkeys(seen), calls, variables, certain_needs=False, signatures=seen)
         return
