@@ -25,6 +25,8 @@ Kind = Literal["void", "integer", "float", "bool", "pointer", "struct", "functio
 NORMAL = 1
 """DW_CC_normal: the calling convention of C."""
 _MAX_DEPTH = 24
+_BOUNDS = (units_.AT_LOWER_BOUND, units_.AT_UPPER_BOUND, units_.AT_COUNT)
+_MAX_COUNT = 1 << 31
 _QUALIFIERS = (units_.TAG_VOLATILE, units_.TAG_RESTRICT, units_.TAG_ATOMIC)
 _POINTERS = (units_.TAG_POINTER, units_.TAG_REFERENCE, units_.TAG_RVALUE_REFERENCE)
 _TAGGED = {units_.TAG_STRUCT: "struct", units_.TAG_UNION: "union", units_.TAG_CLASS: "class"}
@@ -57,6 +59,10 @@ class DwarfType:
     """The type that a pointer refers to."""
     align: int = 0
     """Of structures: the alignment in bytes; 0 if unknown."""
+    is_array: bool = False
+    """Whether it is an array; its other properties are those of the elements."""
+    shape: tuple[int, ...] = field(default=(), compare=False)
+    """Of arrays: the dimensions, outermost first; empty if one is unknown."""
 
     def __str__(self) -> str:
         if self.kind == "pointer" and self.target is not None and not self.name:
@@ -134,7 +140,7 @@ class Types:
                 target = replace(target, const=True)
             return DwarfType("pointer", size or unit.address, target=target)
         if tag == units_.TAG_ARRAY:
-            return self.of(unit, entry, depth)  # only as the target of a pointer, which then refers to the elements
+            return self._array(unit, entry, depth)
         if tag in _TAGGED:
             label = f"{_TAGGED[tag]} {name}" if name else f"an unnamed {_TAGGED[tag]}"
             align = self._alignment(unit, entry)
@@ -147,9 +153,38 @@ class Types:
             if name == "char":
                 sign = None
             return DwarfType(kind, size, sign, name, frozenset({name}))
+        if tag == units_.TAG_SUBRANGE and units_.AT_TYPE in entry.attributes:  # Ada: `range 0 .. 100`
+            inner = self.of(unit, entry, depth)
+            return replace(inner, size=size or inner.size, name=name, names=inner.names | {name})
+        if tag == units_.TAG_UNSPECIFIED and name in ("void", "anyopaque"):
+            return VOID
         if tag == units_.TAG_SUBROUTINE_TYPE:
             return DwarfType("function", name="function")
         return DwarfType("other", size, name=name or "a type unknown in C")
+
+    def _array(self, unit: Unit, entry: Entry, depth: int) -> DwarfType:
+        """Return the type of the elements with the dimensions: C has arrays only as the targets of pointers."""
+        inner = self.of(unit, entry, depth)
+        sizes = [
+            self._count(unit, child)
+            for child in list_children(self.data, unit, entry)
+            if child.abbreviation.tag == units_.TAG_SUBRANGE
+        ]
+        if unit.language in units_.FORTRAN:
+            sizes.reverse()  # the first subscript of Fortran is the innermost dimension
+        is_known = 0 not in sizes and (inner.shape or not inner.is_array)
+        return replace(inner, is_array=True, shape=(*sizes, *inner.shape) if is_known else ())
+
+    def _count(self, unit: Unit, subrange: Entry) -> int:
+        """Return the number of elements of a dimension; 0 if it is not constant."""
+        first, last, count = map(subrange.attributes.get, _BOUNDS)
+        if any(value is not None and value.form not in units_.CONSTANTS for value in (first, last, count)):
+            return 0
+        if count is not None:
+            return count.number
+        lowest = first.number if first else int(unit.language in units_.FROM_ONE)
+        number = last.number - lowest + 1 if last else 0
+        return number if 0 < number < _MAX_COUNT else 0
 
     def _name(self, unit: Unit, entry: Entry) -> str:
         value = entry.attributes.get(units_.AT_NAME)
@@ -219,9 +254,7 @@ class Types:
             size = self._size_of_element(unit, entry)
             for child in list_children(self.data, unit, entry):
                 if child.abbreviation.tag == units_.TAG_SUBRANGE:
-                    count = child.attributes.get(units_.AT_COUNT)
-                    last = child.attributes.get(units_.AT_UPPER_BOUND)
-                    size *= count.number if count else last.number + 1 if last else 0
+                    size *= self._count(unit, child)
         return min(size & -size, 8) if self.machine == "arm" else size & -size
 
     def _size_of_element(self, unit: Unit, entry: Entry) -> int:
