@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from foreign_project import PAGES, TOLERANCE, TOOLS, drafts, foreign_project, is_usable, page_of
+from foreign_project import TOLERANCE, TOOLS, foreign_project, is_usable, rows_of_drafts, rows_of_pages
 from foreign_support import HALIDE_TARGETS, halide_headers, make_mlir, make_mlir_with_heap, make_pipeline
 from opwest.cli.main import main
 from opwest.render.llvm.printer import ir_struct_type
 from opwest.render.tables import layout
 from opwest.render.tables.types import Abi, offsets, size_and_alignment
-from pages import blocks
 from requirements_support import need, need_x86_64, skip_here
 
 pytestmark = pytest.mark.slow
@@ -114,18 +113,7 @@ def test_table_of_the_pages(answered, opwest, monkeypatch):
     need(*(name for tool in TOOLS.values() for name in tool.needs))
     project, _, _ = answered
     monkeypatch.chdir(project.folder)
-    rows = re.findall(r"^\| .*\((.*)\.md\).* \| (\d+) \| (\d+) \| [\d-]+ \|$", (PAGES / "README.md").read_text(), re.M)
-    found = []
-    for tool in filter(is_usable, TOOLS):
-        page = blocks(page_of(tool))
-        lines = [str(block.text.count("\n")) for block in page if block.language == "yaml"]
-        commands = [line for block in page if drafts(block) for line in block.text.splitlines()]
-        assert len(commands) == len(lines) > 0, tool
-        for command, count in zip(commands, lines, strict=True):
-            done = opwest(*command.split()[1:])
-            marks = re.search(r"1 operator, (\d+) marks", done.out + done.err)
-            found.append((tool, marks[1] if marks else done.err, count))
-    assert sorted(found) == sorted(row for row in rows if is_usable(row[0]))
+    assert sorted(rows_of_drafts(TOOLS, opwest)) == sorted(rows_of_pages(TOOLS))
 
 
 @pytest.fixture(scope="module")

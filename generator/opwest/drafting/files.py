@@ -131,14 +131,14 @@ def _units(name: str, item: ObjectFile | CSource) -> Iterator[Unit]:
     if isinstance(item, CSource):
         seen = from_source(item)
         calls, variables = frozenset(item.calls), frozenset(item.globals)
-        unfit = helpers(item, seen)
+        unfit = helpers(item, seen, variables)
         yield Unit(name, dict.fromkeys(seen), calls, variables, certain_needs=False, signatures=seen, helpers=unfit)
         return
     for member in item.members:
         label = f"{name}({member.name})" if item.kind == "archive" else name
         defines = {n: None for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
         needs, variables = frozenset(member.undefined_strong), frozenset(member.defined)
-        seen, unfit = _described(member), helpers(member, defines)
+        seen, unfit = _described(member), helpers(member, defines, variables)
         yield Unit(label, defines, needs, variables, signatures=seen, helpers=unfit, member=member)
 
 
@@ -153,7 +153,8 @@ def _ir_unit(name: str, module: IrModule) -> Unit:
     known = {symbol: from_ir(function) for symbol, function in functions.items()}
     if module.has_debug_information:
         known.update(_compiled(name, module))
-    return Unit(name, dict.fromkeys(functions), module.undefined, module.defined, signatures=known)
+    unfit = helpers(None, functions, module.defined)
+    return Unit(name, dict.fromkeys(functions), module.undefined, module.defined, signatures=known, helpers=unfit)
 
 
 def _compiled(name: str, module: IrModule) -> dict[str, Signature]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import field
 from fnmatch import fnmatchcase
-from itertools import chain, count
+from itertools import chain, count, filterfalse
 
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
@@ -30,7 +30,7 @@ from opwest.objects.compilers import (
     is_standard,
 )
 from opwest.objects.facts import CSource, Member, ObjectFile
-from opwest.objects.languages import missing_libraries
+from opwest.objects.languages import is_unwritten, missing_libraries
 from opwest.objects.library_symbols import LIBCS, hidden_effects, provider_of
 from opwest.objects.linkability import DEFAULT_LIBC, RUNTIME_SYMBOLS, effects, state_of
 from opwest.objects.llvm.facts import IrModule
@@ -211,7 +211,7 @@ def _add_module(given: Given, module: IrModule, targets: Sequence[str], compiled
         entry = Entry(None, targets=chosen, is_ir=True, also=also)
         selection.entries.append(entry)
     entry.add(given)
-    entry.state += module.state
+    entry.state += filterfalse(is_unwritten, module.state)
     for effect in hidden_effects(sorted(module.undefined), ("host", DEFAULT_LIBC)):
         entry.add_effects(effect.name, effect.effects)
 

@@ -382,4 +382,6 @@ def _signature(
             break
     conventions = (e.attributes.get(units_.AT_CALLING_CONVENTION) for _, e in chain)
     convention = next((value.number for value in conventions if value is not None), NORMAL)
-    return DwarfSignature(name, _type(data, *chain[0], types), tuple(parameters), variadic, tuple(names), convention)
+    returns = _type(data, *chain[0], types)
+    records_const = chain[0][0].language not in units_.WITHOUT_CONST
+    return DwarfSignature(name, returns, tuple(parameters), variadic, tuple(names), convention, records_const)

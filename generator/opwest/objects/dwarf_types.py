@@ -89,6 +89,8 @@ class DwarfSignature:
     """Parameter names, if requested; empty for a parameter without a name."""
     convention: int = NORMAL
     """The calling convention (DW_CC_*)."""
+    records_const: bool = field(default=True, compare=False)
+    """Whether the debug information contains `const` and the like: that of Ada, D and Fortran does not."""
 
     def __str__(self) -> str:
         parameters = [str(p) for p in self.parameters] + (["..."] if self.variadic else [])

@@ -81,6 +81,8 @@ FORTRAN = frozenset((0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D))
 """DW_LANG_Fortran77 to DW_LANG_Fortran18."""
 FROM_ONE = FORTRAN | {0x03, 0x0D, 0x2E, 0x2F}
 """The languages whose arrays begin at 1 without DW_AT_lower_bound: Fortran, Ada."""
+WITHOUT_CONST = FROM_ONE | {0x13}
+"""Also D: their compilers do not describe what a pointer refers to as constant."""
 _DWO_NAMES = (0x76, 0x2130)
 _UNIT_COMPILE, _UNIT_PARTIAL = 1, 3
 _STRX = {0x1A: 0, 0x1F02: 0, 0x25: 1, 0x26: 2, 0x27: 3, 0x28: 4}

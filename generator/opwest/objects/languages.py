@@ -28,11 +28,16 @@ _ELABORATION: Final = "_E"
 """Ada's counters of elaboration, `unit_E`: two bytes that only a main program in Ada writes."""
 
 
+def is_unwritten(name: str) -> bool:
+    """Return whether a variable of any object is one that operators neither read nor write, from its name alone."""
+    return name.startswith(_NUMBA_ENVIRONMENT)
+
+
 def unwritten(item: Member | CSource) -> set[str]:
     """Return the writable variables that the code of operators neither reads nor writes."""
     if isinstance(item, CSource):
         return set(_NIM_PROGRAM) if _is_nim(item) else set()
-    names = {name for name in item.stateful_symbols if name.startswith(_NUMBA_ENVIRONMENT)}
+    names = set(filter(is_unwritten, item.stateful_symbols))
     if "NimMain" in item.defined:
         names |= _NIM_PROGRAM
     return names | {unit + _ELABORATION for unit in _ada_units(item)}
@@ -52,13 +57,15 @@ def _is_nim(item: Member | CSource) -> bool:
     return "NimMain" in item.defined or b".nim.c\0" in item.content
 
 
-def helpers(item: Member | CSource, functions: Iterable[str]) -> dict[str, str]:
-    """Return the functions that cannot be operators because of their language, with the reason."""
+def helpers(item: Member | CSource | None, functions: Iterable[str], variables: Collection[str]) -> dict[str, str]:
+    """Return the functions that cannot be operators because of their language, with the reason.
+
+    `item` is None for LLVM IR.
+    """
     units = tuple(unit + "__" for unit in _ada_units(item)) if isinstance(item, Member) else ()
-    is_nim = _is_nim(item)
-    names = frozenset(functions)
+    is_nim = item is not None and _is_nim(item)
     found = {}
-    for name in names:
+    for name in functions:
         if _D_NAME.fullmatch(name):
             found[name] = "a D function: declare it extern(C)"
         elif _FORTRAN_NAME.fullmatch(name):
@@ -70,7 +77,7 @@ def helpers(item: Member | CSource, functions: Iterable[str]) -> dict[str, str]:
         elif name.startswith(_NUMBA_PREFIX):
             python = _python_name(name.removeprefix(_NUMBA_PREFIX))
             found[name] = f"a cfunc of numba: rename it to {python!r} with objcopy --redefine-sym, or in its LLVM IR"
-        elif _NUMBA_PREFIX + name in names or _NUMBA_LIBRARY.fullmatch(name):
+        elif name.startswith("NRT_") or _NUMBA_ENVIRONMENT + name.removeprefix("_ZN") in variables:
             found[name] = "a part of numba's code"
         elif name.startswith("PyInit_"):
             found[name] = f"a module of Python: {_PYTHON.hint}"

@@ -183,7 +183,7 @@ def check_debug_information(
     returns = operator.c_result if operator.result else "status" if operator.returns_status else "void"
     differences = compare(signature, returns, parameters)
     if not differences:
-        pointed = [_points_to_const(parameter) for parameter in signature.parameters]
+        pointed = [_points_to_const(parameter) for parameter in signature.parameters if signature.records_const]
         _check_qualifiers(faults, operator, file, pointed)
     if operator.convention.arrays is None and len(signature.parameters) == len(parameters):
         pairs = zip(operator.passed, signature.parameters, strict=False)  # the device follows
