@@ -30,7 +30,7 @@ from opwest.objects.compilers import (
     is_standard,
 )
 from opwest.objects.facts import CSource, Member, ObjectFile
-from opwest.objects.languages import is_unwritten, missing_libraries
+from opwest.objects.languages import description, is_unwritten, missing_libraries
 from opwest.objects.library_symbols import LIBCS, hidden_effects, provider_of
 from opwest.objects.linkability import DEFAULT_LIBC, RUNTIME_SYMBOLS, effects, state_of
 from opwest.objects.llvm.facts import IrModule
@@ -399,7 +399,7 @@ def _find_externals(selection: Selection, faults: Diagnostics) -> None:
                 continue
             missing = [s for s in sorted(unit.needs - known - RUNTIME_SYMBOLS) if not provider_of(s, machine, libc)]
             for library, symbols in missing_libraries(unit.member, missing) if unit.member is not None else ():
-                faults.warning(f"{unit.label}: undefined symbols of {library.name}: {symbols[0]}, …", hint=library.hint)
+                faults.warning(f"{unit.label}: {description(library, symbols)}", hint=library.hint)
                 missing = [symbol for symbol in missing if symbol not in symbols]
             for symbol in filter(is_symbol, missing):
                 selection.externals.setdefault(symbol, {})[unit.label] = None

@@ -16,7 +16,7 @@ from typing import TypeVar
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects import dwarf_units as units_
 from opwest.objects.dwarf_locations import is_by_reference
-from opwest.objects.dwarf_types import NORMAL, DwarfSignature, DwarfType, Types
+from opwest.objects.dwarf_types import DESCRIPTOR, NORMAL, DwarfSignature, DwarfType, Types
 from opwest.objects.dwarf_units import Abbreviation, Budget, DebugData, Entry, Unit, read_entry, string
 from opwest.objects.elf import SHF_COMPRESSED, STT_FUNC, STT_NOTYPE, Elf, StringTable, parse_elf
 from opwest.objects.facts import Member, ObjectError
@@ -354,12 +354,12 @@ def _passed(data: DebugData, unit: Unit, entry: Entry, type_: DwarfType) -> Dwar
     """Return the C type of a parameter. Fortran describes the type of the value although its address is passed."""
     if unit.language not in units_.FORTRAN:
         return DwarfType("other", name=f"an array of {type_} by value") if type_.is_array else type_
-    if type_.kind == "struct":
-        return DwarfType("other", name="an array descriptor: declare the array x(n) or x(*), not x(:)")
+    if type_.name == "an unnamed struct":
+        return DESCRIPTOR
     is_address = True if type_.is_array else is_by_reference(data, unit, entry)
-    if is_address is None and type_.kind in ("integer", "float", "bool"):
+    if is_address is None and type_.kind in ("integer", "float", "bool", "struct"):
         return DwarfType("unknown", name=f"{type_}, by value or by reference")
-    return DwarfType("pointer", unit.address, target=type_) if is_address else type_
+    return DwarfType("pointer", unit.address, target=type_) if is_address and type_ != DESCRIPTOR else type_
 
 
 def _signature(
@@ -383,5 +383,5 @@ def _signature(
     conventions = (e.attributes.get(units_.AT_CALLING_CONVENTION) for _, e in chain)
     convention = next((value.number for value in conventions if value is not None), NORMAL)
     returns = _type(data, *chain[0], types)
-    records_const = chain[0][0].language not in units_.WITHOUT_CONST
+    records_const = chain[0][0].language not in units_.FROM_ONE
     return DwarfSignature(name, returns, tuple(parameters), variadic, tuple(names), convention, records_const)

@@ -40,6 +40,9 @@ _ENCODINGS: dict[int, tuple[Kind, bool | None]] = {
 # Rust and Zig record `const` only in the names of pointer types: `*const i8`, `&i8`, `[*]const i8`.
 POINTER_TO_CONST = re.compile(r"(?:&(?!mut )|(?:\*|\[\*[^\]]*\])(?:align\([^)]*\) |allowzero )*const )")
 
+# LDC records it only in the names of base types: `const(float)`, `immutable(byte)`.
+_D_CONST = re.compile(r"^(?:const|immutable|inout)\((.*)\)$")
+
 
 @dataclass(frozen=True, slots=True)
 class DwarfType:
@@ -75,6 +78,8 @@ class DwarfType:
 
 VOID = DwarfType("void", name="void", names=frozenset({"void"}))
 UNKNOWN = DwarfType("unknown", name="a type without description")
+DESCRIPTOR = DwarfType("other", name="an array descriptor: declare the array x(n) or x(*), not x(:)")
+"""Of Fortran: a structure with the address, the bounds and the strides of an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +95,7 @@ class DwarfSignature:
     convention: int = NORMAL
     """The calling convention (DW_CC_*)."""
     records_const: bool = field(default=True, compare=False)
-    """Whether the debug information contains `const` and the like: that of Ada, D and Fortran does not."""
+    """Whether the debug information contains `const` and the like: that of Ada and Fortran does not."""
 
     def __str__(self) -> str:
         parameters = [str(p) for p in self.parameters] + (["..."] if self.variadic else [])
@@ -152,20 +157,25 @@ class Types:
             return DwarfType("integer", size, None, label, frozenset({label}))
         if tag == units_.TAG_BASE:
             kind, sign = _ENCODINGS.get(self._number(entry, units_.AT_ENCODING), ("other", None))
-            if name == "char":
+            plain = _D_CONST.sub(r"\1", name)
+            if plain == "char":
                 sign = None
-            return DwarfType(kind, size, sign, name, frozenset({name}))
+            return DwarfType(kind, size, sign, plain, frozenset({plain}), const=plain != name)
         if tag == units_.TAG_SUBRANGE and units_.AT_TYPE in entry.attributes:  # Ada: `range 0 .. 100`
             inner = self.of(unit, entry, depth)
             return replace(inner, size=size or inner.size, name=name, names=inner.names | {name})
         if tag == units_.TAG_UNSPECIFIED and name in ("void", "anyopaque"):
             return VOID
+        if tag == units_.TAG_STRING and size == 1:  # Fortran: `character(kind=c_char)`
+            return DwarfType("integer", 1, None, "character", frozenset({"character"}))
         if tag == units_.TAG_SUBROUTINE_TYPE:
             return DwarfType("function", name="function")
         return DwarfType("other", size, name=name or "a type unknown in C")
 
     def _array(self, unit: Unit, entry: Entry, depth: int) -> DwarfType:
         """Return the type of the elements with the dimensions: C has arrays only as the targets of pointers."""
+        if units_.AT_DATA_LOCATION in entry.attributes:
+            return DESCRIPTOR
         inner = self.of(unit, entry, depth)
         sizes = [
             self._count(unit, child)

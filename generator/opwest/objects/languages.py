@@ -8,7 +8,7 @@ mangling), Nim's `compiler/ccgutils.nim`, numba's `core/environment.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from opwest.base.frozen_dataclass import dataclass
@@ -108,7 +108,7 @@ class Library:
 _NUMBA: Final = Library(
     "numba's run-time library",
     re.compile(r"(numba|NRT)_\w+|_?Py[A-Z]\w*|_?Py_\w+"),
-    "in the cfunc, use only pointers and loops, no arrays and exceptions: a division raises one in numba",
+    "in the cfunc, use only pointers and loops: arrays, exceptions, `/`, min and max need this library",
     _NUMBA_LIBRARY,
 )
 _PYTHON: Final = Library(
@@ -161,16 +161,28 @@ _STATE_HINTS: Final = (
 )
 
 
-def missing_libraries(item: Member, symbols: Iterable[str]) -> Iterator[tuple[Library, list[str]]]:
-    """Yield the run-time libraries that undefined symbols of an object belong to, each with its symbols."""
-    rest, known = list(symbols), False
+def missing_libraries(item: Member, symbols: Iterable[str]) -> list[tuple[Library, list[str]]]:
+    """Return the run-time libraries that undefined symbols of an object belong to, each with its symbols."""
+    rest = list(symbols)
+    libraries: list[tuple[Library, list[str]]] = []
     for library in LIBRARIES if rest else ():
         found = [name for name in rest if library.symbols.fullmatch(name)]
+        if not found or (library is _NIM and not _is_nim(item)):
+            continue
         if library.evidence is not None and not any(map(library.evidence.fullmatch, found)):
             continue
-        if found and (library is not _NIM or _is_nim(item)) and not (known and library is _CPP):
-            rest, known = [name for name in rest if name not in found], True
-            yield library, found
+        rest = [name for name in rest if name not in found]
+        if library is _CPP and libraries:  # the other library is the cause
+            libraries[-1][1].extend(found)
+        else:
+            libraries.append((library, found))
+    return libraries
+
+
+def description(library: Library, symbols: Sequence[str]) -> str:
+    """Return a text with the first of the symbols: `undefined symbols of numba's run-time library ('NRT_Free', …)`."""
+    named = ", ".join(repr(symbol) for symbol in symbols[:3]) + (", …" if len(symbols) > 3 else "")
+    return f"undefined symbol{'s' if len(symbols) > 1 else ''} of {library.name} ({named})"
 
 
 def state_hint(names: Collection[str]) -> str | None:

@@ -18,7 +18,7 @@ from opwest.objects.dwarf_signatures import producers
 from opwest.objects.elf import COMMON_MACHINES, machines
 from opwest.objects.facts import CSource, Member, ObjectError
 from opwest.objects.instructions import instruction_effects
-from opwest.objects.languages import missing_libraries, state_hint, unwritten
+from opwest.objects.languages import description, missing_libraries, state_hint, unwritten
 from opwest.objects.library_symbols import EFFECT_EXPECTED, LIBCS, hidden_effects, provider_of
 from opwest.objects.relocations import relocation_faults
 from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, tvm_functions
@@ -267,8 +267,7 @@ def _libraries(item: Member, link: Link) -> Iterator[Reason]:
     """Yield one reason for each run-time library of a language that an object refers to."""
     libcs = (link.libc,) if link.libc else usual_libcs(item.abi.machine)
     for library, symbols in missing_libraries(item, undefined_symbols(item, libcs, link.defined)):
-        named = ", ".join(repr(symbol) for symbol in symbols[:3]) + (", …" if len(symbols) > 3 else "")
-        text = f"undefined symbols of {library.name} ({named})"
+        text = description(library, symbols)
         yield Reason("undefined", text, "operators without a run-time library", library.hint, symbol=symbols[0])
 
 
