@@ -26,7 +26,9 @@ NORMAL = 1
 """DW_CC_normal: the calling convention of C."""
 _MAX_DEPTH = 24
 _BOUNDS = (units_.AT_LOWER_BOUND, units_.AT_UPPER_BOUND, units_.AT_COUNT)
-_MAX_COUNT = 1 << 31
+_MAX_COUNT, _MAX_RANK = 1 << 31, 16
+_NO_VALUE = ("void", "anyopaque")
+"""Types that Zig and LDC describe as base types."""
 _QUALIFIERS = (units_.TAG_VOLATILE, units_.TAG_RESTRICT, units_.TAG_ATOMIC)
 _POINTERS = (units_.TAG_POINTER, units_.TAG_REFERENCE, units_.TAG_RVALUE_REFERENCE)
 _TAGGED = {units_.TAG_STRUCT: "struct", units_.TAG_UNION: "union", units_.TAG_CLASS: "class"}
@@ -40,6 +42,8 @@ _ENCODINGS: dict[int, tuple[Kind, bool | None]] = {
 # Rust and Zig record `const` only in the names of pointer types: `*const i8`, `&i8`, `[*]const i8`.
 POINTER_TO_CONST = re.compile(r"(?:&(?!mut )|(?:\*|\[\*[^\]]*\])(?:align\([^)]*\) |allowzero )*const )")
 
+_ZIG_OPTIONAL = re.compile(r"\?(?:\*|\[\*[^\]]*\])(?:align\([^)]*\) )?(const )?")
+"""Zig's optional pointers, null or an address; their debug information is that of a union, or of the name alone."""
 # LDC records it only in the names of base types: `const(float)`, `immutable(byte)`.
 _D_CONST = re.compile(r"^(?:const|immutable|inout)\((.*)\)$")
 
@@ -138,6 +142,8 @@ class Types:
             return replace(self.of(unit, entry, depth), const=True)
         name = self._name(unit, entry)
         size = self._number(entry, units_.AT_BYTE_SIZE)
+        if optional := _ZIG_OPTIONAL.match(name):
+            return DwarfType("pointer", unit.address, target=replace(UNKNOWN, const=optional[1] is not None))
         if tag == units_.TAG_TYPEDEF:
             inner = self.of(unit, entry, depth)
             return replace(inner, name=name, names=inner.names | {name})
@@ -155,6 +161,8 @@ class Types:
         if tag == units_.TAG_ENUM:
             label = f"enum {name}" if name else "an unnamed enum"
             return DwarfType("integer", size, None, label, frozenset({label}))
+        if tag == units_.TAG_BASE and name in _NO_VALUE and size == 0:
+            return VOID
         if tag == units_.TAG_BASE:
             kind, sign = _ENCODINGS.get(self._number(entry, units_.AT_ENCODING), ("other", None))
             plain = _D_CONST.sub(r"\1", name)
@@ -164,7 +172,7 @@ class Types:
         if tag == units_.TAG_SUBRANGE and units_.AT_TYPE in entry.attributes:  # Ada: `range 0 .. 100`
             inner = self.of(unit, entry, depth)
             return replace(inner, size=size or inner.size, name=name, names=inner.names | {name})
-        if tag == units_.TAG_UNSPECIFIED and name in ("void", "anyopaque"):
+        if tag == units_.TAG_UNSPECIFIED and name in _NO_VALUE:
             return VOID
         if tag == units_.TAG_STRING and size == 1:  # Fortran: `character(kind=c_char)`
             return DwarfType("integer", 1, None, "character", frozenset({"character"}))
@@ -184,7 +192,7 @@ class Types:
         ]
         if unit.language in units_.FORTRAN:
             sizes.reverse()  # the first subscript of Fortran is the innermost dimension
-        is_known = 0 not in sizes and (inner.shape or not inner.is_array)
+        is_known = 0 not in sizes and (inner.shape or not inner.is_array) and len(sizes) <= _MAX_RANK
         return replace(inner, is_array=True, shape=(*sizes, *inner.shape) if is_known else ())
 
     def _count(self, unit: Unit, subrange: Entry) -> int:
@@ -192,10 +200,8 @@ class Types:
         first, last, count = map(subrange.attributes.get, _BOUNDS)
         if any(value is not None and value.form not in units_.CONSTANTS for value in (first, last, count)):
             return 0
-        if count is not None:
-            return count.number
         lowest = first.number if first else int(unit.language in units_.FROM_ONE)
-        number = last.number - lowest + 1 if last else 0
+        number = count.number if count else last.number - lowest + 1 if last else 0
         return number if 0 < number < _MAX_COUNT else 0
 
     def _name(self, unit: Unit, entry: Entry) -> str:

@@ -15,8 +15,10 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.facts import CSource, Member
 
 _D_NAME: Final = re.compile(r"_D\d+\w+|_Dmain|_d_run_main")
-_FORTRAN_NAME: Final = re.compile(r"__\w+_MOD_\w+")
-_NIM_NAME: Final = re.compile(r"NimMain(Inner|Module)?|NimDestroyGlobals|PreMain(Inner)?|\w+dotnim_\w+|\w+__\w+_u?\d+")
+_FORTRAN_MODULE: Final = "_MOD_"
+_NIM_NAME: Final = re.compile(r"NimMain(Inner|Module)?|NimDestroyGlobals|PreMain(Inner)?|[^.]*dotnim_[^.]*")
+_NIM_MANGLED: Final = re.compile(r"_u?\d+$")
+"""The end of `name__module_12`."""
 _NIM_PROGRAM: Final = frozenset(("cmdCount", "cmdLine", "gEnv"))
 """Variables that only a program's main() writes."""
 _NUMBA_PREFIX: Final = "cfunc."
@@ -68,11 +70,11 @@ def helpers(item: Member | CSource | None, functions: Iterable[str], variables: 
     for name in functions:
         if _D_NAME.fullmatch(name):
             found[name] = "a D function: declare it extern(C)"
-        elif _FORTRAN_NAME.fullmatch(name):
+        elif name.startswith("__") and _FORTRAN_MODULE in name:
             found[name] = "a procedure of a Fortran module: declare it bind(C)"
         elif units and name.startswith(units):
             found[name] = "a part of an Ada package: export it with Convention => C and External_Name"
-        elif is_nim and _NIM_NAME.fullmatch(name):
+        elif is_nim and (_NIM_NAME.fullmatch(name) or ("__" in name and _NIM_MANGLED.search(name))):
             found[name] = "a Nim function: declare it {.exportc, cdecl.}"
         elif name.startswith(_NUMBA_PREFIX):
             python = _python_name(name.removeprefix(_NUMBA_PREFIX))
@@ -114,14 +116,14 @@ _NUMBA: Final = Library(
 _PYTHON: Final = Library(
     "Python's C API",
     re.compile(r"_?Py[A-Z]\w*|_?Py_\w+"),
-    "only Python's interpreter can call it: write the operator in C or C++, or as a cfunc of numba",
+    "only Python's interpreter can call it: write the operator in C, as a cfunc of numba, or around `pythran -E`",
 )
 _NIM: Final = Library(
     "Nim's run-time library",
     re.compile(
-        r"raise(Overflow|DivByZero|IndexError\d?|RangeError\w*|FieldError\w*|Exception\w*|NilAccess)|\w+dotnim_\w+"
+        r"raise(Overflow|DivByZero|IndexError\d?|RangeError\w*|FieldError\w*|Exception\w*|NilAccess)|[^.]*dotnim_[^.]*"
         r"|nim[A-Z]\w+|rawNewString|(newObj|newSeq|setLength|resize|addChar|appendString|copyString)\w*"
-        r"|\w+__(system|std\w*)_u?\d+"
+        r"|[^.]*__(system|std[^.]*)_u?\d+"
     ),
     "compile with -d:danger --os:standalone --gc:none, without seq, string, ref and exceptions",
 )

@@ -68,7 +68,7 @@ def test_python_modules_and_symbols_with_dots_are_refused(tmp_path):
     for text, hint in (
         (
             module,
-            "PyInit_ops: a module of Python: only Python's interpreter can call it: write the operator in C or C++",
+            "PyInit_ops: a module of Python: only Python's interpreter can call it: write the operator in C,",
         ),
         (dotted, f"cfunc.{NUMBA}: a cfunc of numba: rename it to 'saxpy' with objcopy --redefine-sym"),
     ):
