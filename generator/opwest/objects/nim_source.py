@@ -12,6 +12,9 @@ _LINKAGE: Final = re.compile(rb"\bN_LIB_[A-Z]+ ")
 _TYPES: Final = re.compile(rb"\bN([IU])(8|16|32|64)\b")
 _FLOATS: Final = {rb"\bNF32\b": b"float", rb"\bNF(64)?\b": b"double", rb"\bNIM_BOOL\b": b"bool"}
 
+NIM_TYPES: Final = frozenset("NI NI8 NI16 NI32 NI64 NU NU8 NU16 NU32 NU64 NF NF32 NF64 NIM_BOOL NIM_CHAR".split())
+"""The typedefs of nimbase.h."""
+
 
 def plain_nim(content: bytes) -> bytes:
     """Return a source with Nim's macros replaced, each on its line; another source as it is."""

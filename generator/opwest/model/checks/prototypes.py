@@ -13,6 +13,7 @@ from opwest.model.types.model import Argument, Operator
 from opwest.objects.dwarf_signatures import C_SCALARS, DeclaredParameter, compare
 from opwest.objects.dwarf_types import DwarfSignature, DwarfType
 from opwest.objects.facts import CFunction, CParameter
+from opwest.objects.nim_source import NIM_TYPES
 from opwest.objects.tvm_symbols import GENERATED
 
 
@@ -99,9 +100,9 @@ def _check_qualifiers(faults: Diagnostics, operator: Operator, place: str, const
 
 
 def _points_to_const(parameter: DwarfType) -> bool | None:
-    """Return whether the type that a pointer refers to is const; None if unknown."""
+    """Return whether the type that a pointer refers to is const; None if unknown, and in Nim, which has no const."""
     target = parameter.target if parameter.kind == "pointer" else None
-    return None if target is None or target.kind == "unknown" else target.const
+    return None if target is None or target.kind == "unknown" or target.names & NIM_TYPES else target.const
 
 
 def _returns(operator: Operator, written: str) -> bool:
