@@ -6,6 +6,7 @@ and its outputs have the tool's own answers, or those of numpy, for CASES inputs
 """
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -41,6 +42,8 @@ class Tool:
     """The answer by output; None if a file that the page's commands write contains it."""
     inputs: dict[str, np.ndarray]
     """Inputs that no such file contains."""
+    recorded: tuple[str, ...] = ()
+    """Files of tests/ in place of the output of commands that are not run."""
 
 
 def _clip(values: np.ndarray, bits: int) -> np.ndarray:
@@ -58,6 +61,10 @@ def _half(arrays: Arrays) -> np.ndarray:
 
 def _scale(by: float) -> Callable[[Arrays], np.ndarray]:
     return lambda arrays: np.trunc(_clip(arrays["x"] * np.float32(by), 8)).astype(np.int8)
+
+
+def _wide(arrays: Arrays) -> np.ndarray:
+    return arrays["x"].astype(np.int16) * np.int16(3)
 
 
 def _flip(mask: int) -> Callable[[Arrays], np.ndarray]:
@@ -83,7 +90,17 @@ TOOLS = {
         {"rotation": _MATRIX},
     ),
     "cmsis-dsp": Tool(_ARM, {"filtered": _convolved}, {"signal": _SIGNAL, "taps": _TAPS}),
+    "d": Tool(("ldc2",), {"d_result": _scale(1.5)}, _BYTES),
+    "nim": Tool((*_C, "nim"), {"nim_result": _scale(3)}, _BYTES),
+    "emitc": Tool(("mlir-translate",), {"emitc_result": lambda a: a["image"] * np.int16(3)}, {"image": _IMAGE}),
+    "numba": Tool((), {"numba_result": _scale(3)}, _BYTES, ("numba_scale.ll",)),
 }
+HOST_TOOLS = {
+    "fortran": Tool(("gfortran",), {"fortran_result": _scale(1.5)}, _BYTES),
+    "ada": Tool(("gnatmake",), {"ada_result": _scale(3)}, _BYTES),
+    "tcc": Tool(("tcc",), {"tcc_result": _wide}, _BYTES),
+}
+"""Those of which no package compiles for Cortex-M."""
 SECTIONS = {
     "c": ("c", "Objects for several processors"),
     "cmsis-dsp": ("c", "CMSIS-DSP"),
@@ -156,23 +173,48 @@ def modules() -> Path:
 
 def is_usable(name: str) -> bool:
     """Return whether what a page needs is here."""
-    here = all(map(is_present, TOOLS[name].needs))
+    here = all(map(is_present, (TOOLS | HOST_TOOLS)[name].needs))
     return here and (name != "cmsis-dsp" or (modules() / "lib" / "cmsis-dsp" / "Source").is_dir())
 
 
-def foreign_project() -> Project:
+def foreign_project(tools: dict[str, Tool] = TOOLS, key: str = "foreign_project") -> Project:
     """Return the project of all tools that are usable; its directory is shared by the processes of the session."""
-    names = [name for name in TOOLS if is_usable(name)]
-    folder = made_once("foreign_project", lambda path: _make(path, names))
+    used = {name: tool for name, tool in tools.items() if is_usable(name)}
+    folder = made_once(key, lambda path: _make(path, used))
     manifest = yaml.safe_load((folder / "joined.yaml").read_text(encoding="utf-8"))
     return Project(folder, manifest, _loaded(folder / "answers.npz"))
 
 
-def _make(folder: Path, names: list[str]) -> None:
+def rows_of_drafts(tools: dict[str, Tool], draft: Callable[..., Any]) -> list[tuple[str, str, str]]:
+    """Return the pages with the marks of each draft and the lines of each manifest."""
+    found = []
+    for tool in filter(is_usable, tools):
+        page = blocks_of(tool)
+        lines = [str(block.text.count("\n")) for block in page if block.language == "yaml"]
+        commands = [line for block in page if drafts(block) for line in block.text.splitlines()]
+        assert len(commands) == len(lines) > 0, tool
+        for command, count in zip(commands, lines, strict=True):
+            done = draft(*command.split()[1:])
+            marks = re.search(r"1 operator, (\d+) marks", done.out + done.err)
+            found.append((link_to(tool), marks[1] if marks else done.err, count))
+    return found
+
+
+def rows_of_pages(tools: dict[str, Tool]) -> list[tuple[str, ...]]:
+    """Return the rows of the table in docs/compilers for the tools that are usable: page, marks, lines."""
+    text = (PAGES / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| .*\((.*)\).* \| (\d+) \| (\d+) \| [\d-]+ \|$", text, re.MULTILINE)
+    links = {link_to(tool) for tool in tools if is_usable(tool)}
+    return [row for row in rows if row[0] in links]
+
+
+def _make(folder: Path, used: dict[str, Tool]) -> None:
     tools = _programs(folder / "bin")
     manifest: dict[str, Any] = {"version": 1, "model": "foreign", "objects": [], "operators": {}}
     manifest["run"] = {"inputs": {}, "outputs": {}, "steps": []}
-    for name in names:
+    for name in used:
+        for file in used[name].recorded:
+            (folder / file).write_bytes((ROOT / "tests" / file).read_bytes())
         for block in blocks_of(name):
             if path := block.marked("file"):
                 (folder / path).write_text(block.text, encoding="utf-8")
@@ -181,12 +223,12 @@ def _make(folder: Path, names: list[str]) -> None:
             elif block.language == "yaml":
                 _join(manifest, yaml.safe_load(block.text))
     arrays: Arrays = {}
-    for name in names:
-        arrays |= TOOLS[name].inputs
+    for name in used:
+        arrays |= used[name].inputs
     for path in folder.glob("*.npz"):
         arrays |= _loaded(path)
-    for name in names:
-        arrays |= {one: answer(arrays) for one, answer in TOOLS[name].outputs.items() if answer is not None}
+    for name in used:
+        arrays |= {one: answer(arrays) for one, answer in used[name].outputs.items() if answer is not None}
     np.savez(folder / "answers.npz", **arrays)
     (folder / "joined.yaml").write_text(yaml.safe_dump(manifest, sort_keys=False), encoding="utf-8")
 

@@ -48,10 +48,12 @@ _APT = {
     "qemu-system-misc": "qemu-system-riscv32, qemu-system-riscv64",
     "mlir-19-tools": "mlir-opt, mlir-translate",
     "libeigen3-dev": "eigen",
+    "gnat": "gnatmake",
+    "ldc": "ldc2",
     "libstdc++-arm-none-eabi-dev": "arm-none-eabi libstdc++",
     "picolibc-arm-none-eabi": "arm-none-eabi picolibc",
     **{name: name for name in "git make openssl patch clang-14 clang-19 rustc g++ valgrind espeak-ng cmake".split()},
-    **{name: name for name in ("bash", "chromium", "fish", "qemu-system-arm", "zsh")},
+    **{name: name for name in "bash chromium fish gfortran nim qemu-system-arm tcc zsh".split()},
 }
 """Programs and others by the packages of apt that contain them."""
 _PIP = {

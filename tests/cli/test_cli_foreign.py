@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from foreign_project import PAGES, TOLERANCE, TOOLS, blocks_of, drafts, foreign_project, is_usable, link_to
+from foreign_project import TOLERANCE, TOOLS, foreign_project, is_usable, rows_of_drafts, rows_of_pages
 from foreign_support import HALIDE_TARGETS, halide_headers, make_mlir, make_mlir_with_heap, make_pipeline
 from opwest.cli.main import main
 from opwest.render.llvm.printer import ir_struct_type
@@ -113,19 +113,7 @@ def test_table_of_the_pages(answered, opwest, monkeypatch):
     need(*(name for tool in TOOLS.values() for name in tool.needs))
     project, _, _ = answered
     monkeypatch.chdir(project.folder)
-    rows = re.findall(r"^\| .*\((.*)\).* \| (\d+) \| (\d+) \| [\d-]+ \|$", (PAGES / "README.md").read_text(), re.M)
-    found = []
-    for tool in filter(is_usable, TOOLS):
-        page = blocks_of(tool)
-        lines = [str(block.text.count("\n")) for block in page if block.language == "yaml"]
-        commands = [line for block in page if drafts(block) for line in block.text.splitlines()]
-        assert len(commands) == len(lines) > 0, tool
-        for command, count in zip(commands, lines, strict=True):
-            done = opwest(*command.split()[1:])
-            marks = re.search(r"1 operator, (\d+) marks", done.out + done.err)
-            found.append((link_to(tool), marks[1] if marks else done.err, count))
-    links = {link_to(tool) for tool in TOOLS if is_usable(tool)}
-    assert sorted(found) == sorted(row for row in rows if row[0] in links)
+    assert sorted(rows_of_drafts(TOOLS, opwest)) == sorted(rows_of_pages(TOOLS))
 
 
 @pytest.fixture(scope="module")

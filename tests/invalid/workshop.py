@@ -19,6 +19,7 @@ _HEAD = "#include <stdint.h>\n"
 _FUNCTION = "int32_t relu(const int8_t *a, int8_t *b) { b[0] = a[0]; return 0; }\n"
 RELU = _HEAD + _FUNCTION
 _OTHER = RELU.replace("relu", "relu6")
+_LIBRARIES = "_gfortran_st_write __gnat_rcheck_CE_Index_Check _d_assert _d_newarrayT _d_throw _d_new NRT_Free".split()
 _STATIC = RELU.replace("int32_t relu", "static int32_t relu")
 _FLOAT = _HEAD + "int32_t relu(const float *a, float *b) { b[0] = a[0] * a[1]; return 0; }\n"
 
@@ -66,6 +67,9 @@ int32_t npu(const int8_t *a, int8_t *b, const struct device *dev) { b[0] = a[0];
     "state.o": _HEAD + "int calls = 1;\nint count(void) { return ++calls; }\n",
     "bss.o": _HEAD + "static int8_t buffer[64];\nint8_t *get(void) { return buffer; }\n",
     "needs_helper.o": _operator("calls", "return helper(a, b) + 1;", "int32_t helper(const int8_t *, int8_t *)"),
+    "libraries.o": _HEAD
+    + "".join(f"int {name}(void);\n" for name in _LIBRARIES)
+    + f"int32_t uses(void) {{ return {' + '.join(f'{name}()' for name in _LIBRARIES)}; }}\n",
     "near_helper.o": _HEAD + "int32_t helpers(void) { return 0; }\n",
     "constructor.o": _HEAD + '__attribute__((constructor)) void start(void) { __asm__ volatile(""); }\n',
     "ifunc.o": _HEAD + """

@@ -19,6 +19,7 @@ from opwest.model.types.builds import is_ir
 from opwest.objects.dwarf_signatures import signatures
 from opwest.objects.facts import CSource, Member, ObjectError, ObjectFile
 from opwest.objects.inspect import inspect_object, read_member
+from opwest.objects.languages import helpers
 from opwest.objects.llvm.api import compile_many, is_available, missing, read_many
 from opwest.objects.llvm.facts import CompileJob, IrModule, LlvmError
 from opwest.objects.targets import named_targets
@@ -41,6 +42,8 @@ class Unit:
     certain_needs: bool = True
     """Whether each of `needs` is an undefined symbol; in C sources, an apparent call can be a macro."""
     signatures: dict[str, Signature] = field(default_factory=dict)
+    helpers: dict[str, str] = field(default_factory=dict)
+    """Functions that cannot be operators because of their language, with the reason."""
     member: Member | None = None
 
     @property
@@ -136,13 +139,15 @@ def _units(name: str, item: ObjectFile | CSource, folder: Path) -> Iterator[Unit
         place = PurePosixPath(name).parent
         seen = from_source(item, lambda header: read_header(folder, place / header))
         calls, variables = frozenset(item.calls), frozenset(item.globals)
-        yield Unit(name, dict.fromkeys(seen), calls, variables, certain_needs=False, signatures=seen)
+        unfit = helpers(item, seen, variables)
+        yield Unit(name, dict.fromkeys(seen), calls, variables, certain_needs=False, signatures=seen, helpers=unfit)
         return
     for member in item.members:
         label = f"{name}({member.name})" if item.kind == "archive" else name
         defines = {n: None for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}
         needs, variables = frozenset(member.undefined_strong), frozenset(member.defined)
-        yield Unit(label, defines, needs, variables, signatures=_described(member), member=member)
+        seen, unfit = _described(member), helpers(member, defines, variables)
+        yield Unit(label, defines, needs, variables, signatures=seen, helpers=unfit, member=member)
 
 
 def _described(member: Member) -> dict[str, Signature]:
@@ -156,7 +161,8 @@ def _ir_unit(name: str, module: IrModule) -> Unit:
     known = {symbol: from_ir(function) for symbol, function in functions.items()}
     if module.has_debug_information:
         known.update(_compiled(name, module))
-    return Unit(name, dict.fromkeys(functions), module.undefined, module.defined, signatures=known)
+    unfit = helpers(None, functions, module.defined)
+    return Unit(name, dict.fromkeys(functions), module.undefined, module.defined, signatures=known, helpers=unfit)
 
 
 def _compiled(name: str, module: IrModule) -> dict[str, Signature]:

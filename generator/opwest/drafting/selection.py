@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import field
 from fnmatch import fnmatchcase
-from itertools import chain, count
+from itertools import chain, count, filterfalse
 
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
@@ -30,6 +30,7 @@ from opwest.objects.compilers import (
     is_standard,
 )
 from opwest.objects.facts import CSource, Member, ObjectFile
+from opwest.objects.languages import description, is_unwritten, missing_libraries
 from opwest.objects.library_symbols import hidden_effects, provider_of
 from opwest.objects.linkability import DEFAULT_LIBC, RUNTIME_SYMBOLS, effects, state_of
 from opwest.objects.llvm.facts import IrModule
@@ -121,7 +122,7 @@ def select(files: Sequence[Given], targets: Sequence[str], patterns: Sequence[st
     _choose_operators(linked, files, patterns, selection)
     _report_unmatched(patterns, linked, faults)
     _find_state(selection, faults)
-    _find_externals(selection)
+    _find_externals(selection, faults)
     return selection
 
 
@@ -218,7 +219,7 @@ def _add_module(given: Given, module: IrModule, targets: Sequence[str], compiled
         entry = Entry(None, targets=chosen, is_ir=True, also=also)
         selection.entries.append(entry)
     entry.add(given)
-    entry.state += module.state
+    entry.state += filterfalse(is_unwritten, module.state)
     for effect in hidden_effects(sorted(module.undefined), ("host", DEFAULT_LIBC)):
         entry.add_effects(effect.name, effect.effects)
 
@@ -256,7 +257,7 @@ def _choose_operators(
             origin = origins.of(symbol)
             signature, place = _best(symbol, every[symbol]) if origin is None else (None, None)
             caller = None if patterns else callers.get(symbol)
-            reason = reason_to_skip(symbol, signature, caller, origin)
+            reason = unit.helpers.get(symbol) or reason_to_skip(symbol, signature, caller, origin)
             if reason is None and signature is None and origin is None and headers and not patterns:
                 reason = f"not declared in {headers}"
             if reason:
@@ -359,8 +360,13 @@ def _find_state(selection: Selection, faults: Diagnostics) -> None:
                 faults.warning(f"{unit.label}: {fault}", hint="'opwest check' reports it as an error")
 
 
-def _find_externals(selection: Selection) -> None:
-    """Find undefined symbols like a linker: per target, for the members that the operators need."""
+def _find_externals(selection: Selection, faults: Diagnostics) -> None:
+    """Find undefined symbols like a linker: per target, for the members that the operators need.
+
+    Symbols of run-time libraries of languages are warnings.
+    """
+    if not selection.operators:
+        return
     anywhere = [unit for entry in selection.entries if entry.target is None for unit in entry.units]
     entries = [entry for entry in selection.entries if entry.target is not None]
     shared = {name for unit in anywhere for name in unit.definitions}
@@ -374,6 +380,9 @@ def _find_externals(selection: Selection) -> None:
         for unit in linked:
             if unit.member is not None and is_hosted(unit.member):
                 continue
-            for symbol in sorted(unit.needs - known - RUNTIME_SYMBOLS):
-                if provider_of(symbol, machine, libc) is None and is_symbol(symbol):
-                    selection.externals.setdefault(symbol, {})[unit.label] = None
+            missing = [s for s in sorted(unit.needs - known - RUNTIME_SYMBOLS) if not provider_of(s, machine, libc)]
+            for library, symbols in missing_libraries(unit.member, missing) if unit.member is not None else ():
+                faults.warning(f"{unit.label}: {description(library, symbols)}", hint=library.hint)
+                missing = [symbol for symbol in missing if symbol not in symbols]
+            for symbol in filter(is_symbol, missing):
+                selection.externals.setdefault(symbol, {})[unit.label] = None

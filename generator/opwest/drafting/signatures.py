@@ -207,6 +207,7 @@ _STATUS_BYTES = 4
 _KEY = re.compile(r"(struct|union|class) ")
 _NO_COMMENTS: Mapping[str, Comment] = MappingProxyType({})
 _FIXED = re.compile(r"u?int\d+_t")
+_SLICE = re.compile(r"struct (.*\[\]|(&(mut )?|\[\]).*\w.*)")  # of D, of Rust and of Zig
 _VARYING = frozenset(("long", "long int", "unsigned long", "long unsigned int"))
 
 
@@ -255,6 +256,10 @@ def _parameter(name: str, type_: DwarfType, unsized: Set[str], *, is_last: bool)
         return Parameter(name, "scalar", dtype, remarks=_remarks(type_, dtype))
     target = type_.target
     if type_.kind != "pointer" or target is None:
+        if type_.kind == "other":
+            return type_.name
+        if _SLICE.fullmatch(type_.name):
+            return f"a slice ({type_.name.removeprefix('struct ')}): declare a pointer and a length"
         return f"a {type_.kind} ({type_})" if type_.kind != "pointer" else "a pointer to an unknown type"
     access: Access = "reads" if target.const else "both"
     if target.kind == "struct":
@@ -268,7 +273,7 @@ def _parameter(name: str, type_: DwarfType, unsized: Set[str], *, is_last: bool)
     if target.kind in ("pointer", "function"):
         return "a pointer to a pointer" if target.kind == "pointer" else "a pointer to a function"
     dtype = dtype_of(target)
-    return Parameter(name, "tensor", dtype, access=access, remarks=_remarks(target, dtype))
+    return Parameter(name, "tensor", dtype, target.shape or None, access, remarks=_remarks(target, dtype))
 
 
 def _remarks(type_: DwarfType, dtype: str | None) -> tuple[str, ...]:

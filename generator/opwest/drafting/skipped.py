@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why a function of the files is not an operator of a draft: in its comments, and in notes of `opwest init`.
 
-To skip the helpers of another compiler, add a row to `HELPERS`.
+The helpers of other languages are in `objects/languages.py`.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from opwest.objects.c_masking import Token, mask, source_tokens
 from opwest.objects.facts import CFunction, CParameter, CSource, ObjectError
+from opwest.objects.nim_source import plain_nim
 
 _ATTRIBUTE_NAMES = frozenset(
     "ms_abi sysv_abi pcs regparm sseregparm fastcall stdcall thiscall vectorcall regcall pascal interrupt "
@@ -128,7 +129,7 @@ _NOT_NAMES = frozenset([b"if", b"else", b"for", b"while", b"do", b"switch", b"re
 def read_c_source(path: Path, content: bytes) -> CSource:
     """Return the facts about a C source; raise ObjectError if the content cannot be C."""
     check_text(content, "C")
-    text = mask(content)
+    text = mask(plain_nim(content))
     return SourceReader(text, syntax_tree(text)).source(path, content)
 
 

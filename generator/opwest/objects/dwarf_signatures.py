@@ -15,7 +15,8 @@ from typing import TypeVar
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects import dwarf_units as units_
-from opwest.objects.dwarf_types import NORMAL, DwarfSignature, DwarfType, Types
+from opwest.objects.dwarf_locations import is_by_reference
+from opwest.objects.dwarf_types import DESCRIPTOR, NORMAL, DwarfSignature, DwarfType, Types
 from opwest.objects.dwarf_units import Abbreviation, Budget, DebugData, Entry, Unit, read_entry, string
 from opwest.objects.elf import SHF_COMPRESSED, STT_FUNC, STT_NOTYPE, Elf, StringTable, parse_elf
 from opwest.objects.facts import Member, ObjectError
@@ -167,6 +168,7 @@ NOT_CHECKED = "signature not checked: "
 _ABSENT = "the object has no debug information (compile with -g)"
 NO_DEBUG_INFORMATION = f"{NOT_CHECKED}{_ABSENT}"
 _INFO = ".debug_info"
+_LOCATIONS = (".debug_loclists", ".debug_loc")
 _SECTIONS = (_INFO, ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets")
 _COMPRESSED = "the debug information is compressed (compile with -gz=none)"
 _MAX_CHAIN_LENGTH = 8
@@ -276,6 +278,7 @@ def _debug_data(elf: Elf) -> Iterator[DebugData]:
     size = sum(elf.sections[i].size for i in names[_INFO]) + len(parts[".debug_abbrev"])
     budget = Budget(4 * min(size, len(elf.content)) + (1 << 20))
     tables: dict[tuple[int, int, int, int], dict[int, Abbreviation]] = {}
+    located = [next((elf.data(s) for s in elf.sections if s.name == name), b"") for name in _LOCATIONS]
     for index in names[_INFO]:
         yield DebugData(
             relocations.patched(index),
@@ -283,6 +286,7 @@ def _debug_data(elf: Elf) -> Iterator[DebugData]:
             StringTable(parts[".debug_str"], ".debug_str"),
             StringTable(parts[".debug_line_str"], ".debug_line_str"),
             parts[".debug_str_offsets"],
+            (located[0], located[1]),
             elf.layout.order,
             budget,
             tables,
@@ -346,6 +350,18 @@ def _type(data: DebugData, unit: Unit, entry: Entry, types: Types) -> DwarfType:
     return types.of(unit, entry)
 
 
+def _passed(data: DebugData, unit: Unit, entry: Entry, type_: DwarfType) -> DwarfType:
+    """Return the C type of a parameter. Fortran describes the type of the value although its address is passed."""
+    if unit.language not in units_.FORTRAN:
+        return DwarfType("other", name=f"an array of {type_} by value") if type_.is_array else type_
+    if type_.name == "an unnamed struct":
+        return DESCRIPTOR
+    is_address = True if type_.is_array else is_by_reference(data, unit, entry)
+    if is_address is None and type_.kind in ("integer", "float", "bool", "struct"):
+        return DwarfType("unknown", name=f"{type_}, by value or by reference")
+    return DwarfType("pointer", unit.address, target=type_) if is_address and type_ != DESCRIPTOR else type_
+
+
 def _signature(
     data: DebugData, name: str, chain: list[tuple[Unit, Entry]], types: Types, with_names: bool
 ) -> DwarfSignature:
@@ -356,7 +372,8 @@ def _signature(
         for child in units_.children(data, unit, entry):
             tag = child.abbreviation.tag
             if tag == units_.TAG_PARAMETER:
-                parameters.append(_type(data, unit, child, types))
+                type_ = _type(data, unit, child, types)
+                parameters.append(_passed(data, unit, child, type_))
                 if with_names:
                     names.append(_text(data, _chain(data, unit, types.units, child.offset), units_.AT_NAME))
             elif tag == units_.TAG_UNSPECIFIED_PARAMETERS:
@@ -365,4 +382,6 @@ def _signature(
             break
     conventions = (e.attributes.get(units_.AT_CALLING_CONVENTION) for _, e in chain)
     convention = next((value.number for value in conventions if value is not None), NORMAL)
-    return DwarfSignature(name, _type(data, *chain[0], types), tuple(parameters), variadic, tuple(names), convention)
+    returns = _type(data, *chain[0], types)
+    records_const = chain[0][0].language not in units_.FROM_ONE
+    return DwarfSignature(name, returns, tuple(parameters), variadic, tuple(names), convention, records_const)

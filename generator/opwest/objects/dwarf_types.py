@@ -25,6 +25,10 @@ Kind = Literal["void", "integer", "float", "bool", "pointer", "struct", "functio
 NORMAL = 1
 """DW_CC_normal: the calling convention of C."""
 _MAX_DEPTH = 24
+_BOUNDS = (units_.AT_LOWER_BOUND, units_.AT_UPPER_BOUND, units_.AT_COUNT)
+_MAX_COUNT, _MAX_RANK = 1 << 31, 16
+_NO_VALUE = ("void", "anyopaque")
+"""Types that Zig and LDC describe as base types."""
 _QUALIFIERS = (units_.TAG_VOLATILE, units_.TAG_RESTRICT, units_.TAG_ATOMIC)
 _POINTERS = (units_.TAG_POINTER, units_.TAG_REFERENCE, units_.TAG_RVALUE_REFERENCE)
 _TAGGED = {units_.TAG_STRUCT: "struct", units_.TAG_UNION: "union", units_.TAG_CLASS: "class"}
@@ -37,6 +41,11 @@ _ENCODINGS: dict[int, tuple[Kind, bool | None]] = {
 
 # Rust and Zig record `const` only in the names of pointer types: `*const i8`, `&i8`, `[*]const i8`.
 POINTER_TO_CONST = re.compile(r"(?:&(?!mut )|(?:\*|\[\*[^\]]*\])(?:align\([^)]*\) |allowzero )*const )")
+
+_ZIG_OPTIONAL = re.compile(r"\?(?:\*|\[\*[^\]]*\])(?:align\([^)]*\) )?(const )?")
+"""Zig's optional pointers, null or an address; their debug information is that of a union, or of the name alone."""
+# LDC records it only in the names of base types: `const(float)`, `immutable(byte)`.
+_D_CONST = re.compile(r"^(?:const|immutable|inout)\((.*)\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,10 @@ class DwarfType:
     """The type that a pointer refers to."""
     align: int = 0
     """Of structures: the alignment in bytes; 0 if unknown."""
+    is_array: bool = False
+    """Whether it is an array; its other properties are those of the elements."""
+    shape: tuple[int, ...] = field(default=(), compare=False)
+    """Of arrays: the dimensions, outermost first; empty if one is unknown."""
 
     def __str__(self) -> str:
         if self.kind == "pointer" and self.target is not None and not self.name:
@@ -69,6 +82,8 @@ class DwarfType:
 
 VOID = DwarfType("void", name="void", names=frozenset({"void"}))
 UNKNOWN = DwarfType("unknown", name="a type without description")
+DESCRIPTOR = DwarfType("other", name="an array descriptor: declare the array x(n) or x(*), not x(:)")
+"""Of Fortran: a structure with the address, the bounds and the strides of an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +98,8 @@ class DwarfSignature:
     """Parameter names, if requested; empty for a parameter without a name."""
     convention: int = NORMAL
     """The calling convention (DW_CC_*)."""
+    records_const: bool = field(default=True, compare=False)
+    """Whether the debug information contains `const` and the like: that of Ada and Fortran does not."""
 
     def __str__(self) -> str:
         parameters = [str(p) for p in self.parameters] + (["..."] if self.variadic else [])
@@ -125,6 +142,8 @@ class Types:
             return replace(self.of(unit, entry, depth), const=True)
         name = self._name(unit, entry)
         size = self._number(entry, units_.AT_BYTE_SIZE)
+        if optional := _ZIG_OPTIONAL.match(name):
+            return DwarfType("pointer", unit.address, target=replace(UNKNOWN, const=optional[1] is not None))
         if tag == units_.TAG_TYPEDEF:
             inner = self.of(unit, entry, depth)
             return replace(inner, name=name, names=inner.names | {name})
@@ -134,7 +153,7 @@ class Types:
                 target = replace(target, const=True)
             return DwarfType("pointer", size or unit.address, target=target)
         if tag == units_.TAG_ARRAY:
-            return self.of(unit, entry, depth)  # only as the target of a pointer, which then refers to the elements
+            return self._array(unit, entry, depth)
         if tag in _TAGGED:
             label = f"{_TAGGED[tag]} {name}" if name else f"an unnamed {_TAGGED[tag]}"
             align = self._alignment(unit, entry)
@@ -142,14 +161,48 @@ class Types:
         if tag == units_.TAG_ENUM:
             label = f"enum {name}" if name else "an unnamed enum"
             return DwarfType("integer", size, None, label, frozenset({label}))
+        if tag == units_.TAG_BASE and name in _NO_VALUE and size == 0:
+            return VOID
         if tag == units_.TAG_BASE:
             kind, sign = _ENCODINGS.get(self._number(entry, units_.AT_ENCODING), ("other", None))
-            if name == "char":
+            plain = _D_CONST.sub(r"\1", name)
+            if plain == "char":
                 sign = None
-            return DwarfType(kind, size, sign, name, frozenset({name}))
+            return DwarfType(kind, size, sign, plain, frozenset({plain}), const=plain != name)
+        if tag == units_.TAG_SUBRANGE and units_.AT_TYPE in entry.attributes:  # Ada: `range 0 .. 100`
+            inner = self.of(unit, entry, depth)
+            return replace(inner, size=size or inner.size, name=name, names=inner.names | {name})
+        if tag == units_.TAG_UNSPECIFIED and name in _NO_VALUE:
+            return VOID
+        if tag == units_.TAG_STRING and size == 1:  # Fortran: `character(kind=c_char)`
+            return DwarfType("integer", 1, None, "character", frozenset({"character"}))
         if tag == units_.TAG_SUBROUTINE_TYPE:
             return DwarfType("function", name="function")
         return DwarfType("other", size, name=name or "a type unknown in C")
+
+    def _array(self, unit: Unit, entry: Entry, depth: int) -> DwarfType:
+        """Return the type of the elements with the dimensions: C has arrays only as the targets of pointers."""
+        if units_.AT_DATA_LOCATION in entry.attributes:
+            return DESCRIPTOR
+        inner = self.of(unit, entry, depth)
+        sizes = [
+            self._count(unit, child)
+            for child in list_children(self.data, unit, entry)
+            if child.abbreviation.tag == units_.TAG_SUBRANGE
+        ]
+        if unit.language in units_.FORTRAN:
+            sizes.reverse()  # the first subscript of Fortran is the innermost dimension
+        is_known = 0 not in sizes and (inner.shape or not inner.is_array) and len(sizes) <= _MAX_RANK
+        return replace(inner, is_array=True, shape=(*sizes, *inner.shape) if is_known else ())
+
+    def _count(self, unit: Unit, subrange: Entry) -> int:
+        """Return the number of elements of a dimension; 0 if it is not constant."""
+        first, last, count = map(subrange.attributes.get, _BOUNDS)
+        if any(value is not None and value.form not in units_.CONSTANTS for value in (first, last, count)):
+            return 0
+        lowest = first.number if first else int(unit.language in units_.FROM_ONE)
+        number = count.number if count else last.number - lowest + 1 if last else 0
+        return number if 0 < number < _MAX_COUNT else 0
 
     def _name(self, unit: Unit, entry: Entry) -> str:
         value = entry.attributes.get(units_.AT_NAME)
@@ -219,9 +272,7 @@ class Types:
             size = self._size_of_element(unit, entry)
             for child in list_children(self.data, unit, entry):
                 if child.abbreviation.tag == units_.TAG_SUBRANGE:
-                    count = child.attributes.get(units_.AT_COUNT)
-                    last = child.attributes.get(units_.AT_UPPER_BOUND)
-                    size *= count.number if count else last.number + 1 if last else 0
+                    size *= self._count(unit, child)
         return min(size & -size, 8) if self.machine == "arm" else size & -size
 
     def _size_of_element(self, unit: Unit, entry: Entry) -> int:

@@ -68,6 +68,7 @@ TAG_STRUCT, TAG_SUBROUTINE_TYPE, TAG_TYPEDEF, TAG_UNION, TAG_UNSPECIFIED_PARAMET
 TAG_BASE, TAG_CONST, TAG_SUBPROGRAM, TAG_VOLATILE, TAG_RESTRICT = 0x24, 0x26, 0x2E, 0x35, 0x37
 TAG_RVALUE_REFERENCE, TAG_ATOMIC = 0x42, 0x47
 TAG_MODULE, TAG_NAMESPACE, TAG_MEMBER, TAG_INHERITANCE, TAG_SUBRANGE = 0x1E, 0x39, 0x0D, 0x1C, 0x21
+TAG_UNSPECIFIED, TAG_STRING = 0x3B, 0x12
 AT_NAME, AT_BYTE_SIZE, AT_LOW_PC, AT_ABSTRACT_ORIGIN, AT_DECLARATION, AT_ENCODING = 0x03, 0x0B, 0x11, 0x31, 0x3C, 0x3E
 AT_EXTERNAL, AT_SPECIFICATION, AT_TYPE, AT_RANGES, AT_LINKAGE_NAME, AT_STR_OFFSETS_BASE = (
     0x3F, 0x47, 0x49, 0x55, 0x6E, 0x72,
@@ -75,6 +76,11 @@ AT_EXTERNAL, AT_SPECIFICATION, AT_TYPE, AT_RANGES, AT_LINKAGE_NAME, AT_STR_OFFSE
 AT_DATA_MEMBER_LOCATION, AT_ALIGNMENT = 0x38, 0x88
 AT_UPPER_BOUND, AT_COUNT, AT_GNU_VECTOR = 0x2F, 0x37, 0x2107
 AT_PRODUCER, AT_CALLING_CONVENTION, AT_MIPS_LINKAGE_NAME = 0x25, 0x36, 0x2007
+AT_LOCATION, AT_LANGUAGE, AT_LOWER_BOUND, AT_DATA_LOCATION = 0x02, 0x13, 0x22, 0x50
+FORTRAN = frozenset((0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D))
+"""DW_LANG_Fortran77 to DW_LANG_Fortran18."""
+FROM_ONE = FORTRAN | {0x03, 0x0D, 0x2E, 0x2F}
+"""Fortran and Ada: arrays begin at 1 without DW_AT_lower_bound; no pointer is described as one to const."""
 _DWO_NAMES = (0x76, 0x2130)
 _UNIT_COMPILE, _UNIT_PARTIAL = 1, 3
 _STRX = {0x1A: 0, 0x1F02: 0, 0x25: 1, 0x26: 2, 0x27: 3, 0x28: 4}
@@ -84,7 +90,8 @@ _FIXED = {
 }  # fmt: skip
 _OFFSETS = (0x0E, 0x17, 0x1D, 0x1F, 0x1F20, 0x1F21)
 _ULEBS = (0x0F, 0x15, 0x1A, 0x1B, 0x22, 0x23, 0x1F01, 0x1F02)
-_BLOCKS = {0x0A: 1, 0x03: 2, 0x04: 4, 0x09: 0, 0x18: 0}
+CONSTANTS = (0x05, 0x06, 0x07, 0x0B, 0x0D, 0x0F, 0x21)
+FORM_BLOCKS = {0x0A: 1, 0x03: 2, 0x04: 4, 0x09: 0, 0x18: 0}
 _ADDR, _STRING, _SDATA, _STRP, _REF_ADDR, _INDIRECT = 0x01, 0x08, 0x0D, 0x0E, 0x10, 0x16
 _LINE_STRP, _IMPLICIT = 0x1F, 0x21
 _UNIT_REFERENCES = (0x11, 0x12, 0x13, 0x14, 0x15)
@@ -131,6 +138,8 @@ class Unit:
     offset: int
     abbreviations: dict[int, Abbreviation] = field(default_factory=dict)
     strings_base: int = 0
+    language: int = 0
+    """DW_LANG_*; 0 if not recorded."""
 
     def size_of(self, form: int) -> int | None:
         """Return the size of a form in bytes, None if it varies."""
@@ -157,6 +166,8 @@ class DebugData:
     strings: StringTable
     line_strings: StringTable
     string_offsets: bytes
+    location_lists: tuple[bytes, bytes]
+    """`.debug_loclists` and, of DWARF 4 and before, `.debug_loc`; without relocations, which change only addresses."""
     order: str
     budget: Budget
     """Shared by the sections of a file, which can have the same bytes."""
@@ -217,6 +228,8 @@ def _read_unit(data: DebugData, start: int) -> Unit:
         return Unit(start, end, end, 0, 0, 0)
     if any(name in root.attributes for name in _DWO_NAMES):
         raise ObjectError(SPLIT)
+    language = root.attributes.get(AT_LANGUAGE)
+    unit.language = language.number if language else 0
     base = root.attributes.get(AT_STR_OFFSETS_BASE)
     unit.strings_base = base.number if base else (2 * offset if version == 5 else 0)
     return unit
@@ -263,8 +276,8 @@ def _skip(data: DebugData, unit: Unit, form: int, at: int) -> int:
         end = string_end(info, at)
         data.spend((end - at) // _PER_STEP)
         return end + 1
-    if form in _BLOCKS:
-        width = _BLOCKS[form]
+    if form in FORM_BLOCKS:
+        width = FORM_BLOCKS[form]
         length, at = (data.number(at, width), at + width) if width else uleb(info, at)
         return at + length
     if form == _INDIRECT:

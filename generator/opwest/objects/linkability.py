@@ -18,6 +18,7 @@ from opwest.objects.dwarf_signatures import producers
 from opwest.objects.elf import COMMON_MACHINES, machines
 from opwest.objects.facts import CSource, Member, ObjectError
 from opwest.objects.instructions import instruction_effects
+from opwest.objects.languages import description, missing_libraries, state_hint, unwritten
 from opwest.objects.library_symbols import EFFECT_EXPECTED, LIBCS, hidden_effects, provider_of
 from opwest.objects.relocations import relocation_faults
 from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, tvm_functions
@@ -41,7 +42,7 @@ _IGNORED_STATE = POINTERS | CONTEXTS | {f"__{name}" for name in REFUSED}
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The writable variables of an object, without those that TVM's code generator adds and never writes."""
+    """The writable variables of an object, without those that a compiler adds and its code never writes."""
 
     names: tuple[str, ...]
     bytes: int | None
@@ -156,6 +157,8 @@ def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
         expected = "a pipeline without it: its memory would come from a heap"
         hint = "add no_runtime to Halide's target: x86-64-linux-no_runtime"
         return [Reason("halide", "a copy of Halide's runtime", expected, hint, symbol=halide_symbols.ALLOCATE)]
+    if isinstance(item, Member) and (libraries := list(_libraries(item, link))):
+        return libraries  # its state, its effects and other undefined symbols are consequences
     reasons = [*_undefined(item, link), *_tvm(item, link), *_halide(item, link), *_state(item, link)]
     return reasons + effects(item, link)
 
@@ -163,12 +166,14 @@ def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
 def state_of(item: Member | CSource) -> State:
     """Return the writable state of an object or a C source."""
     if isinstance(item, CSource):
-        names = tuple(dict.fromkeys(name for name in item.state if name not in _IGNORED_STATE))
+        ignored = _IGNORED_STATE | unwritten(item)
+        names = tuple(dict.fromkeys(name for name in item.state if name not in ignored))
         return State(names, None if names else 0)
     if item.opaque:
         return State((), None)
-    names = tuple(dict.fromkeys(name for name in item.stateful_symbols if name not in _IGNORED_STATE))
-    foreign = sum(s.size for s in item.symbols if s.name in _IGNORED_STATE and s.section in ("data", "bss", "common"))
+    ignored = _IGNORED_STATE | unwritten(item)
+    names = tuple(dict.fromkeys(name for name in item.stateful_symbols if name not in ignored))
+    foreign = sum(s.size for s in item.symbols if s.name in ignored and s.section in ("data", "bss", "common"))
     return State(names, item.sizes.writable - foreign)
 
 
@@ -182,7 +187,8 @@ def _state(item: Member | CSource, link: Link) -> Iterator[Reason]:
         "state",
         f"writable state{amount}: {', '.join(sorted(state.names)[:5]) or 'unnamed data'}",
         expected="operators without .data and .bss, so that models are reentrant",
-        hint="make it const, declare it under `run.state` and pass it as an argument, or set `stateful: true`",
+        hint=state_hint(state.names)
+        or "make it const, declare it under `run.state` and pass it as an argument, or set `stateful: true`",
         remedy="`stateful: true` permits it",
     )
 
@@ -243,16 +249,26 @@ def _undefined(item: Member | CSource, link: Link) -> list[Reason]:
         return []
     machine = item.abi.machine
     libcs = (link.libc,) if link.libc else usual_libcs(machine)
-    return [
-        _undefined_reason(symbol, machine, libcs)
-        for symbol in item.undefined_strong
-        if symbol not in link.defined
-        and symbol not in item.defined
-        and symbol not in RUNTIME_SYMBOLS
-        and symbol not in REFUSED
-        and halide_symbols.refusal_of(symbol) is None
-        and all(provider_of(symbol, machine, libc) is None for libc in libcs)
-    ]
+    return [_undefined_reason(symbol, machine, libcs) for symbol in undefined_symbols(item, libcs, link.defined)]
+
+
+def undefined_symbols(item: Member, libcs: Collection[str], defined: Collection[str]) -> Iterator[str]:
+    """Yield the undefined symbols of an object that neither `defined`, the runtime nor a library provides."""
+    for symbol in item.undefined_strong:
+        if symbol in defined or symbol in item.defined or symbol in RUNTIME_SYMBOLS or symbol in REFUSED:
+            continue
+        if halide_symbols.refusal_of(symbol) is None and all(
+            provider_of(symbol, item.abi.machine, libc) is None for libc in libcs
+        ):
+            yield symbol
+
+
+def _libraries(item: Member, link: Link) -> Iterator[Reason]:
+    """Yield one reason for each run-time library of a language that an object refers to."""
+    libcs = (link.libc,) if link.libc else usual_libcs(item.abi.machine)
+    for library, symbols in missing_libraries(item, undefined_symbols(item, libcs, link.defined)):
+        text = description(library, symbols)
+        yield Reason("undefined", text, "operators without a run-time library", library.hint, symbol=symbols[0])
 
 
 def usual_libcs(machine: str) -> tuple[str, ...]:

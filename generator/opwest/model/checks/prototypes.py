@@ -193,7 +193,7 @@ def check_types(
     returns = operator.c_result if operator.result else "status" if operator.returns_status else "void"
     differences = compare(signature, returns, parameters)
     if not differences:
-        pointed = [points_to_const(parameter) for parameter in signature.parameters]
+        pointed = [points_to_const(parameter) for parameter in signature.parameters if signature.records_const]
         _check_qualifiers(faults, operator, place, pointed)
     if operator.convention.arrays is None and len(signature.parameters) == len(parameters):
         pairs = zip(operator.passed, signature.parameters, strict=False)  # the device follows

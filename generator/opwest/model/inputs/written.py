@@ -8,15 +8,16 @@ from opwest.model.types.model import Argument, Operator
 from opwest.objects.c_writes import Written, written_parameters
 from opwest.objects.dwarf_types import DwarfType
 from opwest.objects.facts import CFunction, CSource
+from opwest.objects.nim_source import NIM_TYPES
 from opwest.objects.tvm_symbols import GENERATED
 
 _EITHER = "direction: out, or inout if the operator also reads it"
 
 
 def points_to_const(parameter: DwarfType) -> bool | None:
-    """Return whether the type that a pointer refers to is const; None if unknown."""
+    """Return whether the type that a pointer refers to is const; None if unknown, and in Nim, which has no const."""
     target = parameter.target if parameter.kind == "pointer" else None
-    return None if target is None or target.kind == "unknown" else target.const
+    return None if target is None or target.kind == "unknown" or target.names & NIM_TYPES else target.const
 
 
 def takes_plain_pointers(operator: Operator) -> bool:
