@@ -83,11 +83,14 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, function
 
 def _check_qualifiers(faults: Diagnostics, operator: Operator, place: str, const: Sequence[bool | None]) -> None:
     """Report inputs that a function may write; `const` is that of the type that each parameter points to."""
-    if operator.convention.arrays is not None or operator.convention.descriptors is not None:
+    if not operator.convention.is_plain:
         return
     if operator.symbol.startswith(GENERATED):  # generated code has no const
         return
-    for argument, is_const in zip(operator.passed, const, strict=False):  # the device follows
+    for parameter, is_const in zip(operator.passing, const, strict=False):  # the device follows
+        if parameter.argument is None:
+            continue
+        argument = operator.args[parameter.argument]
         if argument.direction == "in" and not argument.scalar and is_const is False:
             faults.warning(
                 f"{place}: function {operator.symbol!r} can write the input {argument.name!r}: "
@@ -139,7 +142,7 @@ def _takes(operator: Operator) -> str:
     if operator.convention.arrays is not None:
         return f"is {operator.convention.name}, which has {len(operator.parameters)}"
     device = " and its device" if operator.takes_device else ""
-    return f"has {len(operator.passed)} arguments{device}"
+    return f"has {len(operator.passing)} arguments{device}"
 
 
 def _convention_hint(operator: Operator, count: int) -> str | None:
@@ -162,6 +165,8 @@ def _fits(c_type: str, seen: CParameter) -> bool:
         return True
     if (seen.pointers > 0) != pointer:
         return False
+    if c_type.endswith("**"):
+        return seen.pointers == 2 and known.size == expected.size and _is_float(known) == _is_float(expected)
     return seen.pointers > 1 or (known.size == expected.size and _is_float(known) == _is_float(expected))
 
 
@@ -177,7 +182,7 @@ def check_debug_information(
 
     With a `single` target, declared sizes of structures are exact; otherwise that of the largest structure.
     """
-    words = {a.name: f"{a.type.dtype.name}{'' if a.scalar else ' tensor'}" for a in operator.passed}
+    words = {a.name: f"{a.type.dtype.name}{'' if a.scalar else ' tensor'}" for a in operator.passed if a.table is None}
     named = words if operator.convention.arrays is None else {}
     parameters = [DeclaredParameter(name, c_type, named.get(name, "")) for name, c_type in operator.parameters]
     returns = operator.c_result if operator.result else "status" if operator.returns_status else "void"
@@ -186,8 +191,10 @@ def check_debug_information(
         pointed = [_points_to_const(parameter) for parameter in signature.parameters]
         _check_qualifiers(faults, operator, file, pointed)
     if operator.convention.arrays is None and len(signature.parameters) == len(parameters):
-        pairs = zip(operator.passed, signature.parameters, strict=False)  # the device follows
-        differences += [text for argument, seen in pairs for text in _struct_differences(argument, seen, single)]
+        pairs = zip(operator.passing, signature.parameters, strict=False)  # the device follows
+        for parameter, seen in pairs:
+            if parameter.argument is not None:
+                differences += _struct_differences(operator.args[parameter.argument], seen, single)
     for difference in differences:
         faults.error(
             f"{file}: function {operator.symbol!r} does not fit operator {operator.name!r}: {difference}",

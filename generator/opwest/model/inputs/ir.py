@@ -175,8 +175,10 @@ def check_signatures(
 
 def _check_signature(context: Context, file: IrFile, function: IrFunction, operator: Operator) -> None:
     if operator.convention.arrays is None:
-        declared = [_parameter(argument) for argument in operator.passed]
-        names = [argument.name for argument in operator.passed]
+        passing = operator.passing
+        given = [None if p.argument is None else operator.args[p.argument] for p in passing]
+        declared = [IrParameter("pointer", 0) if a is None else _parameter(a) for a in given]
+        names = [parameter.name for parameter in passing]
         if operator.takes_device:
             declared.append(IrParameter("pointer", 0))
             names.append("its device")
