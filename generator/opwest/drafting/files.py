@@ -11,6 +11,7 @@ from pathlib import Path
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import spelled
+from opwest.drafting.generated_c import completed
 from opwest.drafting.signatures import Signature, from_dwarf, from_ir, from_source
 from opwest.model.inputs.ir import matching_targets
 from opwest.model.inputs.targets import make_target
@@ -126,7 +127,7 @@ def _modules(paths: list[Path], faults: Diagnostics) -> dict[Path, IrModule]:
 
 def _units(name: str, item: ObjectFile | CSource) -> Iterator[Unit]:
     if isinstance(item, CSource):
-        seen = from_source(item)
+        seen = completed(item, from_source(item))
         calls, variables = frozenset(item.calls), frozenset(item.globals)
         yield Unit(name, dict.fromkeys(seen), calls, variables, certain_needs=False, signatures=seen)
         return

@@ -245,7 +245,8 @@ def _choose_operators(
             if symbol in selection.left_out or symbol in chosen or not is_requested:
                 continue
             origin = origins.of(symbol)
-            signature, place = _best(symbol, every[symbol]) if origin is None else (None, None)
+            is_typed = origin is None or origin.convention == "pointer-tables"
+            signature, place = _best(symbol, every[symbol]) if is_typed else (None, None)
             caller = None if patterns else callers.get(symbol)
             reason = _foreign(symbol, origin) if origin else _no_operator(symbol, signature, caller)
             if reason:

@@ -33,6 +33,7 @@ _CERTAIN = re.compile(r"(^|_)(weights?|bias(es)?|gamma|beta|coeff(icient)?s?|lut
 _SCRATCH = re.compile(r"(^|_)(scratch|tmp)\d*$", re.IGNORECASE)
 _INPUT = re.compile(r"(^|_)(in|inputs?|src|features)\d*$", re.IGNORECASE)
 _OUTPUT = re.compile(r"(^|_)(out|outputs?|dst|results?)\d*$", re.IGNORECASE)
+_WINDOW = ", a window of Exo: declare a tensor, f32[N], in place of [f32][N]"
 STRUCT_DEVICE = "const struct device *"
 
 
@@ -61,6 +62,12 @@ class Parameter:
     """Comments that help to complete the entry."""
     comment: str | None = None
     """The comment in the source."""
+    table: str | None = None
+    """The table of pointers that contains its address."""
+    nulls: int = 0
+    """The number of pointers without a tensor that it stands for."""
+    value: str | None = None
+    """Of a scalar: the number that steps pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +127,8 @@ def _finished(
     """
     for index, parameter in enumerate(parameters, start=1):
         if isinstance(parameter, str):
-            unfit = unfit or f"parameter {index} is {parameter}"
-    supported = [parameter for parameter in parameters if isinstance(parameter, Parameter)]
+            unfit = unfit or f"parameter {index} is {parameter}{_WINDOW if 'exo_win_' in parameter else ''}"
+    supported = [without_tensor(parameter) for parameter in parameters if isinstance(parameter, Parameter)]
     if unfit:
         return Signature(origin, tuple(supported), returns, value, unfit)
     complete = _named(_directed(supported, returns_value=value is not None))
@@ -139,11 +146,18 @@ def _finished(
     return Signature(origin, complete, returns and value is None, value, unfit)
 
 
+def without_tensor(parameter: Parameter) -> Parameter:
+    """Return a parameter; the context of Exo's functions, a pointer to void, as one that is always NULL."""
+    if parameter.role != "tensor" or parameter.name != "ctxt" or parameter.dtype is not None:
+        return parameter
+    return Parameter("ctxt", "tensor", "uint8", direction="scratch", nulls=1, remarks=("guessed: Exo's context",))
+
+
 def _directed(parameters: Sequence[Parameter], *, returns_value: bool) -> Iterator[Parameter]:
     """Yield the parameters with the directions of tensors, certain, guessed or None."""
     some_only_read = any(p.role == "tensor" and p.access == "reads" for p in parameters)
     for parameter in parameters:
-        if parameter.role == "tensor":
+        if parameter.role == "tensor" and not parameter.nulls:
             direction, remark = _direction(parameter, some_only_read=some_only_read, returns_value=returns_value)
             remarks = (remark, *parameter.remarks) if remark else parameter.remarks
             parameter = replace(parameter, direction=direction, remarks=remarks)
@@ -185,6 +199,12 @@ def _named(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
     return tuple(named.values())
 
 
+def _table(name: str, dtype: str | None, remarks: tuple[str, ...], *, writes: bool) -> Parameter:
+    """Return the first entry of a table of pointers, whose length is unknown."""
+    remarks = (*remarks, "the entries of the table: an argument for each pointer")
+    return Parameter(f"{name}0", "tensor", dtype, access="both" if writes else "reads", table=name, remarks=remarks)
+
+
 DWARF_ORIGIN = "debug information"
 _STATUS_BYTES = 4
 _KEY = re.compile(r"(struct|union|class) ")
@@ -224,6 +244,9 @@ def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str
             access: Access = "reads" if target.const else "both"
             return Parameter(name, "tensor", "uint8", (target.size,), access, struct=tag, align=target.align)
         return _device(name, target) if is_last else f"{type_}, a structure"
+    if target.kind == "pointer" and target.target and dtype_of(target.target):
+        dtype = dtype_of(target.target)
+        return _table(name, dtype, _remarks(target.target, dtype), writes=not target.target.const)
     if target.kind in ("pointer", "function"):
         return "a pointer to a pointer" if target.kind == "pointer" else "a pointer to a function"
     access = "reads" if target.const else "both"
@@ -413,6 +436,10 @@ def _source_parameter(seen: CParameter, comment: str | None, source: _Text, *, i
     if ")(" in text:
         return f"a pointer to a function (`{seen.text}`)"
     stars = text.count("*")
+    if stars == 2 and "[" not in text and seen.base != "void":
+        dtype = _dtype(seen.base)
+        unknown = () if dtype else (f"`{seen.base}` in C",)
+        return _table(seen.name, dtype, unknown, writes=not _points_to_const(seen.text))
     if stars > 1 or (stars == 1 and "[" in text and "(*" not in text):
         return f"a pointer to a pointer (`{seen.text}`)"
     if not seen.base:

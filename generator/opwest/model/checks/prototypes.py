@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from opwest.base.diagnostics import Diagnostics
 from opwest.model.inputs.files import Linkable
-from opwest.model.types.conventions import CONVENTIONS
+from opwest.model.types.conventions import CONVENTIONS, POINTER_TABLES
 from opwest.model.types.dtypes import dtype_of_c
 from opwest.model.types.model import Argument, Operator
 from opwest.objects.dwarf_signatures import C_SCALARS, DeclaredParameter, compare
@@ -19,8 +19,10 @@ from opwest.objects.tvm_symbols import GENERATED
 def reports_foreign(faults: Diagnostics, operator: Operator, linkable: Linkable) -> bool:
     """Report a function of Halide or MLIR with another calling convention than its operator; whether it is one."""
     origin = linkable.origins.of(operator.symbol)
-    if origin is None or origin.tool not in ("Halide", "MLIR"):
+    if origin is None or origin.convention not in ("halide", "memref", POINTER_TABLES.name):
         return False
+    if origin.convention == POINTER_TABLES.name and operator.symbol != origin.symbol:
+        return False  # a plain function, such as Faust's instanceInit
     if (operator.convention.name, operator.symbol) == (origin.convention, origin.symbol):
         return False
     symbol = f", symbol: {origin.symbol}" if operator.symbol != origin.symbol else ""
