@@ -20,9 +20,9 @@ from opwest.objects.compilers import CASADI_SPARSITY, FAUST_COMPUTE
 from opwest.objects.facts import CSource
 
 _PATTERN = re.compile(r"static const casadi_int (casadi_s\d+)\[\d+\] =\s*\{([\d,\s]*)\}")
-_MEMBER = re.compile(r"(int|float|double|FAUSTFLOAT)\s+\w+((?:\[\d+\])*)")
-_EXO_SHAPE = re.compile(r"//\s+(\w+) : \w+\[(\d+(?:, \d+)*)\]")
-_TINYGRAD = re.compile(r"data(\d+)_(\d+)")
+_MEMBER = re.compile(r"(int|float|double|FAUSTFLOAT)\s+\w+((?:\[\d{1,9}\])*)")
+_EXO_SHAPE = re.compile(r"//\s+(\w+) : \w+\[(\d{1,9}(?:, \d{1,9})*)\]")
+_TINYGRAD = re.compile(r"data(\d{1,9})_(\d{1,9})")
 _MAX_ENTRIES = 4096
 _TREES = dict.fromkeys(("get_num_class", "postprocess"), "a part of TL2cgen's model") | {
     "predict": "TL2cgen's model adds to the result: write a C function that fills the array of `union Entry`, sets the "
@@ -107,8 +107,8 @@ def _pattern(numbers: list[int]) -> _Pattern | None:
 def _casadi(symbol: str, text: str) -> Signature | None:
     """Return the signature of a function of CasADi; None if the source has another form."""
     real, integer = _defined(text, "casadi_real"), _defined(text, "casadi_int")
-    sizes = dict(re.findall(r"\*(sz_\w+) = (\d+);", _body(text, f"{symbol}_work")))
-    patterns = {name: _pattern([int(n) for n in body.split(",")]) for name, body in _PATTERN.findall(text)}
+    sizes = dict(re.findall(r"\*(sz_\w+) = (\d{1,9});", _body(text, f"{symbol}_work")))
+    patterns = {name: _pattern([int(n) for n in re.findall(r"\d{1,9}", body)]) for name, body in _PATTERN.findall(text)}
     if real is None or integer is None or sizes.keys() != {"sz_arg", "sz_res", "sz_iw", "sz_w"}:
         return None
     parameters: list[Parameter] = []
@@ -218,7 +218,7 @@ def _faust(name: str, text: str, signature: Signature) -> Signature:
 def _channels(parameter: Parameter, name: str, text: str, dtype: str | None) -> Iterator[Parameter]:
     """Yield the arguments of one table: inputs or outputs."""
     is_out = parameter.table == "outputs"
-    count = re.search(r"return (\d+);", _body(text, f"getNum{'Outputs' if is_out else 'Inputs'}{name}"))
+    count = re.search(r"return (\d{1,9});", _body(text, f"getNum{'Outputs' if is_out else 'Inputs'}{name}"))
     if count is None or dtype is None or int(count[1]) > _MAX_ENTRIES:
         yield parameter
         return

@@ -195,7 +195,10 @@ def _named(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
     for index, parameter in enumerate(parameters):
         choices = chain((parameter.name, f"arg{index}"), (f"arg{index}_{n}" for n in count(2)))
         name = next(n for n in choices if n not in named and fault_of_name(n) is None)
-        named[name] = replace(parameter, name=name)
+        table = parameter.table
+        if table is not None and (fault_of_name(table) is not None or table in {p.table for p in named.values()}):
+            table = f"table{index}"
+        named[name] = replace(parameter, name=name, table=table)
     return tuple(named.values())
 
 
