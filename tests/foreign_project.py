@@ -2,13 +2,20 @@
 """One application with operators of all tools of docs/compilers: its sources, commands and manifests.
 
 Each page, or a section of it, is a tool. Its commands are run where the tool is installed, its manifests are joined,
-and its outputs have the tool's own answers, or those of numpy, for CASES inputs.
+and its outputs have the tool's own answers, or those of numpy, for CASES inputs. A page without a manifest has a draft
+without marks. generated_code.zip has the files that the commands of some pages write, for hosts without their tools:
+
+    python tests/foreign_project.py     store the files of the tools that are here
 """
 
+import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +23,8 @@ from typing import Any
 
 import numpy as np
 import yaml
+from opwest.base.diagnostics import Diagnostics
+from opwest.drafting.draft import draft_manifest
 from requirements_support import is_present, program
 from session_support import made_once
 
@@ -25,6 +34,7 @@ sys.path.insert(0, str(ROOT / "tests" / "docs"))
 from pages import Block, blocks  # noqa: E402
 
 PAGES = ROOT / "docs" / "compilers"
+STORED = Path(__file__).with_name("generated_code.zip")
 CASES = 150
 """The flowers of the data set iris."""
 Arrays = dict[str, np.ndarray]
@@ -42,8 +52,10 @@ class Tool:
     """The answer by output; None if a file that the page's commands write contains it."""
     inputs: dict[str, np.ndarray]
     """Inputs that no such file contains."""
-    recorded: tuple[str, ...] = ()
-    """Files of tests/ in place of the output of commands that are not run."""
+    made: tuple[str, ...] = ()
+    """The files in the archive, which the page's commands write."""
+    maker: str = ""
+    """The Python package or program of these commands."""
 
 
 def _clip(values: np.ndarray, bits: int) -> np.ndarray:
@@ -71,6 +83,29 @@ def _flip(mask: int) -> Callable[[Arrays], np.ndarray]:
     return lambda arrays: arrays["x"] ^ np.int8(mask)
 
 
+def _pendulum(arrays: Arrays) -> Arrays:
+    (x, y), u = arrays["state"].T, arrays["control"][:, 0]
+    jacobian = [-2 * u * x * y - 1, np.ones(CASES), u * (1 - x * x)]
+    return {"rate": np.stack([y, u * (1 - x * x) * y - x], 1), "jacobian": np.stack(jacobian, 1)}
+
+
+def _echo(arrays: Arrays) -> np.ndarray:
+    """Return the output of one stream: the state lasts from case to case."""
+    echo, last = np.empty(CASES * 16), 0.0
+    for at, value in enumerate(arrays["sound"].ravel()):
+        echo[at] = last = 0.5 * float(value) + 0.25 * last
+    return echo.reshape(CASES, 16)
+
+
+def _layer(arrays: Arrays) -> np.ndarray:
+    product = arrays["data1_32"].reshape(CASES, 4, 8) @ arrays["data2_24"].reshape(CASES, 8, 3)
+    return np.maximum(product, 0)
+
+
+def _normal(seed: int, *shape: int, dtype: str = "float32") -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((CASES, *shape)).astype(dtype)
+
+
 _C = ("gcc", "arm-none-eabi-gcc", "clang-19")
 _ARM = ("gcc", "g++", "arm-none-eabi-gcc", "arm-none-eabi-g++", "riscv64-unknown-elf-gcc")
 _SKLEARN = ("sklearn", "cc")
@@ -89,11 +124,34 @@ TOOLS = {
         {"projected": lambda a: a["rotation"] @ np.float32([1, 2, 3])},
         {"rotation": _MATRIX},
     ),
+    "casadi": Tool(
+        ("cc",),
+        {name: lambda a, name=name: _pendulum(a)[name] for name in ("rate", "jacobian")},
+        {"state": _normal(6, 2, dtype="float64"), "control": _normal(7, 1, dtype="float64")},
+        ("oscillator.c",),
+        "casadi",
+    ),
+    "faust": Tool(("cc",), {"echo": _echo}, {"sound": _normal(8, 16)}, ("echo.c", "echo.bin"), "faust"),
+    "exo": Tool(
+        ("cc",),
+        {"product": lambda a: (a["matrix"] @ a["vector"][..., None])[..., 0]},
+        {"matrix": _normal(9, 4, 8), "vector": _normal(10, 8)},
+        ("gemv.c", "gemv.h"),
+        "exo",
+    ),
+    "tinygrad": Tool(
+        ("cc",),
+        {"data0_12": _layer},
+        {"data1_32": _normal(11, 32), "data2_24": _normal(12, 24)},
+        ("layer.c",),
+        "tinygrad",
+    ),
+    "tl2cgen": Tool(("cc",), {"forest_y": None}, {}, ("forest/main.c", "forest/header.h", "tl2cgen.npz"), "tl2cgen"),
     "cmsis-dsp": Tool(_ARM, {"filtered": _convolved}, {"signal": _SIGNAL, "taps": _TAPS}),
     "d": Tool(("ldc2",), {"d_result": _scale(1.5)}, _BYTES),
     "nim": Tool((*_C, "nim"), {"nim_result": _scale(3)}, _BYTES),
     "emitc": Tool(("mlir-translate",), {"emitc_result": lambda a: a["image"] * np.int16(3)}, {"image": _IMAGE}),
-    "numba": Tool((), {"numba_result": _scale(3)}, _BYTES, ("numba_scale.ll",)),
+    "numba": Tool((), {"numba_result": _scale(3)}, _BYTES, ("numba_scale.ll",), "numba"),
 }
 HOST_TOOLS = {
     "fortran": Tool(("gfortran",), {"fortran_result": _scale(1.5)}, _BYTES),
@@ -114,7 +172,8 @@ SECTIONS = {
     "mlir": ("llvm", "MLIR"),
 }
 """Pages with several tools, and their sections; other tools have a page each."""
-TOLERANCE = {"scores": 1e-12, "projected": 1e-5}
+TOLERANCE = {"scores": 1e-12, "projected": 1e-5, "rate": 1e-12, "jacobian": 1e-12, "echo": 1e-6, "product": 1e-5}
+TOLERANCE |= {"data0_12": 1e-5, "forest_y": 1e-12}
 """Of outputs in floating point; others are equal."""
 
 
@@ -190,8 +249,8 @@ def rows_of_drafts(tools: dict[str, Tool], draft: Callable[..., Any]) -> list[tu
     found = []
     for tool in filter(is_usable, tools):
         page = blocks_of(tool)
-        lines = [str(block.text.count("\n")) for block in page if block.language == "yaml"]
         commands = [line for block in page if drafts(block) for line in block.text.splitlines()]
+        lines = [str(block.text.count("\n")) for block in page if block.language == "yaml"] or ["0"] * len(commands)
         assert len(commands) == len(lines) > 0, tool
         for command, count in zip(commands, lines, strict=True):
             done = draft(*command.split()[1:])
@@ -213,15 +272,22 @@ def _make(folder: Path, used: dict[str, Tool]) -> None:
     manifest: dict[str, Any] = {"version": 1, "model": "foreign", "objects": [], "operators": {}}
     manifest["run"] = {"inputs": {}, "outputs": {}, "steps": []}
     for name in used:
-        for file in used[name].recorded:
-            (folder / file).write_bytes((ROOT / "tests" / file).read_bytes())
-        for block in blocks_of(name):
+        page = blocks_of(name)
+        stored = used[name].made and not _has(used[name].maker)
+        for block in page:
             if path := block.marked("file"):
                 (folder / path).write_text(block.text, encoding="utf-8")
-            elif block.language == "sh" and block.marked("run by") is not None and not drafts(block):
+        for block in page:
+            if block.language != "sh" or block.marked("run by") is None or drafts(block):
+                continue
+            if stored:
+                with zipfile.ZipFile(STORED) as archive:
+                    archive.extractall(folder, used[name].made)
+            else:
                 _run(block.text, folder, tools)
-            elif block.language == "yaml":
-                _join(manifest, yaml.safe_load(block.text))
+        parts = [yaml.safe_load(block.text) for block in page if block.language == "yaml"]
+        for part in parts or [_draft(block.text, folder) for block in page if drafts(block)]:
+            _join(manifest, part)
     arrays: Arrays = {}
     for name in used:
         arrays |= used[name].inputs
@@ -231,6 +297,32 @@ def _make(folder: Path, used: dict[str, Tool]) -> None:
         arrays |= {one: answer(arrays) for one, answer in used[name].outputs.items() if answer is not None}
     np.savez(folder / "answers.npz", **arrays)
     (folder / "joined.yaml").write_text(yaml.safe_dump(manifest, sort_keys=False), encoding="utf-8")
+
+
+def _has(maker: str) -> bool:
+    """Return whether a Python package or a program is here."""
+    return importlib.util.find_spec(maker) is not None or shutil.which(maker) is not None
+
+
+def _draft(command: str, folder: Path) -> dict[str, Any]:
+    """Return the draft of `opwest init FILE -o NAME`, which has no marks."""
+    _, _, file, _, name = command.split()
+    draft = draft_manifest([folder / file], folder / name, None, [], Diagnostics())
+    assert draft.marks == 0, draft.text
+    return dict(yaml.safe_load(draft.text))
+
+
+def store() -> None:
+    """Write the files of the tools that are here into the archive; keep those of the others."""
+    with zipfile.ZipFile(STORED) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    with tempfile.TemporaryDirectory() as work:
+        used = {name: tool for name, tool in TOOLS.items() if tool.made and _has(tool.maker)}
+        _make(Path(work), used)
+        files |= {file: (Path(work) / file).read_bytes() for tool in used.values() for file in tool.made}
+    with zipfile.ZipFile(STORED, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(files):
+            archive.writestr(zipfile.ZipInfo(file), files[file], zipfile.ZIP_DEFLATED)
 
 
 def _loaded(path: Path) -> Arrays:
@@ -245,8 +337,8 @@ def _join(manifest: dict[str, Any], part: dict[str, Any]) -> None:
     assert all(manifest["run"]["inputs"].get(name, one) == one for name, one in run["inputs"].items())
     manifest["objects"] += part["objects"]
     manifest["operators"] |= part["operators"]
-    for key in ("inputs", "outputs"):
-        manifest["run"][key] |= run[key]
+    for key in ("inputs", "outputs", "state"):
+        manifest["run"].setdefault(key, {}).update(run.get(key, {}))
     manifest["run"]["steps"] += run["steps"]
 
 
@@ -270,3 +362,7 @@ def _run(text: str, folder: Path, env: dict[str, str]) -> None:
         ["bash", "-euo", "pipefail", "-c", text], cwd=folder, env=env, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
+
+
+if __name__ == "__main__":
+    store()

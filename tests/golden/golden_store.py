@@ -16,7 +16,7 @@ file that is not equal to the file of the reference after substitution of the mo
 
 The owner is that of the reference if it is not given. Differences compare views of texts: C without the line breaks
 that depend on the lengths of names (c_lines.py) and without usual members of tables (c_tables.py), LLVM IR with the
-profiling run as edits of the run.
+profiling run as edits of the run and without metadata.
 """
 
 import functools
@@ -42,6 +42,10 @@ PLACES = {"asynchronous": "devices", "streams": "devices", "several": "targets",
 _TESTED = re.compile(r"models/(\w+)/(?:src/\1_metadata|tests/\1_suite)\.c")
 """Texts of full trees only: in each project, the metadata is read in C and compared with the manifest
 (unit/runtime/test_runtime_metadata.py), and the suites run (compile/test_compile_suites.py)."""
+_METADATA_OF_IR = re.compile(
+    r"@(?!numbers_|dimensions_|codes\.|arrays\.|described\.|tvm_|\w+_run_string_|device_|\w+_device_|\w+_constant_)"
+)
+"""Definitions of constants except those of the functions."""
 _NOT_RUN = ("targets", "variants", "asynchronous")
 """The trees that these tests read in part or not at all: their objects, processors or handles are of no host."""
 _SECTION = "=== "
@@ -161,10 +165,23 @@ def view(name: str, tree: Tree) -> dict[str, File]:
     return found
 
 
+def without_metadata(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of LLVM IR without empty ones and without the constants of the metadata.
+
+    llvm/test_backends_agree.py compares these with those of the C back end.
+    """
+    is_open = False
+    for line in lines:
+        if is_open or _METADATA_OF_IR.match(line):
+            is_open = line.endswith("[") or (is_open and not line.startswith("]"))
+        elif line:
+            yield line
+
+
 def folded(text: str) -> str:
-    """Return LLVM IR without empty lines, its profiling run as edits of the run."""
+    """Return LLVM IR without its metadata, its profiling run as edits of the run."""
     functions = ["define internal signext i32 @run_workspace(", "define internal signext i32 @run_profiled_workspace("]
-    lines = [line for line in text.split("\n") if line]
+    lines = list(without_metadata(text.split("\n")))
     starts = [next(i for i, line in enumerate(lines) if line.startswith(function)) for function in functions]
     ends = [lines.index("}", start) for start in starts]
     run, profiled = [lines[start + 1 : end] for start, end in zip(starts, ends, strict=True)]

@@ -158,6 +158,43 @@ def test_every_convention_against_every_function(made, convention, tmp_path, cap
 @pytest.mark.parametrize(
     ("prototype", "said"),
     [
+        ("int32_t op(const int8_t **in, int8_t **out)", None),
+        ("int32_t op(const int8_t *const *in, int8_t *const *out)", None),
+        ("int32_t op(int8_t **in, int8_t *out[])", None),
+        ("int32_t op(const void **in, void **out)", None),
+        ("int32_t op(const int8_t **in, int16_t **out)", "int16_t **"),
+        ("int32_t op(const int8_t *in, int8_t **out)", "const int8_t *"),
+        ("int32_t op(const int8_t **in, int8_t **out, int n)", "3"),
+    ],
+)
+@pytest.mark.parametrize("made", ["object", "source"])
+def test_tables_of_pointers(made, prototype, said, tmp_path, capsys):
+    compile_object(tmp_path, f"{HEAD}{prototype};\n{prototype} {{ return 0; }}\n", flags=["-m64", "-g"], name="op.o")
+    text = MANIFEST.replace("[4]}}\n      -", "[4], table: in}}\n      -").replace(
+        "out}}\nrun", "out, table: out}}\nrun"
+    )
+    objects = "{target: x86-64, files: [op.o]}" if made == "object" else "{files: [op.c]}"
+    convention = "    convention: pointer-tables\n"
+    (tmp_path / "manifest.yaml").write_text(text.format(objects=objects, dtype="int8", convention=convention))
+    main(["check", str(tmp_path / "manifest.yaml")])
+    found = capsys.readouterr().err
+    assert found.count("error:") == (said is not None), found
+    if said is not None:
+        assert said in found and "  expected: " in found
+
+
+def test_functions_of_casadi_have_tables(tmp_path, capsys):
+    """A part of the function, such as f_work, can be an operator of its own."""
+    text = f"{OP}int op_work(void);\nint op_work(void) {{ return 0; }}\nint op_sparsity_in(void);\n"
+    compile_object(tmp_path, f"{text}int op_sparsity_in(void) {{ return 0; }}\n", flags=["-m64"], name="op.o")
+    found = errors(tmp_path, "{target: x86-64, files: [op.o]}", capsys)
+    assert "op.o: operator 'op' is unpacked, but CasADi compiled the function 'op'" in found
+    assert "expected: convention: pointer-tables\n  hint: the object defines 'op_work' and 'op_sparsity_in'" in found
+
+
+@pytest.mark.parametrize(
+    ("prototype", "said"),
+    [
         (
             "int op(TVMValue *args, int *type_codes, int64_t num_args, TVMValue *ret, int *ret_code, void *resource)",
             "argument 3 'num_args' is int32_t, the function takes",

@@ -41,7 +41,7 @@ RUNTIME_SYMBOLS = {
     "opwest_buffers_overlap",
 }
 # Operators of `conventions` that are not of TVM's conventions; the last three are of MLIR's.
-OTHERS = ("total", "negate", "label", "mean", "blur", "limited", "turn", "shift", "sum")
+OTHERS = ("total", "negate", "label", "mean", "blur", "limited", "cross", "turn", "shift", "sum")
 STATEFUL = ("many_kinds",)
 FLAG = re.compile(r"\.s?bss\.in_use")
 REACHED = {"accelerated": ("control", "y"), "asynchronous": ("control", "raw", "report")}

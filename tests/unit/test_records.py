@@ -184,6 +184,7 @@ def test_classes_are_those_of_dataclasses(options):
 
 # --- The compilers that are recognized by the symbols of their objects
 
+FAUST = {"computemydsp", "instanceInitmydsp", "getNumInputsmydsp", "initmydsp"}
 HALIDE = {"scale", "scale_argv", "scale_metadata"}
 
 
@@ -201,6 +202,14 @@ HALIDE = {"scale", "scale_argv", "scale_metadata"}
         ("mul_library_query", {"mul_library_query"}, (), ("IREE", None, "mul_library_query")),
         ("mul_create", {"mul_create"}, ("iree_vm_module_initialize",), ("IREE", None, "mul_create")),
         ("__tvm_ffi_main", {"__tvm_ffi_main"}, (), ("TVM", "ffi", "__tvm_ffi_main")),
+        ("f", {"f", "f_work", "f_sparsity_in"}, (), ("CasADi", "pointer-tables", "f")),
+        ("f_n_in", {"f", "f_work", "f_sparsity_in"}, (), ("CasADi", "pointer-tables", "f")),
+        ("f_copy", {"f", "f_work", "f_sparsity_in", "f_copy"}, (), ("CasADi", "pointer-tables", "f")),
+        ("g", {"f", "f_work", "f_sparsity_in", "g"}, (), None),
+        ("f", {"f", "f_work"}, (), None),
+        ("computemydsp", FAUST, (), ("Faust", "pointer-tables", "computemydsp")),
+        ("initmydsp", FAUST, (), ("Faust", "pointer-tables", "computemydsp")),
+        ("computemydsp", {"computemydsp"}, (), None),
         ("add", {"add"}, ("TVMAPISetLastError",), ("TVM", "packed", "add")),
         ("add", {"add", "__tvm_module_ctx"}, (), ("TVM", "packed", "add")),
         ("add", {"add"}, ("TVMBackendAllocWorkspace",), None),

@@ -50,19 +50,19 @@ SOURCES = ROOT / "tests" / "zephyr" / "programs" / "matrix"
 CASES = 3
 _MANIFEST = """\
 version: 1
-model: cell_{name}
+model: cell_{word}
 convention: {name}
 objects: [{{files: [{name}.c]}}]
 operators:
   mixed:
     symbol: {symbol}
 {more}    args:
-      - {{name: x, dtype: int32, shape: [2, 3]}}
-      - {{name: w, dtype: float32, shape: [2, 3]}}
+      - {{name: x, dtype: int32, shape: [2, 3]{inputs}}}
+      - {{name: w, dtype: float32, shape: [2, 3]{inputs}}}
       - {{name: by, dtype: int32, scalar: true}}
       - {{name: gain, dtype: float32, scalar: true}}
-      - {{name: y, dtype: int32, shape: [2, 3], direction: out}}
-      - {{name: z, dtype: float32, shape: [2, 3], direction: out}}
+      - {{name: y, dtype: int32, shape: [2, 3], direction: out{outputs}}}
+      - {{name: z, dtype: float32, shape: [2, 3], direction: out{outputs}}}
 run:
   inputs: {{x: {{dtype: int32, shape: [2, 3]}}, w: {{dtype: float32, shape: [2, 3]}}}}
   outputs: {{y: {{dtype: int32, shape: [2, 3]}}, z: {{dtype: float32, shape: [2, 3]}}}}
@@ -78,6 +78,11 @@ _MORE = {
 }
 
 
+def word_of(name):
+    """Return the name of a convention in C identifiers."""
+    return name.replace("-", "_")
+
+
 def subjects():
     """Return the model of each convention, with the results of numpy."""
     inputs, outputs = [], []
@@ -88,15 +93,17 @@ def subjects():
         for by, gain in ((-3, 0.5), (5, -1.5)):
             x, w = x * np.int32(by) + np.int32(7), w * np.float32(gain) + np.float32(0.25)
         outputs.append([x, w])
-    return [Subject(f"cell_{name}", None, inputs, outputs, align=64) for name in CONVENTIONS]
+    return [Subject(f"cell_{word_of(name)}", None, inputs, outputs, align=64) for name in CONVENTIONS]
 
 
 def write(folder):
     """Write a manifest for each convention, and main(); return the manifests."""
     shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
     for name in CONVENTIONS:
-        symbol = f"_mlir_ciface_{name}_mixed" if name == "memref" else f"{name}_mixed"
-        text = _MANIFEST.format(name=name, symbol=symbol, more=_MORE.get(name, ""))
+        word = word_of(name)
+        symbol = f"_mlir_ciface_{name}_mixed" if name == "memref" else f"{word}_mixed"
+        tables = {key: f", table: {key}" if name == "pointer-tables" else "" for key in ("inputs", "outputs")}
+        text = _MANIFEST.format(name=name, word=word, symbol=symbol, more=_MORE.get(name, ""), **tables)
         (folder / f"{name}.yaml").write_text(text)
     (folder / "main.c").write_text(main_of(subjects()))
     return [folder / f"{name}.yaml" for name in CONVENTIONS]

@@ -146,8 +146,11 @@ def _operators(selection: Selection, shapes: _Shapes) -> Iterator[str]:
     left = list(selection.left_out.items())
     if left:
         yield "# Functions that are not operators:"
+        groups: dict[str, list[str]] = {}
         for symbol, reason in left[:_MAX_LEFT_OUT]:
-            yield from comment(f"- {symbol}: {reason}", hanging="  ")
+            groups.setdefault(reason, []).append(symbol)
+        for reason, symbols in groups.items():
+            yield from comment(f"- {', '.join(symbols)}: {reason}", hanging="  ")
         if len(left) > _MAX_LEFT_OUT:
             yield f"# - and {len(left) - _MAX_LEFT_OUT} more"
 
@@ -161,9 +164,12 @@ def _operator(operator: Chosen, shapes: _Shapes) -> Iterator[str]:
     symbol = scalar(operator.symbol) if operator.name != operator.symbol else None
     keys = [*writer.key("symbol", symbol)]
     end = remark(origin, missing)
-    if operator.origin is not None:
-        foreign = operator.origin
+    foreign = operator.origin
+    if foreign is not None:
         keys += writer.key("convention", foreign.convention, f"{foreign.tool}: the object {foreign.evidence}")
+    elif signature is not None and any(argument.table for argument in signature.arguments):
+        keys += writer.key("convention", "pointer-tables")
+    if foreign is not None and signature is None:
         keys += writer.key("returns", "void" if foreign.convention == "memref" else None)
         form = "{name: x, dtype: float32, shape: [1, 8]}, ..."
         keys += writer.key("args", flow_list([MARK]), f"the arrays in the order of {foreign.tool}'s parameters: {form}")
@@ -171,7 +177,7 @@ def _operator(operator: Chosen, shapes: _Shapes) -> Iterator[str]:
         keys += writer.key("returns", MARK, "status (int32_t, 0 on success) or void")
         form = "{name: x, dtype: int8, shape: [1, 8]}, ...; drafted if compiled with -g, or from its header"
         keys += writer.key("args", flow_list([MARK]), form)
-    if operator.origin is not None or signature is None:
+    if signature is None:
         yield from writer.operator(operator.name, keys, None, end)
         return
     result = signature.result
@@ -196,11 +202,13 @@ def _argument(argument: Parameter, shape: str | None) -> Iterator[str]:
     return writer.argument(
         argument.name,
         argument.dtype or MARK,
-        None if argument.role == "scalar" else shape,
+        None if argument.role == "scalar" or argument.nulls else shape,
         scalar=argument.role == "scalar",
         direction=argument.direction or MARK,
         align=argument.align if argument.align > 1 else None,
         struct=argument.struct,
+        table=argument.table,
+        nulls=argument.nulls,
         remarks=(*argument.remarks, _source_comment(argument)),
     )
 
@@ -247,7 +255,8 @@ def _run(run: Sketch, shapes: _Shapes) -> Iterator[str]:
     yield "  steps:"
     for step in run.steps:
         guessed = f"guessed by name: {', '.join(step.guessed)}" if step.guessed else ""
-        yield from writer.step(step.call, step.args, step.device, remark(guessed))
+        passed = [int(argument) if argument.isdecimal() else argument for argument in step.args]
+        yield from writer.step(step.call, passed, step.device, remark(guessed))
 
 
 def _interface(

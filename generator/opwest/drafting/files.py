@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import spelled
+from opwest.drafting.generated_c import completed
 from opwest.drafting.signatures import Signature, from_dwarf, from_ir
 from opwest.model.inputs.headers import read_header
 from opwest.model.inputs.ir import matching_targets
@@ -137,7 +138,7 @@ def _units(name: str, item: ObjectFile | CSource, folder: Path) -> Iterator[Unit
         from opwest.drafting.sources import from_source
 
         place = PurePosixPath(name).parent
-        seen = from_source(item, lambda header: read_header(folder, place / header))
+        seen = completed(item, from_source(item, lambda header: read_header(folder, place / header)))
         calls, variables = frozenset(item.calls), frozenset(item.globals)
         unfit = helpers(item, seen, variables)
         yield Unit(name, dict.fromkeys(seen), calls, variables, certain_needs=False, signatures=seen, helpers=unfit)

@@ -255,7 +255,8 @@ def _choose_operators(
             if symbol in selection.left_out or symbol in chosen or not is_requested:
                 continue
             origin = origins.of(symbol)
-            signature, place = _best(symbol, every[symbol]) if origin is None else (None, None)
+            is_typed = origin is None or origin.convention == "pointer-tables"
+            signature, place = _best(symbol, every[symbol]) if is_typed else (None, None)
             caller = None if patterns else callers.get(symbol)
             reason = unit.helpers.get(symbol) or reason_to_skip(symbol, signature, caller, origin)
             if reason is None and signature is None and origin is None and headers and not patterns:

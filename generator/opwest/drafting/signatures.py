@@ -31,6 +31,7 @@ _CERTAIN = re.compile(r"(^|_)(weights?|bias(es)?|gamma|beta|coeff(icient)?s?|lut
 _SCRATCH = re.compile(r"(^|_)(scratch|tmp)\d*$", re.IGNORECASE)
 _INPUT = re.compile(r"(^|_)(in|inputs?|src|features)\d*$", re.IGNORECASE)
 _OUTPUT = re.compile(r"(^|_)(out|outputs?|dst|results?)\d*$", re.IGNORECASE)
+_WINDOW = ", a window of Exo: declare a tensor, f32[N], in place of [f32][N]"
 STRUCT_DEVICE = "const struct device *"
 
 
@@ -68,6 +69,12 @@ class Parameter:
     """The comment in the source."""
     documented: Direction | None = None
     """The direction in the comment: `@param[in,out]`."""
+    table: str | None = None
+    """The table of pointers that contains its address."""
+    nulls: int = 0
+    """The number of pointers without a tensor that it stands for."""
+    value: str | None = None
+    """Of a scalar: the number that steps pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +139,8 @@ def _finished(
     """
     for index, parameter in enumerate(parameters, start=1):
         if isinstance(parameter, str):
-            unfit = unfit or f"parameter {index} is {parameter}"
-    supported = [parameter for parameter in parameters if isinstance(parameter, Parameter)]
+            unfit = unfit or f"parameter {index} is {parameter}{_WINDOW if 'exo_win_' in parameter else ''}"
+    supported = [without_tensor(parameter) for parameter in parameters if isinstance(parameter, Parameter)]
     if unfit:
         return Signature(origin, tuple(supported), returns, value, unfit)
     complete = _named(_directed(supported, returns_value=value is not None))
@@ -151,11 +158,18 @@ def _finished(
     return Signature(origin, complete, returns and value is None, value, unfit)
 
 
+def without_tensor(parameter: Parameter) -> Parameter:
+    """Return a parameter; the context of Exo's functions, a pointer to void, as one that is always NULL."""
+    if parameter.role != "tensor" or parameter.name != "ctxt" or parameter.dtype is not None:
+        return parameter
+    return Parameter("ctxt", "tensor", "uint8", direction="scratch", nulls=1, remarks=("guessed: Exo's context",))
+
+
 def _directed(parameters: Sequence[Parameter], *, returns_value: bool) -> Iterator[Parameter]:
     """Yield the parameters with the directions of tensors, certain, guessed or None."""
     some_only_read = any(p.role == "tensor" and p.access == "reads" for p in parameters)
     for parameter in parameters:
-        if parameter.role == "tensor":
+        if parameter.role == "tensor" and not parameter.nulls:
             direction, remark = _direction(parameter, some_only_read=some_only_read, returns_value=returns_value)
             remarks = (remark, *parameter.remarks) if remark else parameter.remarks
             parameter = replace(parameter, direction=direction, remarks=remarks)
@@ -195,8 +209,17 @@ def _named(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
     for index, parameter in enumerate(parameters):
         choices = chain((parameter.name, f"arg{index}"), (f"arg{index}_{n}" for n in count(2)))
         name = next(n for n in choices if n not in named and fault_of_name(n) is None)
-        named[name] = replace(parameter, name=name)
+        table = parameter.table
+        if table is not None and (fault_of_name(table) is not None or table in {p.table for p in named.values()}):
+            table = f"table{index}"
+        named[name] = replace(parameter, name=name, table=table)
     return tuple(named.values())
+
+
+def _table(name: str, dtype: str | None, remarks: tuple[str, ...], *, writes: bool) -> Parameter:
+    """Return the first entry of a table of pointers, whose length is unknown."""
+    remarks = (*remarks, "the entries of the table: an argument for each pointer")
+    return Parameter(f"{name}0", "tensor", dtype, access="both" if writes else "reads", table=name, remarks=remarks)
 
 
 DWARF_ORIGIN = "debug information"
@@ -208,6 +231,7 @@ _KEY = re.compile(r"(struct|union|class) ")
 _NO_COMMENTS: Mapping[str, Comment] = MappingProxyType({})
 _FIXED = re.compile(r"u?int\d+_t")
 _SLICE = re.compile(r"struct (.*\[\]|(&(mut )?|\[\]).*\w.*)")  # of D, of Rust and of Zig
+_NO_ELEMENTS = frozenset(("void", "struct", "pointer", "function", "other"))
 _VARYING = frozenset(("long", "long int", "unsigned long", "long unsigned int"))
 
 
@@ -270,6 +294,9 @@ def _parameter(name: str, type_: DwarfType, unsized: Set[str], *, is_last: bool)
             remark = f"shape: [SIZE] and align: those of `{target.name}`, which depend on the target"
             return Parameter(name, "tensor", "uint8", access=access, struct=tag, remarks=(remark,))
         return _device(name, target) if is_last else f"{type_}, a structure"
+    if target.kind == "pointer" and target.target and target.target.kind not in _NO_ELEMENTS:
+        dtype = dtype_of(target.target)
+        return _table(name, dtype, _remarks(target.target, dtype), writes=not target.target.const)
     if target.kind in ("pointer", "function"):
         return "a pointer to a pointer" if target.kind == "pointer" else "a pointer to a function"
     dtype = dtype_of(target)

@@ -139,6 +139,8 @@ def _step(operator: Chosen, links: Links, run: Sketch) -> Step:
         if argument.struct and argument.direction == "inout":
             run.state[own] = argument
             step.args.append(own)
+        elif argument.value is not None:
+            step.args.append(argument.value)
         elif argument.role == "scalar" or argument.direction in (None, "inout"):
             step.args.append(f"{MARK}_{argument.name}")
             if argument.role == "tensor":

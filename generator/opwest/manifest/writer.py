@@ -131,6 +131,8 @@ def argument(
     in_place: Sequence[str] = (),
     pitch: int = 0,
     struct: str | None = None,
+    table: str | None = None,
+    nulls: int = 0,
     remarks: Iterable[str] = (),
 ) -> Iterator[str]:
     """Yield an argument of an operator; without a shape it is a scalar, unless `scalar` is False."""
@@ -138,14 +140,16 @@ def argument(
     keys = {
         "name": _scalar(name),
         "dtype": dtype,
-        "scalar": "true" if by_value else None,
-        "shape": shape,
-        "direction": direction if direction != "in" and not by_value else None,
+        "scalar": "true" if by_value and not nulls else None,
+        "shape": shape if not nulls else None,
+        "direction": direction if direction != "in" and not by_value and not nulls else None,
         "pitch": str(pitch) if pitch else None,
         "align": str(align) if align else None,
         "pointer": "true" if pointer else None,
         "in_place": flow_list(map(_scalar, in_place)) if in_place else None,
         "struct": _scalar(struct) if struct else None,
+        "nulls": str(nulls) if nulls else None,
+        "table": _scalar(table) if table else None,
     }
     yield from remarked(f"      - {flow_map(keys)}", *remarks)
 

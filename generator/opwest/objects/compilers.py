@@ -62,14 +62,23 @@ def _crate(member: Member) -> str | None:
     return crate if crate in STANDARD_LIBRARY else None
 
 
-Tool = Literal["Halide", "MLIR", "TVM", "IREE"]
-ForeignConvention = Literal["halide", "memref", "packed", "ffi"]
+Tool = Literal["Halide", "MLIR", "TVM", "IREE", "CasADi", "Faust"]
+ForeignConvention = Literal["halide", "memref", "packed", "ffi", "pointer-tables"]
 
 MLIR_PREFIX: Final = "_mlir_ciface_"
 FFI_PREFIX: Final = "__tvm_ffi_"
 _HALIDE_SUFFIXES: Final = ("_argv", "_metadata")
 _TVM_CHECKS: Final = frozenset(("TVMAPISetLastError", "__TVMAPISetLastError", "__tvm_module_ctx"))
 """Only functions with argument arrays refer to these: they check the arrays."""
+CASADI_SPARSITY: Final = "_sparsity_in"
+_CASADI_SUFFIXES: Final = tuple(
+    f"_{part}"
+    for part in """alloc_mem casadi_int_size casadi_real_size casadi_version checkout decref default_in free_mem incref
+    init_mem n_in n_out name_in name_out release sparsity_in sparsity_out work work_bytes""".split()
+)
+FAUST_COMPUTE: Final = "compute"
+_FAUST_PARTS: Final = """new delete metadata getSampleRate getNumInputs getNumOutputs classInit instanceInit init
+    instanceResetUserInterface instanceClear instanceConstants buildUserInterface""".split()
 _IREE_QUERY: Final = "_library_query"
 _IREE_PREFIX: Final = "iree_"
 
@@ -103,7 +112,28 @@ class Origins:
 
     def of(self, symbol: str) -> Origin | None:
         """Return the origin of a function; None if it is not recognized."""
-        return _halide(symbol, self._defined) or _mlir(symbol, self._defined) or self._iree(symbol) or self._tvm(symbol)
+        found = _halide(symbol, self._defined) or _mlir(symbol, self._defined) or self._iree(symbol)
+        return found or self._tvm(symbol) or self._casadi(symbol) or _faust(symbol, self._defined)
+
+    @cached_property
+    def _casadi_functions(self) -> tuple[str, ...]:
+        """The functions of CasADi, without those that describe them."""
+        described = [name.removesuffix(CASADI_SPARSITY) for name in self._defined if name.endswith(CASADI_SPARSITY)]
+        return tuple(sorted(name for name in described if f"{name}_work" in self._defined))
+
+    def _casadi(self, symbol: str) -> Origin | None:
+        """Return the origin of a function of CasADi, of what describes it, and of CasADi's helpers in the same file."""
+        for name in self._casadi_functions:
+            is_part = symbol in [name + suffix for suffix in _CASADI_SUFFIXES]
+            if symbol == name or is_part:
+                return Origin("CasADi", "pointer-tables", name, f"defines '{name}_work' and '{name}{CASADI_SPARSITY}'")
+        if not self._casadi_functions:
+            return None
+        version = "_casadi_version"
+        files = [name.removesuffix(version) for name in self._defined if name.endswith(version)]
+        if symbol.startswith(("casadi_", *(f"{name}_" for name in (*files, *self._casadi_functions)))):
+            return Origin("CasADi", "pointer-tables", self._casadi_functions[0], "contains CasADi's functions")
+        return None
 
     @cached_property
     def _iree_call(self) -> str | None:
@@ -139,6 +169,15 @@ def _halide(symbol: str, defined: Collection[str]) -> Origin | None:
 def _mlir(symbol: str, defined: Collection[str]) -> Origin | None:
     wrapper = MLIR_PREFIX + symbol.removeprefix(MLIR_PREFIX)
     return Origin("MLIR", "memref", wrapper, f"defines {wrapper!r}") if wrapper in defined else None
+
+
+def _faust(symbol: str, defined: Collection[str]) -> Origin | None:
+    for part in (FAUST_COMPUTE, *_FAUST_PARTS):
+        name = symbol.removeprefix(part)
+        if name != symbol and {f"{FAUST_COMPUTE}{name}", f"instanceInit{name}", f"getNumInputs{name}"} <= {*defined}:
+            evidence = f"defines 'instanceInit{name}' and 'getNumInputs{name}'"
+            return Origin("Faust", "pointer-tables", f"{FAUST_COMPUTE}{name}", evidence)
+    return None
 
 
 _OPTIONS: Final = (

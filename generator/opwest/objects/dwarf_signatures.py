@@ -127,7 +127,7 @@ def _parameter_difference(expected: DwarfType, seen: DwarfType) -> str | None:
     if expected.kind == "pointer" and seen.kind == "pointer" and expected.target and seen.target:
         if not _points_alike(expected.target, seen.target):
             return takes
-        written = expected.target.kind not in ("struct", "void") and not expected.target.const
+        written = expected.target.kind not in ("struct", "void", "pointer") and not expected.target.const
         if written and seen.target.const:
             return f"{takes} and does not write it"
         return None

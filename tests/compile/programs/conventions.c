@@ -65,6 +65,7 @@ struct run {
 	_Alignas(64) int32_t turned[COUNT];
 	_Alignas(64) int64_t total[1];
 	_Alignas(64) double shifted[1];
+	_Alignas(64) double crossed[1];
 };
 
 /* The operators of Halide and MLIR; the first one takes the values that two others return. */
@@ -81,6 +82,19 @@ static void expect_turned(const int32_t *scores, const struct run *data)
 	EXPECT(data->total[0] == total);
 }
 
+/* The operator with tables of pointers. */
+static void expect_tables(const int32_t *scores, const struct run *data)
+{
+	double total = 0.0;
+
+	for (int i = 0; i < COUNT; i++) {
+		const int j = table[i];
+
+		total += (double)(((int64_t)scores[j] + data->turned[j % 3 * 2 + j / 3]) % 1000 * 3) * (i + 1);
+	}
+	EXPECT(data->crossed[0] == total);
+}
+
 /* code, bits, lanes, rank, whether there is no shape: TVM up to 0.18 had bool as one bit. */
 static const int32_t kinds[] = {1008110, 2016120, 2064101, 1001110};
 
@@ -88,7 +102,8 @@ static int run(struct run *data, struct conventions_workspace *workspace, const 
 {
 	const struct conventions_inputs inputs = {data->image, data->a, data->b, data->c, data->d};
 	const struct conventions_outputs outputs = {data->scores, data->sum, data->seen, data->label,
-						    data->mean,   data->turned, data->total, data->shifted};
+						    data->mean,   data->turned, data->total, data->shifted,
+						    data->crossed};
 
 	return conventions_run(&inputs, &outputs, workspace, devices);
 }
@@ -116,6 +131,7 @@ static void run_many(struct conventions_workspace *workspace, const struct conve
 		EXPECT(data.label[0] == 128 + first_above(scores, -300));
 		EXPECT(data.shifted[0] == data.mean[0] + 0.5);
 		expect_turned(scores, &data);
+		expect_tables(scores, &data);
 		EXPECT(data.mean[0] > sum / 6.0 - 1e-6 && data.mean[0] < sum / 6.0 + 1e-6);
 	}
 	EXPECT(conventions_close(workspace, devices) == 0);
@@ -259,6 +275,26 @@ static void case_checks_of_halide(void)
 	EXPECT(opwest_call(entry, args, 3, NULL) == -ENOMEM); /* an operator without a workspace */
 }
 
+/* Pointers without a tensor are no arguments of a call by name. */
+static void case_tables(void)
+{
+	int32_t x[COUNT] = {1, 2, 3, 4, 5, 6}, sums[COUNT];
+	int64_t work[COUNT];
+	double total;
+	struct opwest_value args[] = {tensor(x, sizeof(x)), tensor(x, sizeof(x)), tensor(table, sizeof(table)),
+				      opwest_out(OPWEST_INT32, sums, sizeof(sums)),
+				      opwest_out(OPWEST_FLOAT64, &total, sizeof(total)),
+				      opwest_out(OPWEST_INT64, work, sizeof(work)), opwest_integer(OPWEST_INT8, 2)};
+	const struct opwest_entry *cross = opwest_find(&conventions_registry, "cross");
+
+	EXPECT(cross != NULL && cross->info->arg_count == 7);
+	EXPECT(opwest_call(cross, args, 7, NULL) == 0);
+	EXPECT(work[0] == 2 && work[1] == 5 && work[3] == 6 && work[5] == 12);
+	EXPECT(sums[0] == 24 && sums[2] == 4 && sums[3] == 10 && total == 24 + 24 + 12 + 40 + 90 + 96);
+	args[6] = opwest_integer(OPWEST_INT8, -1);
+	EXPECT(opwest_call(cross, args, 7, NULL) == -EIO); /* from 5, a positive code */
+}
+
 static TVMBackendPackedCFunc in_library(const char *expected)
 {
 	const TVMFuncRegistry *const registry = TVMSystemLibEntryPoint()->registry;
@@ -267,7 +303,7 @@ static TVMBackendPackedCFunc in_library(const char *expected)
 	TVMBackendPackedCFunc found = NULL;
 
 	memcpy(&count, registry->names, sizeof(count));
-	EXPECT(count == 18);
+	EXPECT(count == 19);
 	for (uint16_t i = 0; i < count; i++) {
 		EXPECT(*name != '\0');
 		if (strcmp(name, expected) == 0) {
@@ -313,5 +349,5 @@ static void case_system_library(void)
 int main(int argc, char **argv)
 {
 	return RUN_CASES(argc, argv, CASE(results), CASE(threads), CASE(by_name), CASE(refused),
-			 CASE(launched), CASE(system_library), CASE(checks_of_halide));
+			 CASE(launched), CASE(system_library), CASE(checks_of_halide), CASE(tables));
 }

@@ -27,7 +27,7 @@ void relu(float *data) { data[0] = 1; }
 UNFIT = {
     "float *leak(float *x) { return x; }": "return type float *, expected void or a number",
     "void helper(const int *a, int b) { (void)a[b]; }": "no tensor is written, and nothing is returned",
-    "int twice(int **a) { return **a; }": "parameter 1 is a pointer to a pointer",
+    "int twice(int ***a) { return ***a; }": "parameter 1 is a pointer to a pointer",
     "int variadic(char *x, ...) { return *x; }": "variable arguments",
     "int nothing(void) { return 1; }": "no parameter is a tensor",
     "int back(int *a, int (*f)(int)) { return f(a[0]); }": "parameter 2 is a pointer to a function",

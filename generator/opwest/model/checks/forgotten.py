@@ -17,9 +17,11 @@ def direction_hint(files: Files, operator: Operator, argument: Argument, other: 
 
     `other` is another hint, which is better than a guess.
     """
-    if argument.scalar or argument not in operator.passed:
+    places = [parameter.argument for parameter in operator.passing]
+    position = operator.args.index(argument)
+    if argument.scalar or position not in places:
         return other
-    index = operator.passed.index(argument)
+    index = places.index(position)
     what = f"{operator.name!r} {{}} {argument.name!r}: direction: {{}}?"
     for _, module in files.modules:
         for function in module.functions:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from opwest.base.diagnostics import Diagnostics
 from opwest.model.inputs.files import Linkable
 from opwest.model.inputs.written import points_to_const, report_written, takes_plain_pointers, written_by_source
-from opwest.model.types.conventions import CONVENTIONS
+from opwest.model.types.conventions import CONVENTIONS, POINTER_TABLES
 from opwest.model.types.dtypes import dtype_of_c
 from opwest.model.types.model import Argument, Operator
 from opwest.objects.c_writes import Written
@@ -21,8 +21,10 @@ from opwest.objects.facts import CFunction, CParameter, CSource
 def reports_foreign(faults: Diagnostics, operator: Operator, linkable: Linkable) -> bool:
     """Report a function of Halide or MLIR with another calling convention than its operator; whether it is one."""
     origin = linkable.origins.of(operator.symbol)
-    if origin is None or origin.tool not in ("Halide", "MLIR"):
+    if origin is None or origin.convention not in ("halide", "memref", POINTER_TABLES.name):
         return False
+    if origin.convention == POINTER_TABLES.name and operator.symbol != origin.symbol:
+        return False  # a plain function, such as Faust's instanceInit
     if (operator.convention.name, operator.symbol) == (origin.convention, origin.symbol):
         return False
     symbol = f", symbol: {origin.symbol}" if operator.symbol != origin.symbol else ""
@@ -100,7 +102,10 @@ def _check_qualifiers(
     """Report inputs that a function writes, or may write; `const` is that of the type that each parameter points to."""
     if not takes_plain_pointers(operator):
         return
-    for argument, is_const in zip(operator.passed, const, strict=False):  # the device follows
+    for parameter, is_const in zip(operator.passing, const, strict=False):  # the device follows
+        if parameter.argument is None:
+            continue
+        argument = operator.args[parameter.argument]
         if argument.direction == "in" and not argument.scalar and is_const is False:
             if argument.name in written:
                 report_written(faults, place, operator, argument, written[argument.name])
@@ -149,7 +154,7 @@ def _takes(operator: Operator) -> str:
     if operator.convention.arrays is not None:
         return f"is {operator.convention.name}, which has {len(operator.parameters)}"
     device = " and its device" if operator.takes_device else ""
-    return f"has {len(operator.passed)} arguments{device}"
+    return f"has {len(operator.passing)} arguments{device}"
 
 
 def _convention_hint(operator: Operator, count: int) -> str | None:
@@ -172,6 +177,8 @@ def _fits(c_type: str, seen: CParameter) -> bool:
         return True
     if (seen.pointers > 0) != pointer:
         return False
+    if c_type.endswith("**"):
+        return seen.pointers == 2 and known.size == expected.size and _is_float(known) == _is_float(expected)
     return seen.pointers > 1 or (known.size == expected.size and _is_float(known) == _is_float(expected))
 
 
@@ -187,7 +194,7 @@ def check_types(
 
     With a `single` target, declared sizes of structures are exact; otherwise that of the largest structure.
     """
-    words = {a.name: f"{a.type.dtype.name}{'' if a.scalar else ' tensor'}" for a in operator.passed}
+    words = {a.name: f"{a.type.dtype.name}{'' if a.scalar else ' tensor'}" for a in operator.passed if a.table is None}
     named = words if operator.convention.arrays is None else {}
     parameters = [DeclaredParameter(name, c_type, named.get(name, "")) for name, c_type in operator.parameters]
     returns = operator.c_result if operator.result else "status" if operator.returns_status else "void"
@@ -196,8 +203,10 @@ def check_types(
         pointed = [points_to_const(parameter) for parameter in signature.parameters if signature.records_const]
         _check_qualifiers(faults, operator, place, pointed)
     if operator.convention.arrays is None and len(signature.parameters) == len(parameters):
-        pairs = zip(operator.passed, signature.parameters, strict=False)  # the device follows
-        differences += [text for argument, seen in pairs for text in _struct_differences(argument, seen, single)]
+        pairs = zip(operator.passing, signature.parameters, strict=False)  # the device follows
+        for parameter, seen in pairs:
+            if parameter.argument is not None:
+                differences += _struct_differences(operator.args[parameter.argument], seen, single)
     for difference in differences:
         faults.error(
             f"{place}: function {operator.symbol!r} does not fit operator {operator.name!r}: {difference}",

@@ -176,8 +176,10 @@ def check_signatures(
 
 def _check_signature(context: Context, file: IrFile, function: IrFunction, operator: Operator) -> None:
     if operator.convention.arrays is None:
-        declared = [_parameter(argument) for argument in operator.passed]
-        names = [argument.name for argument in operator.passed]
+        passing = operator.passing
+        given = [None if p.argument is None else operator.args[p.argument] for p in passing]
+        declared = [IrParameter("pointer", 0) if a is None else _parameter(a) for a in given]
+        names = [parameter.name for parameter in passing]
         if operator.takes_device:
             declared.append(IrParameter("pointer", 0))
             names.append("its device")
@@ -202,14 +204,17 @@ def _check_signature(context: Context, file: IrFile, function: IrFunction, opera
             expected=", ".join(names),
         )
     else:
-        for name, seen, parameter in zip(names, function.parameters, declared, strict=True):
-            if seen.kind != parameter.kind or (parameter.kind != "pointer" and seen.bits != parameter.bits):
+        for name, seen, expected_type in zip(names, function.parameters, declared, strict=True):
+            if seen.kind != expected_type.kind or (expected_type.kind != "pointer" and seen.bits != expected_type.bits):
                 context.faults.error(
-                    f"{head} takes {seen} for {name!r}, operator {operator.name!r} passes {parameter}",
+                    f"{head} takes {seen} for {name!r}, operator {operator.name!r} passes {expected_type}",
                     operator.location,
-                    expected=str(parameter),
+                    expected=str(expected_type),
                 )
-    for argument, use in zip(operator.passed, function.uses, strict=False):  # the device follows
+    for parameter, use in zip(operator.passing, function.uses, strict=False):  # the device follows
+        if parameter.argument is None:
+            continue
+        argument = operator.args[parameter.argument]
         if argument.direction == "in" and not argument.scalar and use.access in ("writes", "stores"):
             report_written(context.faults, file.name, operator, argument, None if use.access == "stores" else "out")
     status = IrParameter("integer", 32)

@@ -22,8 +22,7 @@ def points_to_const(parameter: DwarfType) -> bool | None:
 
 def takes_plain_pointers(operator: Operator) -> bool:
     """Whether `const` shows what an operator writes: neither for descriptors of tensors nor in generated code."""
-    convention = operator.convention
-    return convention.arrays is None and convention.descriptors is None and not operator.symbol.startswith(GENERATED)
+    return operator.convention.is_plain and not operator.symbol.startswith(GENERATED)
 
 
 def written_by_source(source: CSource, operator: Operator, function: CFunction) -> dict[str, Written]:
@@ -31,8 +30,8 @@ def written_by_source(source: CSource, operator: Operator, function: CFunction) 
     if not takes_plain_pointers(operator):
         return {}
     found = written_parameters(source, function)
-    pairs = zip(operator.passed, function.parameter_types, strict=False)  # the device follows
-    return {argument.name: found[seen.name] for argument, seen in pairs if seen.name in found}
+    pairs = zip(operator.passing, function.parameter_types, strict=False)  # the device follows
+    return {one.name: found[seen.name] for one, seen in pairs if one.argument is not None and seen.name in found}
 
 
 def report_written(

@@ -192,7 +192,8 @@ def constant_shapes(context: Context) -> dict[tuple[str, str], Shape]:
         entry = operators.get(step["call"])
         if entry is None:
             continue
-        arguments = [a for a in context.items("args", entry) if a.get("direction") != "scratch"]
+        given_args = context.items("args", entry)
+        arguments = [a for a in given_args if a.get("direction") != "scratch" and "nulls" not in a]
         for argument, given in zip(arguments, step["args"], strict=False):
             key = step["call"], argument["name"]
             needs_shape = (

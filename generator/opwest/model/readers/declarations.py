@@ -8,6 +8,7 @@ from typing import Literal
 from opwest.base.diagnostics import Location, nearest
 from opwest.manifest.located import Mapping
 from opwest.model.checks.memory import check_passing, supplied_arguments, workspace_need
+from opwest.model.checks.tables import check_order, check_table, read_nulls
 from opwest.model.inputs.context import Context, located_items, size_in_bytes, tensor_info, tensor_type
 from opwest.model.readers.constants import Shape, constant_shapes
 from opwest.model.readers.programs import Programs, check_device_keys, operator_program, takes_launch
@@ -16,6 +17,7 @@ from opwest.model.types.c_names import check_name, is_symbol
 from opwest.model.types.conventions import UNPACKED, Convention, Result, convention_of
 from opwest.model.types.dtypes import DTYPES, TensorType
 from opwest.model.types.model import Argument, Interface, Operator
+from opwest.model.types.passing import Nulls
 from opwest.model.types.sections import STRUCT_DEVICE, STRUCT_LAUNCH
 
 
@@ -69,15 +71,23 @@ def _operator(
     program = operator_program(context, programs, name, entry)
     takes_device, is_async = "device" in entry, entry.get("async", False)
     args: list[Argument] = []
+    nulls: list[Nulls] = []
     names: dict[str, Location] = {}
-    for item, place in located_items(entry["args"]):
-        argument = _argument(context, item, place, convention, shapes.get((name, item["name"])))
+    items = located_items(entry["args"])
+    for item, place in items:
+        argument: Argument | Nulls
+        if "nulls" in item:
+            argument = read_nulls(context, item, convention, len(args))
+            nulls.append(argument)
+        else:
+            argument = _argument(context, item, place, convention, shapes.get((name, item["name"])))
+            args.append(argument)
         if argument.name in names:
             _report_duplicate(context, name, argument, names[argument.name])
         names[argument.name] = argument.location
-        args.append(argument)
-    for argument, (item, _) in zip(args, located_items(entry["args"]), strict=True):
+    for argument, item in zip(args, [item for item, _ in items if "nulls" not in item], strict=True):
         _check_in_place(context, argument, item, args)
+    check_order(context, items)
     workspace = workspace_need(context, name, entry, convention)
     result = _result(context, name, entry, convention, has_workspace=workspace is not None)
     if isinstance(result, Argument):
@@ -109,6 +119,7 @@ def _operator(
         launch_cycles=entry.get("launch_cycles", 0),
         stack=size_in_bytes(entry["stack"]) if "stack" in entry else None,
         stack_location=entry.value_location("stack") if "stack" in entry else None,
+        nulls=tuple(nulls),
     )
 
 
@@ -144,7 +155,7 @@ def _result(
     )
 
 
-def _report_duplicate(context: Context, operator: str, argument: Argument, first: Location) -> None:
+def _report_duplicate(context: Context, operator: str, argument: Argument | Nulls, first: Location) -> None:
     what = f"argument {argument.name!r} in operator {operator!r}"
     context.duplicate(what, argument.location, first, "unique argument names")
 
@@ -183,6 +194,7 @@ def _argument(
             )
         type_ = tensor_type(context, entry)
     check_passing(context, entry, convention)
+    check_table(context, entry, convention)
     align = entry.get("align", 1 if scalar else convention.tensor_alignment)
     return Argument(
         name=entry["name"],
@@ -195,6 +207,7 @@ def _argument(
         pointer=entry.get("pointer", False),
         in_place=tuple(context.items("in_place", entry)) if "in_place" in entry else (),
         struct=entry.get("struct"),
+        table=entry.get("table"),
     )
 
 

@@ -62,7 +62,7 @@ def check_device_keys(context: Context, name: str, entry: Mapping, convention: C
             expected="device: {}, to take an accelerator as the last argument",
             hint="run waits for asynchronous steps through their accelerator",
         )
-    if "device" in entry and convention.descriptors is not None:
+    if "device" in entry and (convention.descriptors is not None or convention.has_tables):
         context.faults.error(
             f"operator {name!r} is {convention.name} and takes a device",
             entry.key_location("device"),

@@ -10,6 +10,8 @@ representation of an image passed around by generated Halide code").
 memref: MLIR's C interface (mlir.llvm.org/docs/TargetLLVMIR, "C-compatible wrapper emission": `_mlir_ciface_f` with "all
 memref arguments ... pointer-to-struct"). Both pass a tensor as a pointer to a structure that describes it, and scalars
 by value. The structures are in `render/tables/layout.py`, their content in `render/tables/arrays.py`.
+pointer-tables: plain parameters, and tables of pointers to tensors: `int f(const casadi_real **arg, casadi_real **res,
+casadi_int *iw, casadi_real *w, int mem)` of CasADi (docs, "Using the generated code"), `compute` of Faust's C back end.
 """
 
 from __future__ import annotations
@@ -103,15 +105,22 @@ class Convention:
     """Whether TVM's system library lists entry points without an adapter."""
     descriptors: Descriptors | None = None
     """None: a tensor is passed as a pointer to its data, or in arrays."""
+    has_tables: bool = False
+    """Whether tensors can be entries of tables of pointers: the key `table` of arguments."""
     results: tuple[Result, ...] = ("status",)
     """What entry points can return; the first one if the manifest does not declare it."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether tensors are passed as pointers to their data, and scalars by value."""
+        return self.arrays is None and self.descriptors is None
 
     def passes_scalar(self, dtype: DType) -> bool:
         """Return whether a scalar of an element type can be passed.
 
         Arrays hold all floats as double. Halide and MLIR pass floats of 16 bits as the processor does.
         """
-        return (self.arrays is None and self.descriptors is None) or not dtype.bits
+        return self.is_plain or not dtype.bits
 
     def passes_tensor(self, dtype: DType) -> bool:
         """Return whether a tensor of an element type can be passed: its type may have no description."""
@@ -213,9 +222,17 @@ MEMREF: Final = Convention(
     descriptors=Descriptors("opwest/memref.h", "void *", "memref", ("allocated", "aligned")),
     results=("void", "status", "value"),
 )
+POINTER_TABLES: Final = Convention(
+    "pointer-tables",
+    tensor_alignment=1,
+    workspace_alignment=16,
+    arrays=None,
+    has_tables=True,
+    results=("status", "void", "value"),
+)
 
 
-CONVENTIONS: Final = (UNPACKED, PACKED, FFI, HALIDE, MEMREF)
+CONVENTIONS: Final = (UNPACKED, POINTER_TABLES, PACKED, FFI, HALIDE, MEMREF)
 
 
 def convention_of(name: str) -> Convention:

@@ -13,6 +13,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.builds import CppNeeds, External, StackNeed, Target, TargetBuild, Variant
 from opwest.model.types.conventions import UNPACKED, Convention, WorkspaceNeed
 from opwest.model.types.dtypes import TensorType
+from opwest.model.types.passing import Nulls, Parameter, parameters
 from opwest.model.types.sections import Application, Device, Devicetree, Program, Suite, Tvmgen
 from opwest.objects.library_symbols import EFFECTS
 
@@ -89,6 +90,8 @@ class Argument:
     """Whether it is the tensor for the value that the compiled function returns."""
     struct: str | None = None
     """The tag or typedef of the structure that the bytes contain, such as an operator's context."""
+    table: str | None = None
+    """The table of pointers that contains its address; None if it is a parameter of its own."""
 
     @property
     def is_passed(self) -> bool:
@@ -151,6 +154,8 @@ class Operator:
     stack: int | None = None
     """The most bytes of stack that a call needs, as declared; None without a declaration."""
     stack_location: Location | None = None
+    nulls: tuple[Nulls, ...] = ()
+    """The pointers without a tensor, in order."""
 
     @property
     def declared_effects(self) -> tuple[str, ...]:
@@ -179,7 +184,8 @@ class Operator:
     @property
     def is_bridged(self) -> bool:
         """Whether run calls it through a wrapper with `args` as plain parameters."""
-        return self.uses_tvm or self.convention.descriptors is not None or self.result is not None
+        has_pointers = self.convention.has_tables or bool(self.nulls)
+        return has_pointers or self.uses_tvm or self.convention.descriptors is not None or self.result is not None
 
     @property
     def uses_tvm(self) -> bool:
@@ -200,8 +206,12 @@ class Operator:
         if self.convention.arrays is not None:
             return self.convention.arrays.parameters
         device = (("device", self.handle),) if self.takes_device else ()
-        tensor = self.convention.descriptors.c_type if self.convention.descriptors is not None else None
-        return (*((a.name, a.c_type if a.scalar or tensor is None else tensor) for a in self.passed), *device)
+        return (*((p.name, p.c_type) for p in self.passing), *device)
+
+    @property
+    def passing(self) -> tuple[Parameter, ...]:
+        """The parameters that pass `args`, of a convention without arrays; the device follows."""
+        return parameters(self.args, self.nulls, self.convention)
 
     @property
     def prototype(self) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from opwest.model.types.c_names import CNames
@@ -52,8 +53,8 @@ def _bridge_row(names: CNames, operator: Operator, tables: BridgeTables) -> dict
         row["arrays"] = _arrays_row(operator, arrays, tables)
         passed = _passed(operator, arrays)
     else:
-        passed = [f"arg{i}" for i, a in enumerate(operator.args) if a.is_passed]
-        passed += [f"arg{len(operator.args)}"] if operator.takes_device else []
+        row["arrays"] = _tables_row(operator)
+        passed = _plain_arguments(operator)
     return row | {"statements": _statements(operator, call_text(names.operator(operator.symbol), passed))}
 
 
@@ -67,9 +68,43 @@ def _statements(operator: Operator, call: str) -> list[str]:
     code = f"{descriptors.status}(code)" if descriptors is not None and descriptors.status else "code"
     if operator.workspace is not None:
         code = f"opwest_tvm_leave(&note, {code})"
-    elif descriptors is None:
+    elif operator.convention.arrays is not None:
         code = "opwest_tvm_code(code)"
     return [f"code = {call}", f"return {code}"]
+
+
+def _tables_row(operator: Operator) -> dict[str, Any] | None:
+    """Return the row of the tables of pointers of a call; None without tables."""
+    tables = [p for p in operator.passing if p.entries is not None]
+    if not tables:
+        return None
+    fills = []
+    for number, table in enumerate(tables):
+        for place, index in enumerate(table.entries or ()):
+            value = "NULL" if index is None else f"arg{index}"
+            if index is not None and operator.args[index].c_type != table.entry_type:
+                value = f"({table.entry_type})(uintptr_t){value}"
+            fills.append(f"arrays->table_{number}[{place}] = {value};")
+    return {
+        "memory": None,
+        "size": None,
+        "members": [f"{t.entry_type}table_{number}[{len(t.entries or ())}];" for number, t in enumerate(tables)],
+        "constants": [],
+        "tables": [],
+        "fills": fills,
+    }
+
+
+def _plain_arguments(operator: Operator) -> list[str]:
+    """Return the arguments of a compiled function that takes pointers and values."""
+    tables = count()
+    passed = []
+    for parameter in operator.passing:
+        if parameter.entries is not None:
+            passed.append(f"arrays->table_{next(tables)}")
+        else:
+            passed.append("NULL" if parameter.argument is None else f"arg{parameter.argument}")
+    return [*passed, *([f"arg{len(operator.args)}"] if operator.takes_device else [])]
 
 
 def _descriptors_row(described: list[Described], descriptors: Descriptors) -> dict[str, Any]:

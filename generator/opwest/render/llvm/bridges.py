@@ -141,15 +141,17 @@ def declarations(model: Model) -> list[str]:
 
 def _ends_with_tvm_code(operator: Operator) -> bool:
     """Whether a bridge converts the status by opwest_tvm_code()."""
-    return operator.returns_status and operator.workspace is None and operator.convention.descriptors is None
+    return operator.returns_status and operator.workspace is None and operator.convention.arrays is not None
 
 
 def entry_parameters(operator: Operator) -> list[str]:
     """Return the types of the parameters of the compiled function."""
     if operator.convention.arrays is not None:
         return ["ptr" if "*" in type_ else "i32 signext" for _, type_ in operator.parameters]
-    # A descriptor is a pointer, like the data of a tensor.
-    return [ir_parameter(a) for a in operator.passed] + (["ptr"] if operator.takes_device else [])
+    # A descriptor and a table are pointers, like the data of a tensor.
+    indices = [parameter.argument for parameter in operator.passing]
+    types = ["ptr" if index is None else ir_parameter(operator.args[index]) for index in indices]
+    return types + (["ptr"] if operator.takes_device else [])
 
 
 class Bridges:
@@ -179,13 +181,8 @@ class Bridges:
             lines += self._describe(operator, described, operator.convention.descriptors)
             passed = _described_arguments(operator, described)
         elif arrays is None:
-            passed = [
-                f"{ir_parameter(argument)} %arg{index}"
-                for index, argument in enumerate(operator.args)
-                if argument.is_passed
-            ]
-            if operator.takes_device:
-                passed.append(f"ptr %arg{len(operator.args)}")
+            filled, passed = _plain_arguments(operator)
+            lines += filled
         else:
             lines += self._arrays(operator, arrays)
             passed = _passed(operator, arrays)
@@ -219,7 +216,7 @@ class Bridges:
         if descriptors is not None and descriptors.status:
             lines.append(f"  %converted = call signext i32 @{descriptors.status}(i32 signext %code)")
             code = "%converted"
-        if operator.workspace is not None or descriptors is None:
+        if operator.workspace is not None or operator.convention.arrays is not None:
             end = "leave(ptr %note, " if operator.workspace is not None else "code("
             lines.append(f"  %result = call signext i32 @opwest_tvm_{end}i32 signext {code})")
             code = "%result"
@@ -306,6 +303,25 @@ class Bridges:
 
     def _tensor(self, argument: Argument, arrays: Arrays) -> str:
         return f"{_TENSOR} {Printer().value(layout.DL_TENSOR, self._records.tensor(argument, arrays))}"
+
+
+def _plain_arguments(operator: Operator) -> tuple[list[str], list[str]]:
+    """Return the code that fills the tables of pointers, and the arguments of the compiled function."""
+    lines: list[str] = []
+    passed: list[str] = []
+    for number, parameter in enumerate(operator.passing):
+        if parameter.entries is None:
+            index = parameter.argument
+            passed.append("ptr null" if index is None else f"{ir_parameter(operator.args[index])} %arg{index}")
+            continue
+        table = f"%table.{number}"
+        lines.append(f"  {table} = alloca [{len(parameter.entries)} x ptr]")
+        for place, index in enumerate(parameter.entries):
+            value = "null" if index is None else f"%arg{index}"
+            lines.append(f"  {table}.{place} = getelementptr ptr, ptr {table}, i32 {place}")
+            lines.append(f"  store ptr {value}, ptr {table}.{place}")
+        passed.append(f"ptr {table}")
+    return lines, [*passed, *([f"ptr %arg{len(operator.args)}"] if operator.takes_device else [])]
 
 
 def _described_arguments(operator: Operator, described: list[Described]) -> list[str]:

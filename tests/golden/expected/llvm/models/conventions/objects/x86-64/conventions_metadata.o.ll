@@ -63,7 +63,6 @@ declare extern_weak void @opwest_profile_begin(ptr, ptr, i32 signext)
 declare extern_weak void @opwest_profile_end(ptr, ptr, i32 signext)
 declare zeroext i1 @opwest_port_take(ptr)
 declare void @opwest_port_give(ptr)
-@buffer_sizes = private unnamed_addr constant [18 x i32] [i32 ptrtoint (ptr getelementptr (%conventions_workspace, ptr null, i32 1) to i32), i32 5, i32 8, i32 1, i32 24, i32 1, i32 2, i32 8, i32 1, i32 24, i32 4, i32 16, i32 1, i32 8, i32 24, i32 8, i32 8, i32 512]
 declare signext i32 @opwest_buffers_overlap(ptr, ptr, ptr, ptr)
 declare signext i32 @opwest_status_hook_failed(ptr, ptr, ptr, i32 signext, i8 zeroext, i16 zeroext, i32 signext)
 declare signext i32 @opwest_status_cancelled(ptr, i16 zeroext)
@@ -91,6 +90,7 @@ declare signext i32 @conventions___mlir_ciface_shift(ptr, ptr)
 declare i64 @conventions___mlir_ciface_sum(ptr)
 declare void @conventions___mlir_ciface_turn(ptr, i8 signext, ptr)
 declare signext i32 @conventions__blur(ptr, i8 zeroext, double, ptr, ptr, ptr, ptr)
+declare signext i32 @conventions__cross(ptr, ptr, ptr, ptr, i8 signext)
 declare zeroext i8 @conventions__label(ptr, i16 signext)
 declare signext i32 @conventions__limited(ptr, i32 signext, ptr)
 declare double @conventions__mean(ptr)
@@ -114,436 +114,6 @@ declare signext i32 @conventions__tvmgen_conventions_smooth(ptr, ptr, i32 signex
   %opwest_device_use { ptr null, i32 0 }
 ]
 @conventions_device_set = constant %opwest_device_set { ptr @conventions_run_string_0, ptr @conventions_device_table, ptr @device_uses, ptr null, i32 2, i32 1 }
-@shape_2_3 = private unnamed_addr constant [2 x i32] [i32 2, i32 3]
-@shape_1 = private unnamed_addr constant [1 x i32] [i32 1]
-@shape_1_1 = private unnamed_addr constant [2 x i32] [i32 1, i32 1]
-@shape_4 = private unnamed_addr constant [1 x i32] [i32 4]
-@shape_3_2 = private unnamed_addr constant [2 x i32] [i32 3, i32 2]
-@shape_98 = private unnamed_addr constant [1 x i32] [i32 98]
-@shape_6 = private unnamed_addr constant [1 x i32] [i32 6]
-@shape_130 = private unnamed_addr constant [1 x i32] [i32 130]
-@shape_176 = private unnamed_addr constant [1 x i32] [i32 176]
-@shape_144 = private unnamed_addr constant [1 x i32] [i32 144]
-@shape_18 = private unnamed_addr constant [1 x i32] [i32 18]
-@shape_66 = private unnamed_addr constant [1 x i32] [i32 66]
-@string_0 = private unnamed_addr constant [6 x i8] c"image\00", align 1
-@string_1 = private unnamed_addr constant [2 x i8] c"a\00", align 1
-@string_2 = private unnamed_addr constant [2 x i8] c"b\00", align 1
-@string_3 = private unnamed_addr constant [2 x i8] c"c\00", align 1
-@string_4 = private unnamed_addr constant [2 x i8] c"d\00", align 1
-@inputs = private unnamed_addr constant [5 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_0, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_1, ptr @shape_1, ptr null, i32 1, i8 1, i8 1, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_2, ptr @shape_1_1, ptr null, i32 2, i8 8, i8 2, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_3, ptr null, ptr null, i32 8, i8 10, i8 0, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_4, ptr @shape_1, ptr null, i32 1, i8 11, i8 1, i8 0, i8 96 }
-]
-@string_5 = private unnamed_addr constant [7 x i8] c"scores\00", align 1
-@string_6 = private unnamed_addr constant [4 x i8] c"sum\00", align 1
-@string_7 = private unnamed_addr constant [5 x i8] c"seen\00", align 1
-@string_8 = private unnamed_addr constant [6 x i8] c"label\00", align 1
-@string_9 = private unnamed_addr constant [5 x i8] c"mean\00", align 1
-@string_10 = private unnamed_addr constant [7 x i8] c"turned\00", align 1
-@string_11 = private unnamed_addr constant [6 x i8] c"total\00", align 1
-@string_12 = private unnamed_addr constant [8 x i8] c"shifted\00", align 1
-@outputs = private unnamed_addr constant [8 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_5, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 1, i8 96 },
-  %opwest_tensor { ptr @string_6, ptr @shape_1, ptr null, i32 4, i8 4, i8 1, i8 1, i8 32 },
-  %opwest_tensor { ptr @string_7, ptr @shape_4, ptr null, i32 16, i8 4, i8 1, i8 1, i8 64 },
-  %opwest_tensor { ptr @string_8, ptr @shape_1, ptr null, i32 1, i8 1, i8 1, i8 1, i8 0 },
-  %opwest_tensor { ptr @string_9, ptr null, ptr null, i32 8, i8 10, i8 0, i8 1, i8 48 },
-  %opwest_tensor { ptr @string_10, ptr @shape_3_2, ptr null, i32 24, i8 4, i8 2, i8 1, i8 32 },
-  %opwest_tensor { ptr @string_11, ptr @shape_1, ptr null, i32 8, i8 6, i8 1, i8 1, i8 48 },
-  %opwest_tensor { ptr @string_12, ptr @shape_1, ptr null, i32 8, i8 10, i8 1, i8 1, i8 48 }
-]
-@string_13 = private unnamed_addr constant [2 x i8] c"x\00", align 1
-@string_14 = private unnamed_addr constant [3 x i8] c"by\00", align 1
-@string_15 = private unnamed_addr constant [6 x i8] c"shift\00", align 1
-@string_16 = private unnamed_addr constant [5 x i8] c"gain\00", align 1
-@string_17 = private unnamed_addr constant [7 x i8] c"negate\00", align 1
-@string_18 = private unnamed_addr constant [2 x i8] c"y\00", align 1
-@opwest_args_of_scale = private unnamed_addr constant [6 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_14, ptr null, ptr null, i32 1, i8 0, i8 0, i8 0, i8 1 },
-  %opwest_tensor { ptr @string_15, ptr null, ptr null, i32 8, i8 6, i8 0, i8 0, i8 49 },
-  %opwest_tensor { ptr @string_16, ptr null, ptr null, i32 4, i8 9, i8 0, i8 0, i8 33 },
-  %opwest_tensor { ptr @string_17, ptr null, ptr null, i32 1, i8 11, i8 0, i8 0, i8 1 },
-  %opwest_tensor { ptr @string_18, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 1, i8 64 }
-]
-@string_19 = private unnamed_addr constant [17 x i8] c"opwest_workspace\00", align 1
-@opwest_args_of_smooth = private unnamed_addr constant [3 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_18, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 1, i8 80 },
-  %opwest_tensor { ptr @string_19, ptr @shape_98, ptr null, i32 98, i8 1, i8 1, i8 3, i8 64 }
-]
-@string_20 = private unnamed_addr constant [6 x i8] c"table\00", align 1
-@string_21 = private unnamed_addr constant [5 x i8] c"work\00", align 1
-@opwest_args_of_gather = private unnamed_addr constant [4 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_20, ptr @shape_6, ptr null, i32 24, i8 4, i8 1, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_21, ptr @shape_6, ptr null, i32 24, i8 4, i8 1, i8 3, i8 64 },
-  %opwest_tensor { ptr @string_18, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 1, i8 64 }
-]
-@opwest_args_of_move = private unnamed_addr constant [2 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_18, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 1, i8 64 }
-]
-@opwest_args_of_kinds = private unnamed_addr constant [5 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_1, ptr @shape_1, ptr null, i32 1, i8 1, i8 1, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_2, ptr @shape_1_1, ptr null, i32 2, i8 8, i8 2, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_3, ptr null, ptr null, i32 8, i8 10, i8 0, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_4, ptr @shape_1, ptr null, i32 1, i8 11, i8 1, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_7, ptr @shape_4, ptr null, i32 16, i8 4, i8 1, i8 1, i8 64 }
-]
-@opwest_args_of_add = private unnamed_addr constant [3 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_1, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 96 },
-  %opwest_tensor { ptr @string_2, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 96 },
-  %opwest_tensor { ptr @string_18, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 1, i8 96 }
-]
-@string_22 = private unnamed_addr constant [5 x i8] c"real\00", align 1
-@string_23 = private unnamed_addr constant [5 x i8] c"flag\00", align 1
-@string_24 = private unnamed_addr constant [3 x i8] c"on\00", align 1
-@opwest_args_of_mix = private unnamed_addr constant [8 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 96 },
-  %opwest_tensor { ptr @string_14, ptr null, ptr null, i32 2, i8 3, i8 0, i8 0, i8 17 },
-  %opwest_tensor { ptr @string_22, ptr null, ptr null, i32 8, i8 10, i8 0, i8 0, i8 49 },
-  %opwest_tensor { ptr @string_23, ptr null, ptr null, i32 1, i8 11, i8 0, i8 0, i8 1 },
-  %opwest_tensor { ptr @string_20, ptr @shape_6, ptr null, i32 24, i8 4, i8 1, i8 0, i8 96 },
-  %opwest_tensor { ptr @string_24, ptr @shape_1, ptr null, i32 1, i8 11, i8 1, i8 0, i8 96 },
-  %opwest_tensor { ptr @string_18, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 1, i8 96 },
-  %opwest_tensor { ptr @string_19, ptr @shape_130, ptr null, i32 130, i8 1, i8 1, i8 3, i8 96 }
-]
-@string_25 = private unnamed_addr constant [14 x i8] c"opwest_arrays\00", align 1
-@opwest_args_of_launch = private unnamed_addr constant [4 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 96 },
-  %opwest_tensor { ptr @string_14, ptr null, ptr null, i32 4, i8 4, i8 0, i8 0, i8 33 },
-  %opwest_tensor { ptr @string_18, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 1, i8 96 },
-  %opwest_tensor { ptr @string_25, ptr @shape_176, ptr null, i32 176, i8 1, i8 1, i8 3, i8 48 }
-]
-@opwest_args_of_launch_packed = private unnamed_addr constant [4 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 64 },
-  %opwest_tensor { ptr @string_14, ptr null, ptr null, i32 4, i8 4, i8 0, i8 0, i8 33 },
-  %opwest_tensor { ptr @string_18, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 1, i8 64 },
-  %opwest_tensor { ptr @string_25, ptr @shape_144, ptr null, i32 144, i8 1, i8 1, i8 3, i8 48 }
-]
-@opwest_args_of_total = private unnamed_addr constant [3 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 32 },
-  %opwest_tensor { ptr @string_11, ptr @shape_1, ptr null, i32 4, i8 4, i8 1, i8 1, i8 32 },
-  %opwest_tensor { ptr @string_19, ptr @shape_18, ptr null, i32 18, i8 1, i8 1, i8 3, i8 48 }
-]
-@opwest_args_of_negate = private unnamed_addr constant [1 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 2, i8 32 }
-]
-@string_26 = private unnamed_addr constant [6 x i8] c"limit\00", align 1
-@opwest_args_of_label = private unnamed_addr constant [3 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 32 },
-  %opwest_tensor { ptr @string_26, ptr null, ptr null, i32 2, i8 2, i8 0, i8 0, i8 17 },
-  %opwest_tensor { ptr @string_8, ptr @shape_1, ptr null, i32 1, i8 1, i8 1, i8 1, i8 0 }
-]
-@string_27 = private unnamed_addr constant [7 x i8] c"result\00", align 1
-@opwest_args_of_mean = private unnamed_addr constant [2 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 32 },
-  %opwest_tensor { ptr @string_27, ptr null, ptr null, i32 8, i8 10, i8 0, i8 1, i8 48 }
-]
-@string_28 = private unnamed_addr constant [5 x i8] c"bits\00", align 1
-@string_29 = private unnamed_addr constant [5 x i8] c"none\00", align 1
-@opwest_args_of_blur = private unnamed_addr constant [8 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 32 },
-  %opwest_tensor { ptr @string_14, ptr null, ptr null, i32 1, i8 1, i8 0, i8 0, i8 1 },
-  %opwest_tensor { ptr @string_22, ptr null, ptr null, i32 8, i8 10, i8 0, i8 0, i8 49 },
-  %opwest_tensor { ptr @string_24, ptr @shape_1, ptr null, i32 1, i8 11, i8 1, i8 0, i8 0 },
-  %opwest_tensor { ptr @string_28, ptr @shape_1_1, ptr null, i32 2, i8 8, i8 2, i8 0, i8 16 },
-  %opwest_tensor { ptr @string_29, ptr null, ptr null, i32 8, i8 10, i8 0, i8 0, i8 48 },
-  %opwest_tensor { ptr @string_18, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 1, i8 32 },
-  %opwest_tensor { ptr @string_19, ptr @shape_66, ptr null, i32 66, i8 1, i8 1, i8 3, i8 64 }
-]
-@opwest_args_of_limited = private unnamed_addr constant [3 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_6, ptr null, i32 24, i8 4, i8 1, i8 0, i8 32 },
-  %opwest_tensor { ptr @string_26, ptr null, ptr null, i32 4, i8 4, i8 0, i8 0, i8 33 },
-  %opwest_tensor { ptr @string_18, ptr @shape_6, ptr null, i32 24, i8 4, i8 1, i8 1, i8 32 }
-]
-@opwest_args_of_turn = private unnamed_addr constant [3 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 0, i8 32 },
-  %opwest_tensor { ptr @string_14, ptr null, ptr null, i32 1, i8 0, i8 0, i8 0, i8 1 },
-  %opwest_tensor { ptr @string_18, ptr @shape_3_2, ptr null, i32 24, i8 4, i8 2, i8 1, i8 32 }
-]
-@opwest_args_of_shift = private unnamed_addr constant [2 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr null, ptr null, i32 8, i8 10, i8 0, i8 0, i8 48 },
-  %opwest_tensor { ptr @string_18, ptr @shape_1, ptr null, i32 8, i8 10, i8 1, i8 1, i8 48 }
-]
-@opwest_args_of_sum = private unnamed_addr constant [2 x %opwest_tensor] [
-  %opwest_tensor { ptr @string_13, ptr @shape_3_2, ptr null, i32 24, i8 4, i8 2, i8 0, i8 32 },
-  %opwest_tensor { ptr @string_6, ptr @shape_1, ptr null, i32 8, i8 6, i8 1, i8 1, i8 48 }
-]
-@string_30 = private unnamed_addr constant [6 x i8] c"scale\00", align 1
-@string_31 = private unnamed_addr constant [47 x i8] c"y = x * by + shift, or -y where negate is true\00", align 1
-@string_32 = private unnamed_addr constant [7 x i8] c"smooth\00", align 1
-@string_33 = private unnamed_addr constant [7 x i8] c"gather\00", align 1
-@string_34 = private unnamed_addr constant [65 x i8] c"A table without a DLTensor, and scratch memory that opwest plans\00", align 1
-@string_35 = private unnamed_addr constant [5 x i8] c"move\00", align 1
-@string_36 = private unnamed_addr constant [6 x i8] c"kinds\00", align 1
-@string_37 = private unnamed_addr constant [33 x i8] c"How DLTensors tell element types\00", align 1
-@string_38 = private unnamed_addr constant [4 x i8] c"add\00", align 1
-@string_39 = private unnamed_addr constant [4 x i8] c"mix\00", align 1
-@string_40 = private unnamed_addr constant [7 x i8] c"launch\00", align 1
-@string_41 = private unnamed_addr constant [14 x i8] c"launch_packed\00", align 1
-@string_42 = private unnamed_addr constant [39 x i8] c"A value as a tensor without dimensions\00", align 1
-@string_43 = private unnamed_addr constant [5 x i8] c"blur\00", align 1
-@string_44 = private unnamed_addr constant [8 x i8] c"limited\00", align 1
-@string_45 = private unnamed_addr constant [5 x i8] c"turn\00", align 1
-@conventions_operators = constant [18 x %opwest_operator] [
-  %opwest_operator { ptr @string_30, ptr @string_31, ptr @opwest_args_of_scale, i16 6, i16 1 },
-  %opwest_operator { ptr @string_32, ptr null, ptr @opwest_args_of_smooth, i16 3, i16 1 },
-  %opwest_operator { ptr @string_33, ptr @string_34, ptr @opwest_args_of_gather, i16 4, i16 1 },
-  %opwest_operator { ptr @string_35, ptr null, ptr @opwest_args_of_move, i16 2, i16 3 },
-  %opwest_operator { ptr @string_36, ptr @string_37, ptr @opwest_args_of_kinds, i16 5, i16 1 },
-  %opwest_operator { ptr @string_38, ptr null, ptr @opwest_args_of_add, i16 3, i16 1 },
-  %opwest_operator { ptr @string_39, ptr null, ptr @opwest_args_of_mix, i16 8, i16 1 },
-  %opwest_operator { ptr @string_40, ptr null, ptr @opwest_args_of_launch, i16 4, i16 11 },
-  %opwest_operator { ptr @string_41, ptr null, ptr @opwest_args_of_launch_packed, i16 4, i16 11 },
-  %opwest_operator { ptr @string_11, ptr null, ptr @opwest_args_of_total, i16 3, i16 1 },
-  %opwest_operator { ptr @string_17, ptr null, ptr @opwest_args_of_negate, i16 1, i16 0 },
-  %opwest_operator { ptr @string_8, ptr null, ptr @opwest_args_of_label, i16 3, i16 0 },
-  %opwest_operator { ptr @string_9, ptr @string_42, ptr @opwest_args_of_mean, i16 2, i16 0 },
-  %opwest_operator { ptr @string_43, ptr null, ptr @opwest_args_of_blur, i16 8, i16 1 },
-  %opwest_operator { ptr @string_44, ptr null, ptr @opwest_args_of_limited, i16 3, i16 1 },
-  %opwest_operator { ptr @string_45, ptr null, ptr @opwest_args_of_turn, i16 3, i16 0 },
-  %opwest_operator { ptr @string_15, ptr null, ptr @opwest_args_of_shift, i16 2, i16 1 },
-  %opwest_operator { ptr @string_6, ptr null, ptr @opwest_args_of_sum, i16 2, i16 0 }
-]
-@steps = private unnamed_addr constant [17 x %opwest_step] [
-  %opwest_step { i16 0, i16 -1 },
-  %opwest_step { i16 1, i16 -1 },
-  %opwest_step { i16 2, i16 -1 },
-  %opwest_step { i16 10, i16 -1 },
-  %opwest_step { i16 3, i16 1 },
-  %opwest_step { i16 4, i16 -1 },
-  %opwest_step { i16 5, i16 -1 },
-  %opwest_step { i16 7, i16 0 },
-  %opwest_step { i16 8, i16 0 },
-  %opwest_step { i16 6, i16 -1 },
-  %opwest_step { i16 9, i16 -1 },
-  %opwest_step { i16 11, i16 -1 },
-  %opwest_step { i16 12, i16 -1 },
-  %opwest_step { i16 13, i16 -1 },
-  %opwest_step { i16 15, i16 -1 },
-  %opwest_step { i16 17, i16 -1 },
-  %opwest_step { i16 16, i16 -1 }
-]
-@string_46 = private unnamed_addr constant [5 x i8] c"sram\00", align 1
-@pools = private unnamed_addr constant [1 x %opwest_pool] [
-  %opwest_pool { ptr @string_46, i32 512, i32 64 }
-]
-@string_47 = private unnamed_addr constant [12 x i8] c"conventions\00", align 1
-@conventions_model = constant %opwest_model { ptr @string_47, ptr @inputs, ptr @outputs, ptr @conventions_operators, ptr @steps, ptr @pools, ptr @conventions_device_table, i32 24, i16 8, i16 5, i16 8, i16 18, i16 17, i16 1, i16 2, i16 0 }
-@conventions_build_string_0 = private constant [N x i8] c"VERSION\00", section ".rodata.conventions_build_string_0", align 1
-@conventions_build_string_1 = private constant [65 x i8] c"MODEL_HASH\00", section ".rodata.conventions_build_string_1", align 1
-@conventions_build_string_2 = private constant [7 x i8] c"x86-64\00", section ".rodata.conventions_build_string_2", align 1
-@conventions_build = constant %opwest_build { ptr @conventions_build_string_0, ptr @conventions_build_string_1, ptr @conventions_build_string_2, i16 62, i8 0, i8 8, i8 0 }
-@conventions_constants_string_0 = private constant [6 x i8] c"table\00", section ".rodata.conventions_constants_string_0", align 1
-@conventions_constants = constant [1 x %opwest_constant] [
-  %opwest_constant { %opwest_tensor { ptr @conventions_constants_string_0, ptr @shape_6, ptr null, i32 24, i8 4, i8 1, i8 0, i8 96 }, ptr @conventions_constant_table }
-]
-@conventions_buffers_string_0 = private constant [7 x i8] c"scaled\00", section ".rodata.conventions_buffers_string_0", align 1
-@conventions_buffers_string_1 = private constant [9 x i8] c"smoothed\00", section ".rodata.conventions_buffers_string_1", align 1
-@conventions_buffers_string_2 = private constant [9 x i8] c"gathered\00", section ".rodata.conventions_buffers_string_2", align 1
-@conventions_buffers_string_3 = private constant [6 x i8] c"moved\00", section ".rodata.conventions_buffers_string_3", align 1
-@conventions_buffers_string_4 = private constant [6 x i8] c"added\00", section ".rodata.conventions_buffers_string_4", align 1
-@conventions_buffers_string_5 = private constant [9 x i8] c"launched\00", section ".rodata.conventions_buffers_string_5", align 1
-@conventions_buffers_string_6 = private constant [13 x i8] c"launched_too\00", section ".rodata.conventions_buffers_string_6", align 1
-@conventions_buffers_string_7 = private constant [8 x i8] c"blurred\00", section ".rodata.conventions_buffers_string_7", align 1
-@conventions_buffers_string_8 = private constant [27 x i8] c"opwest_workspace of step 1\00", section ".rodata.conventions_buffers_string_8", align 1
-@conventions_buffers_string_9 = private constant [15 x i8] c"work of step 2\00", section ".rodata.conventions_buffers_string_9", align 1
-@conventions_buffers_string_10 = private constant [24 x i8] c"opwest_arrays of step 7\00", section ".rodata.conventions_buffers_string_10", align 1
-@conventions_buffers_string_11 = private constant [24 x i8] c"opwest_arrays of step 8\00", section ".rodata.conventions_buffers_string_11", align 1
-@conventions_buffers_string_12 = private constant [27 x i8] c"opwest_workspace of step 9\00", section ".rodata.conventions_buffers_string_12", align 1
-@conventions_buffers_string_13 = private constant [28 x i8] c"opwest_workspace of step 10\00", section ".rodata.conventions_buffers_string_13", align 1
-@conventions_buffers_string_14 = private constant [28 x i8] c"opwest_workspace of step 13\00", section ".rodata.conventions_buffers_string_14", align 1
-@conventions_buffers = constant [15 x %opwest_buffer] [
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_0, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 2, i8 64 }, i32 192, i16 0, i16 0, i16 1, i8 0 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_1, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 2, i8 96 }, i32 128, i16 0, i16 1, i16 6, i8 0 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_2, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 2, i8 64 }, i32 64, i16 0, i16 2, i16 4, i8 0 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_3, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 2, i8 96 }, i32 0, i16 0, i16 4, i16 6, i8 0 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_4, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 2, i8 96 }, i32 320, i16 0, i16 6, i16 8, i8 0 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_5, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 2, i8 96 }, i32 384, i16 0, i16 7, i16 8, i8 0 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_6, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 2, i8 96 }, i32 448, i16 0, i16 8, i16 9, i8 0 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_7, ptr @shape_2_3, ptr null, i32 24, i8 4, i8 2, i8 2, i8 48 }, i32 80, i16 0, i16 13, i16 14, i8 0 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_8, ptr @shape_98, ptr null, i32 98, i8 1, i8 1, i8 2, i8 64 }, i32 0, i16 0, i16 1, i16 1, i8 1 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_9, ptr @shape_6, ptr null, i32 24, i8 4, i8 1, i8 2, i8 64 }, i32 0, i16 0, i16 2, i16 2, i8 1 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_10, ptr @shape_176, ptr null, i32 176, i8 1, i8 1, i8 2, i8 48 }, i32 0, i16 0, i16 7, i16 8, i8 1 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_11, ptr @shape_144, ptr null, i32 144, i8 1, i8 1, i8 2, i8 48 }, i32 176, i16 0, i16 8, i16 8, i8 1 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_12, ptr @shape_130, ptr null, i32 130, i8 1, i8 1, i8 2, i8 96 }, i32 0, i16 0, i16 9, i16 9, i8 1 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_13, ptr @shape_18, ptr null, i32 18, i8 1, i8 1, i8 2, i8 48 }, i32 0, i16 0, i16 10, i16 10, i8 1 },
-  %opwest_buffer { %opwest_tensor { ptr @conventions_buffers_string_14, ptr @shape_66, ptr null, i32 66, i8 1, i8 1, i8 2, i8 64 }, i32 0, i16 0, i16 13, i16 13, i8 1 }
-]
-@conventions_pool_places = constant [1 x %opwest_pool_place] [
-  %opwest_pool_place { ptr null, ptr null, i32 0, i16 0, i16 0, i32 3 }
-]
-@bindings_0 = private unnamed_addr constant [6 x %opwest_binding] [
-  %opwest_binding { i16 0, i16 0 },
-  %opwest_binding { i16 4, i16 0 },
-  %opwest_binding { i16 4, i16 1 },
-  %opwest_binding { i16 4, i16 2 },
-  %opwest_binding { i16 4, i16 3 },
-  %opwest_binding { i16 3, i16 0 }
-]
-@bindings_1 = private unnamed_addr constant [3 x %opwest_binding] [
-  %opwest_binding { i16 3, i16 0 },
-  %opwest_binding { i16 3, i16 1 },
-  %opwest_binding { i16 3, i16 8 }
-]
-@bindings_2 = private unnamed_addr constant [4 x %opwest_binding] [
-  %opwest_binding { i16 2, i16 0 },
-  %opwest_binding { i16 3, i16 1 },
-  %opwest_binding { i16 3, i16 9 },
-  %opwest_binding { i16 3, i16 2 }
-]
-@bindings_3 = private unnamed_addr constant [1 x %opwest_binding] [
-  %opwest_binding { i16 3, i16 2 }
-]
-@bindings_4 = private unnamed_addr constant [2 x %opwest_binding] [
-  %opwest_binding { i16 3, i16 2 },
-  %opwest_binding { i16 3, i16 3 }
-]
-@bindings_5 = private unnamed_addr constant [5 x %opwest_binding] [
-  %opwest_binding { i16 0, i16 1 },
-  %opwest_binding { i16 0, i16 2 },
-  %opwest_binding { i16 0, i16 3 },
-  %opwest_binding { i16 0, i16 4 },
-  %opwest_binding { i16 1, i16 2 }
-]
-@bindings_6 = private unnamed_addr constant [3 x %opwest_binding] [
-  %opwest_binding { i16 3, i16 3 },
-  %opwest_binding { i16 3, i16 1 },
-  %opwest_binding { i16 3, i16 4 }
-]
-@bindings_7 = private unnamed_addr constant [4 x %opwest_binding] [
-  %opwest_binding { i16 3, i16 4 },
-  %opwest_binding { i16 4, i16 4 },
-  %opwest_binding { i16 3, i16 5 },
-  %opwest_binding { i16 3, i16 10 }
-]
-@bindings_8 = private unnamed_addr constant [4 x %opwest_binding] [
-  %opwest_binding { i16 3, i16 5 },
-  %opwest_binding { i16 4, i16 5 },
-  %opwest_binding { i16 3, i16 6 },
-  %opwest_binding { i16 3, i16 11 }
-]
-@bindings_9 = private unnamed_addr constant [8 x %opwest_binding] [
-  %opwest_binding { i16 3, i16 6 },
-  %opwest_binding { i16 4, i16 6 },
-  %opwest_binding { i16 4, i16 7 },
-  %opwest_binding { i16 4, i16 8 },
-  %opwest_binding { i16 2, i16 0 },
-  %opwest_binding { i16 0, i16 4 },
-  %opwest_binding { i16 1, i16 0 },
-  %opwest_binding { i16 3, i16 12 }
-]
-@bindings_10 = private unnamed_addr constant [3 x %opwest_binding] [
-  %opwest_binding { i16 1, i16 0 },
-  %opwest_binding { i16 1, i16 1 },
-  %opwest_binding { i16 3, i16 13 }
-]
-@bindings_11 = private unnamed_addr constant [3 x %opwest_binding] [
-  %opwest_binding { i16 1, i16 0 },
-  %opwest_binding { i16 4, i16 9 },
-  %opwest_binding { i16 1, i16 3 }
-]
-@bindings_12 = private unnamed_addr constant [2 x %opwest_binding] [
-  %opwest_binding { i16 1, i16 0 },
-  %opwest_binding { i16 1, i16 4 }
-]
-@bindings_13 = private unnamed_addr constant [8 x %opwest_binding] [
-  %opwest_binding { i16 1, i16 0 },
-  %opwest_binding { i16 1, i16 3 },
-  %opwest_binding { i16 1, i16 4 },
-  %opwest_binding { i16 0, i16 4 },
-  %opwest_binding { i16 0, i16 2 },
-  %opwest_binding { i16 0, i16 3 },
-  %opwest_binding { i16 3, i16 7 },
-  %opwest_binding { i16 3, i16 14 }
-]
-@bindings_14 = private unnamed_addr constant [3 x %opwest_binding] [
-  %opwest_binding { i16 3, i16 7 },
-  %opwest_binding { i16 4, i16 10 },
-  %opwest_binding { i16 1, i16 5 }
-]
-@bindings_15 = private unnamed_addr constant [2 x %opwest_binding] [
-  %opwest_binding { i16 1, i16 5 },
-  %opwest_binding { i16 1, i16 6 }
-]
-@bindings_16 = private unnamed_addr constant [2 x %opwest_binding] [
-  %opwest_binding { i16 1, i16 4 },
-  %opwest_binding { i16 1, i16 7 }
-]
-@scalars = private unnamed_addr constant [11 x i64] [i64 -3, i64 9000000000, i64 4602678819172646912, i64 1, i64 3, i64 -1, i64 60000, i64 4598175219545276416, i64 0, i64 -300, i64 -2]
-@conventions_step_bindings = constant [17 x %opwest_step_bindings] [
-  %opwest_step_bindings { ptr @bindings_0, i32 6 },
-  %opwest_step_bindings { ptr @bindings_1, i32 3 },
-  %opwest_step_bindings { ptr @bindings_2, i32 4 },
-  %opwest_step_bindings { ptr @bindings_3, i32 1 },
-  %opwest_step_bindings { ptr @bindings_4, i32 2 },
-  %opwest_step_bindings { ptr @bindings_5, i32 5 },
-  %opwest_step_bindings { ptr @bindings_6, i32 3 },
-  %opwest_step_bindings { ptr @bindings_7, i32 4 },
-  %opwest_step_bindings { ptr @bindings_8, i32 4 },
-  %opwest_step_bindings { ptr @bindings_9, i32 8 },
-  %opwest_step_bindings { ptr @bindings_10, i32 3 },
-  %opwest_step_bindings { ptr @bindings_11, i32 3 },
-  %opwest_step_bindings { ptr @bindings_12, i32 2 },
-  %opwest_step_bindings { ptr @bindings_13, i32 8 },
-  %opwest_step_bindings { ptr @bindings_14, i32 3 },
-  %opwest_step_bindings { ptr @bindings_15, i32 2 },
-  %opwest_step_bindings { ptr @bindings_16, i32 2 }
-]
-@conventions_details = constant %opwest_details { ptr @conventions_model, ptr @conventions_build, ptr @conventions_constants, ptr @conventions_buffers, ptr @conventions_pool_places, ptr @conventions_step_bindings, ptr null, ptr null, ptr @scalars, i16 1, i16 15, i16 1, i16 17, i16 0, i16 0, i32 11 }
-@requirements = private unnamed_addr constant [1 x %opwest_requirement] [
-  %opwest_requirement { ptr null, ptr null, ptr null, ptr @opwest_call_on_device }
-]
-@entries = private unnamed_addr constant [18 x %opwest_entry] [
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 11), ptr @opwest_adapter_of_label, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 7), ptr @opwest_adapter_of_launch, ptr getelementptr (%opwest_requirement, ptr @requirements, i32 0) },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 8), ptr @opwest_adapter_of_launch_packed, ptr getelementptr (%opwest_requirement, ptr @requirements, i32 0) },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 12), ptr @opwest_adapter_of_mean, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 1), ptr @opwest_adapter_of_smooth, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 16), ptr @opwest_adapter_of_shift, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 6), ptr @opwest_adapter_of_mix, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 10), ptr @opwest_adapter_of_negate, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 3), ptr @opwest_adapter_of_move, ptr getelementptr (%opwest_requirement, ptr @requirements, i32 0) },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 5), ptr @opwest_adapter_of_add, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 17), ptr @opwest_adapter_of_sum, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 13), ptr @opwest_adapter_of_blur, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 0), ptr @opwest_adapter_of_scale, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 4), ptr @opwest_adapter_of_kinds, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 2), ptr @opwest_adapter_of_gather, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 14), ptr @opwest_adapter_of_limited, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 9), ptr @opwest_adapter_of_total, ptr null },
-  %opwest_entry { ptr getelementptr (%opwest_operator, ptr @conventions_operators, i32 15), ptr @opwest_adapter_of_turn, ptr null }
-]
-@displacements = private unnamed_addr constant [5 x i16] [i16 3, i16 514, i16 8, i16 3, i16 12]
-@conventions_registry = constant %opwest_registry { ptr @entries, ptr @displacements, i32 0, i32 5, i32 18 }
-@string_48 = private unnamed_addr constant [4 x i8] c"npu\00", align 1
-@conventions_points = constant [19 x %opwest_point] [
-  %opwest_point { ptr @string_47, i16 -1, i16 -1, i32 0 },
-  %opwest_point { ptr @string_30, i16 0, i16 -1, i32 1 },
-  %opwest_point { ptr @string_32, i16 1, i16 -1, i32 1 },
-  %opwest_point { ptr @string_33, i16 2, i16 -1, i32 1 },
-  %opwest_point { ptr @string_17, i16 3, i16 -1, i32 1 },
-  %opwest_point { ptr @string_35, i16 4, i16 1, i32 1 },
-  %opwest_point { ptr @string_36, i16 5, i16 -1, i32 1 },
-  %opwest_point { ptr @string_38, i16 6, i16 -1, i32 1 },
-  %opwest_point { ptr @string_40, i16 7, i16 0, i32 2 },
-  %opwest_point { ptr @string_41, i16 8, i16 0, i32 2 },
-  %opwest_point { ptr @string_48, i16 7, i16 0, i32 3 },
-  %opwest_point { ptr @string_39, i16 9, i16 -1, i32 1 },
-  %opwest_point { ptr @string_11, i16 10, i16 -1, i32 1 },
-  %opwest_point { ptr @string_8, i16 11, i16 -1, i32 1 },
-  %opwest_point { ptr @string_9, i16 12, i16 -1, i32 1 },
-  %opwest_point { ptr @string_43, i16 13, i16 -1, i32 1 },
-  %opwest_point { ptr @string_45, i16 14, i16 -1, i32 1 },
-  %opwest_point { ptr @string_6, i16 15, i16 -1, i32 1 },
-  %opwest_point { ptr @string_15, i16 16, i16 -1, i32 1 }
-]
 define internal signext i32 @open_workspace(ptr %workspace, ptr %devices) {
 entry:
   %status.at = getelementptr %conventions_workspace, ptr %workspace, i32 0, i32 1
@@ -818,113 +388,123 @@ next27:
   %outputs.shifted.off = icmp ne i64 %outputs.shifted.rest, 0
   br i1 %outputs.shifted.off, label %invalid, label %next28
 next28:
+  %outputs.crossed.at = getelementptr ptr, ptr %outputs, i32 8
+  %outputs.crossed = load ptr, ptr %outputs.crossed.at
+  %outputs.crossed.null = icmp eq ptr %outputs.crossed, null
+  br i1 %outputs.crossed.null, label %invalid, label %next29
+next29:
+  %outputs.crossed.address = ptrtoint ptr %outputs.crossed to i64
+  %outputs.crossed.rest = and i64 %outputs.crossed.address, 7
+  %outputs.crossed.off = icmp ne i64 %outputs.crossed.rest, 0
+  br i1 %outputs.crossed.off, label %invalid, label %next30
+next30:
   %opened.at = getelementptr %conventions_workspace, ptr %workspace, i32 0, i32 2
   %opened = load i8, ptr %opened.at
   %is.closed = icmp eq i8 %opened, 0
-  br i1 %is.closed, label %closed, label %next29
-next29:
+  br i1 %is.closed, label %closed, label %next31
+next31:
   %pool.at.sram = getelementptr %conventions_workspace, ptr %workspace, i32 0, i32 0
   %pool.sram = load ptr, ptr %pool.at.sram
   %overlap = call signext i32 @opwest_buffers_overlap(ptr @buffer_sizes, ptr %inputs, ptr %outputs, ptr %workspace)
   %is.overlapping = icmp ne i32 %overlap, 0
-  br i1 %is.overlapping, label %overlapping, label %next30
-next30:
+  br i1 %is.overlapping, label %overlapping, label %next32
+next32:
   %device.npu.at = getelementptr ptr, ptr %devices, i32 0
   %device.npu = load ptr, ptr %device.npu.at
   %slot.0 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 0
   %kept.0 = load ptr, ptr %slot.0
   %other.0 = icmp ne ptr %kept.0, %device.npu
-  br i1 %other.0, label %invalid, label %next31
-next31:
+  br i1 %other.0, label %invalid, label %next33
+next33:
   %device.dma.at = getelementptr ptr, ptr %devices, i32 1
   %device.dma = load ptr, ptr %device.dma.at
   %slot.1 = getelementptr %opwest_slot, ptr %slots, i32 1, i32 0
   %kept.1 = load ptr, ptr %slot.1
   %other.1 = icmp ne ptr %kept.1, %device.dma
-  br i1 %other.1, label %invalid, label %next32
-next32:
+  br i1 %other.1, label %invalid, label %next34
+next34:
   call void @opwest_devices_begin(ptr @conventions_device_set, ptr %slots)
   %cancel.at.0 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.0 = load volatile i8, ptr %cancel.at.0, align 1
   %is.cancelled.0 = icmp ne i8 %cancel.0, 0
-  br i1 %is.cancelled.0, label %cancelled, label %next33
-next33:
+  br i1 %is.cancelled.0, label %cancelled, label %next35
+next35:
   %at.0.5 = getelementptr i8, ptr %pool.sram, i32 192
   %status.0 = call signext i32 @conventions_bridge_scale(ptr %inputs.image, i8 signext -3, i64 9000000000, float 0x3FE0000000000000, i8 zeroext 1, ptr %at.0.5)
   %failed.0 = icmp ne i32 %status.0, 0
-  br i1 %failed.0, label %failed, label %next34
-next34:
+  br i1 %failed.0, label %failed, label %next36
+next36:
   %cancel.at.1 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.1 = load volatile i8, ptr %cancel.at.1, align 1
   %is.cancelled.1 = icmp ne i8 %cancel.1, 0
-  br i1 %is.cancelled.1, label %cancelled, label %next35
-next35:
+  br i1 %is.cancelled.1, label %cancelled, label %next37
+next37:
   %at.1.0 = getelementptr i8, ptr %pool.sram, i32 192
   %at.1.1 = getelementptr i8, ptr %pool.sram, i32 128
   %at.1.2 = getelementptr i8, ptr %pool.sram, i32 0
   %status.1 = call signext i32 @conventions_bridge_smooth(ptr %at.1.0, ptr %at.1.1, ptr %at.1.2)
   %failed.1 = icmp ne i32 %status.1, 0
-  br i1 %failed.1, label %failed, label %next36
-next36:
+  br i1 %failed.1, label %failed, label %next38
+next38:
   %cancel.at.2 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.2 = load volatile i8, ptr %cancel.at.2, align 1
   %is.cancelled.2 = icmp ne i8 %cancel.2, 0
-  br i1 %is.cancelled.2, label %cancelled, label %next37
-next37:
+  br i1 %is.cancelled.2, label %cancelled, label %next39
+next39:
   %at.2.1 = getelementptr i8, ptr %pool.sram, i32 128
   %at.2.2 = getelementptr i8, ptr %pool.sram, i32 0
   %at.2.3 = getelementptr i8, ptr %pool.sram, i32 64
   %status.2 = call signext i32 @conventions_bridge_gather(ptr @conventions_constant_table, ptr %at.2.1, ptr %at.2.2, ptr %at.2.3)
   %failed.2 = icmp ne i32 %status.2, 0
-  br i1 %failed.2, label %failed, label %next38
-next38:
+  br i1 %failed.2, label %failed, label %next40
+next40:
   %cancel.at.3 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.3 = load volatile i8, ptr %cancel.at.3, align 1
   %is.cancelled.3 = icmp ne i8 %cancel.3, 0
-  br i1 %is.cancelled.3, label %cancelled, label %next39
-next39:
+  br i1 %is.cancelled.3, label %cancelled, label %next41
+next41:
   %at.3.0 = getelementptr i8, ptr %pool.sram, i32 64
   call void @conventions__negate(ptr %at.3.0)
   %cancel.at.4 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.4 = load volatile i8, ptr %cancel.at.4, align 1
   %is.cancelled.4 = icmp ne i8 %cancel.4, 0
-  br i1 %is.cancelled.4, label %cancelled, label %next40
-next40:
+  br i1 %is.cancelled.4, label %cancelled, label %next42
+next42:
   %at.4.0 = getelementptr i8, ptr %pool.sram, i32 64
   %at.4.1 = getelementptr i8, ptr %pool.sram, i32 0
   %status.4 = call signext i32 @conventions_bridge_move(ptr %at.4.0, ptr %at.4.1, ptr %device.dma)
   %failed.4 = icmp ne i32 %status.4, 0
-  br i1 %failed.4, label %failed, label %next41
-next41:
+  br i1 %failed.4, label %failed, label %next43
+next43:
   %cancel.at.5 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.5 = load volatile i8, ptr %cancel.at.5, align 1
   %is.cancelled.5 = icmp ne i8 %cancel.5, 0
-  br i1 %is.cancelled.5, label %cancelled, label %next42
-next42:
+  br i1 %is.cancelled.5, label %cancelled, label %next44
+next44:
   %status.5 = call signext i32 @conventions_bridge_kinds(ptr %inputs.a, ptr %inputs.b, ptr %inputs.c, ptr %inputs.d, ptr %outputs.seen)
   %failed.5 = icmp ne i32 %status.5, 0
-  br i1 %failed.5, label %failed, label %next43
-next43:
+  br i1 %failed.5, label %failed, label %next45
+next45:
   %cancel.at.6 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.6 = load volatile i8, ptr %cancel.at.6, align 1
   %is.cancelled.6 = icmp ne i8 %cancel.6, 0
-  br i1 %is.cancelled.6, label %cancelled, label %next44
-next44:
+  br i1 %is.cancelled.6, label %cancelled, label %next46
+next46:
   %at.6.0 = getelementptr i8, ptr %pool.sram, i32 0
   %at.6.1 = getelementptr i8, ptr %pool.sram, i32 128
   %at.6.2 = getelementptr i8, ptr %pool.sram, i32 320
   %status.6 = call signext i32 @conventions_bridge_add(ptr %at.6.0, ptr %at.6.1, ptr %at.6.2)
   %failed.6 = icmp ne i32 %status.6, 0
-  br i1 %failed.6, label %failed, label %next45
-next45:
+  br i1 %failed.6, label %failed, label %next47
+next47:
   %acquired.7 = call signext i32 @opwest_devices_acquire(ptr @conventions_device_set, ptr %slots, ptr %status.at, i16 zeroext 7)
   %acquired.7.failed = icmp ne i32 %acquired.7, 0
-  br i1 %acquired.7.failed, label %abandon, label %next46
-next46:
+  br i1 %acquired.7.failed, label %abandon, label %next48
+next48:
   %prepared.7 = call signext i32 @opwest_devices_prepare(ptr @conventions_device_set, ptr %slots, ptr %status.at, i32 signext 0, i16 zeroext 7)
   %prepared.7.failed = icmp ne i32 %prepared.7, 0
-  br i1 %prepared.7.failed, label %abandon, label %next47
-next47:
+  br i1 %prepared.7.failed, label %abandon, label %next49
+next49:
   %at.7.0 = getelementptr i8, ptr %pool.sram, i32 320
   %at.7.2 = getelementptr i8, ptr %pool.sram, i32 384
   %at.7.3 = getelementptr i8, ptr %pool.sram, i32 0
@@ -938,13 +518,13 @@ again7:
   br i1 %status.7.again, label %call7, label %done7
 done7:
   %failed.7 = icmp ne i32 %status.7, 0
-  br i1 %failed.7, label %failed, label %next48
-next48:
+  br i1 %failed.7, label %failed, label %next50
+next50:
   call void @opwest_devices_launched(ptr %slots, i32 signext 0)
   %prepared.8 = call signext i32 @opwest_devices_prepare(ptr @conventions_device_set, ptr %slots, ptr %status.at, i32 signext 0, i16 zeroext 8)
   %prepared.8.failed = icmp ne i32 %prepared.8, 0
-  br i1 %prepared.8.failed, label %abandon, label %next49
-next49:
+  br i1 %prepared.8.failed, label %abandon, label %next51
+next51:
   %at.8.0 = getelementptr i8, ptr %pool.sram, i32 384
   %at.8.2 = getelementptr i8, ptr %pool.sram, i32 448
   %at.8.3 = getelementptr i8, ptr %pool.sram, i32 176
@@ -958,85 +538,94 @@ again8:
   br i1 %status.8.again, label %call8, label %done8
 done8:
   %failed.8 = icmp ne i32 %status.8, 0
-  br i1 %failed.8, label %failed, label %next50
-next50:
+  br i1 %failed.8, label %failed, label %next52
+next52:
   call void @opwest_devices_launched(ptr %slots, i32 signext 0)
   %waited.10 = call signext i32 @opwest_devices_sync(ptr @conventions_device_set, ptr %slots, ptr %status.at, i32 signext 0, i32 signext 0)
   %lost.10 = icmp ne i32 %waited.10, 0
-  br i1 %lost.10, label %abandon, label %next51
-next51:
+  br i1 %lost.10, label %abandon, label %next53
+next53:
   %released.0 = call signext i32 @opwest_devices_release(ptr @conventions_device_set, ptr %slots, ptr %status.at, i32 signext 0)
   %released.0.failed = icmp ne i32 %released.0, 0
-  br i1 %released.0.failed, label %abandon, label %next52
-next52:
+  br i1 %released.0.failed, label %abandon, label %next54
+next54:
   %cancel.at.9 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.9 = load volatile i8, ptr %cancel.at.9, align 1
   %is.cancelled.9 = icmp ne i8 %cancel.9, 0
-  br i1 %is.cancelled.9, label %cancelled, label %next53
-next53:
+  br i1 %is.cancelled.9, label %cancelled, label %next55
+next55:
   %at.9.0 = getelementptr i8, ptr %pool.sram, i32 448
   %at.9.7 = getelementptr i8, ptr %pool.sram, i32 0
   %status.9 = call signext i32 @conventions_bridge_mix(ptr %at.9.0, i16 zeroext 60000, double 0x3FD0000000000000, i8 zeroext 0, ptr @conventions_constant_table, ptr %inputs.d, ptr %outputs.scores, ptr %at.9.7)
   %failed.9 = icmp ne i32 %status.9, 0
-  br i1 %failed.9, label %failed, label %next54
-next54:
+  br i1 %failed.9, label %failed, label %next56
+next56:
   %cancel.at.10 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.10 = load volatile i8, ptr %cancel.at.10, align 1
   %is.cancelled.10 = icmp ne i8 %cancel.10, 0
-  br i1 %is.cancelled.10, label %cancelled, label %next55
-next55:
+  br i1 %is.cancelled.10, label %cancelled, label %next57
+next57:
   %at.10.2 = getelementptr i8, ptr %pool.sram, i32 0
   %status.10 = call signext i32 @conventions_bridge_total(ptr %outputs.scores, ptr %outputs.sum, ptr %at.10.2)
   %failed.10 = icmp ne i32 %status.10, 0
-  br i1 %failed.10, label %failed, label %next56
-next56:
+  br i1 %failed.10, label %failed, label %next58
+next58:
   %cancel.at.11 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.11 = load volatile i8, ptr %cancel.at.11, align 1
   %is.cancelled.11 = icmp ne i8 %cancel.11, 0
-  br i1 %is.cancelled.11, label %cancelled, label %next57
-next57:
+  br i1 %is.cancelled.11, label %cancelled, label %next59
+next59:
   call void @conventions_bridge_label(ptr %outputs.scores, i16 signext -300, ptr %outputs.label)
   %cancel.at.12 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.12 = load volatile i8, ptr %cancel.at.12, align 1
   %is.cancelled.12 = icmp ne i8 %cancel.12, 0
-  br i1 %is.cancelled.12, label %cancelled, label %next58
-next58:
+  br i1 %is.cancelled.12, label %cancelled, label %next60
+next60:
   call void @conventions_bridge_mean(ptr %outputs.scores, ptr %outputs.mean)
   %cancel.at.13 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.13 = load volatile i8, ptr %cancel.at.13, align 1
   %is.cancelled.13 = icmp ne i8 %cancel.13, 0
-  br i1 %is.cancelled.13, label %cancelled, label %next59
-next59:
-  %value.13.1 = load i8, ptr %outputs.label
-  %value.13.2 = load double, ptr %outputs.mean
+  br i1 %is.cancelled.13, label %cancelled, label %next61
+next61:
   %at.13.6 = getelementptr i8, ptr %pool.sram, i32 80
   %at.13.7 = getelementptr i8, ptr %pool.sram, i32 0
   %status.13 = call signext i32 @conventions_bridge_blur(ptr %outputs.scores, i8 zeroext %value.13.1, double %value.13.2, ptr %inputs.d, ptr %inputs.b, ptr %inputs.c, ptr %at.13.6, ptr %at.13.7)
   %failed.13 = icmp ne i32 %status.13, 0
-  br i1 %failed.13, label %failed, label %next60
-next60:
+  br i1 %failed.13, label %failed, label %next62
+next62:
   %cancel.at.14 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.14 = load volatile i8, ptr %cancel.at.14, align 1
   %is.cancelled.14 = icmp ne i8 %cancel.14, 0
-  br i1 %is.cancelled.14, label %cancelled, label %next61
-next61:
+  br i1 %is.cancelled.14, label %cancelled, label %next63
+next63:
   %at.14.0 = getelementptr i8, ptr %pool.sram, i32 80
   call void @conventions_bridge_turn(ptr %at.14.0, i8 signext -2, ptr %outputs.turned)
   %cancel.at.15 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.15 = load volatile i8, ptr %cancel.at.15, align 1
   %is.cancelled.15 = icmp ne i8 %cancel.15, 0
-  br i1 %is.cancelled.15, label %cancelled, label %next62
-next62:
+  br i1 %is.cancelled.15, label %cancelled, label %next64
+next64:
   call void @conventions_bridge_sum(ptr %outputs.turned, ptr %outputs.total)
   %cancel.at.16 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
   %cancel.16 = load volatile i8, ptr %cancel.at.16, align 1
   %is.cancelled.16 = icmp ne i8 %cancel.16, 0
-  br i1 %is.cancelled.16, label %cancelled, label %next63
-next63:
+  br i1 %is.cancelled.16, label %cancelled, label %next65
+next65:
   %status.16 = call signext i32 @conventions_bridge_shift(ptr %outputs.mean, ptr %outputs.shifted)
   %failed.16 = icmp ne i32 %status.16, 0
-  br i1 %failed.16, label %failed, label %next64
-next64:
+  br i1 %failed.16, label %failed, label %next66
+next66:
+  %cancel.at.17 = getelementptr %opwest_slot, ptr %slots, i32 0, i32 13
+  %cancel.17 = load volatile i8, ptr %cancel.at.17, align 1
+  %is.cancelled.17 = icmp ne i8 %cancel.17, 0
+  br i1 %is.cancelled.17, label %cancelled, label %next67
+next67:
+  %at.17.3 = getelementptr i8, ptr %pool.sram, i32 48
+  %at.17.5 = getelementptr i8, ptr %pool.sram, i32 0
+  %status.17 = call signext i32 @conventions_bridge_cross(ptr %outputs.scores, ptr %outputs.turned, ptr @conventions_constant_table, ptr %at.17.3, ptr %outputs.crossed, ptr %at.17.5, i8 signext 3)
+  %failed.17 = icmp ne i32 %status.17, 0
+  br i1 %failed.17, label %failed, label %next68
+next68:
   ret i32 0
 overlapping:
   %overlap.high = lshr i32 %overlap, 16
@@ -1045,23 +634,23 @@ overlapping:
   %overlap.code = tail call signext i32 @opwest_status_invalid(ptr %status.at, i8 zeroext %overlap.kind, i16 zeroext %overlap.index)
   ret i32 %overlap.code
 failed:
-  %code = phi i32 [ %status.0, %next33 ], [ %status.1, %next35 ], [ %status.2, %next37 ], [ %status.4, %next40 ], [ %status.5, %next42 ], [ %status.6, %next44 ], [ %status.7, %done7 ], [ %status.8, %done8 ], [ %status.9, %next53 ], [ %status.10, %next55 ], [ %status.13, %next59 ], [ %status.16, %next63 ]
-  %step = phi i16 [ 0, %next33 ], [ 1, %next35 ], [ 2, %next37 ], [ 4, %next40 ], [ 5, %next42 ], [ 6, %next44 ], [ 7, %done7 ], [ 8, %done8 ], [ 9, %next53 ], [ 10, %next55 ], [ 13, %next59 ], [ 16, %next63 ]
+  %code = phi i32 [ %status.0, %next35 ], [ %status.1, %next37 ], [ %status.2, %next39 ], [ %status.4, %next42 ], [ %status.5, %next44 ], [ %status.6, %next46 ], [ %status.7, %done7 ], [ %status.8, %done8 ], [ %status.9, %next55 ], [ %status.10, %next57 ], [ %status.13, %next61 ], [ %status.16, %next65 ], [ %status.17, %next67 ]
+  %step = phi i16 [ 0, %next35 ], [ 1, %next37 ], [ 2, %next39 ], [ 4, %next42 ], [ 5, %next44 ], [ 6, %next46 ], [ 7, %done7 ], [ 8, %done8 ], [ 9, %next55 ], [ 10, %next57 ], [ 13, %next61 ], [ 16, %next65 ], [ 17, %next67 ]
   %result = call signext i32 @opwest_status_failed(ptr %status.at, ptr @conventions_run_string_0, i16 zeroext %step, i32 signext %code)
   %result.end = tail call signext i32 @abandoned(i32 signext %result, ptr %workspace)
   ret i32 %result.end
 cancelled:
-  %cancel.step = phi i16 [ 0, %next32 ], [ 1, %next34 ], [ 2, %next36 ], [ 3, %next38 ], [ 4, %next39 ], [ 5, %next41 ], [ 6, %next43 ], [ 9, %next52 ], [ 10, %next54 ], [ 11, %next56 ], [ 12, %next57 ], [ 13, %next58 ], [ 14, %next60 ], [ 15, %next61 ], [ 16, %next62 ]
+  %cancel.step = phi i16 [ 0, %next34 ], [ 1, %next36 ], [ 2, %next38 ], [ 3, %next40 ], [ 4, %next41 ], [ 5, %next43 ], [ 6, %next45 ], [ 9, %next54 ], [ 10, %next56 ], [ 11, %next58 ], [ 12, %next59 ], [ 13, %next60 ], [ 14, %next62 ], [ 15, %next63 ], [ 16, %next64 ], [ 17, %next66 ]
   %cancel.code = call signext i32 @opwest_status_cancelled(ptr %status.at, i16 zeroext %cancel.step)
   %cancel.code.end = tail call signext i32 @abandoned(i32 signext %cancel.code, ptr %workspace)
   ret i32 %cancel.code.end
 abandon:
-  %lost.code = phi i32 [ %acquired.7, %next45 ], [ %prepared.7, %next46 ], [ %prepared.8, %next48 ], [ %waited.10, %next50 ], [ %released.0, %next51 ]
+  %lost.code = phi i32 [ %acquired.7, %next47 ], [ %prepared.7, %next48 ], [ %prepared.8, %next50 ], [ %waited.10, %next52 ], [ %released.0, %next53 ]
   %lost.code.end = tail call signext i32 @abandoned(i32 signext %lost.code, ptr %workspace)
   ret i32 %lost.code.end
 invalid:
-  %invalid.kind = phi i8 [ 8, %entry ], [ 9, %next1 ], [ 11, %next2 ], [ 8, %next3 ], [ 8, %next4 ], [ 8, %next5 ], [ 8, %next6 ], [ 8, %next7 ], [ 8, %next8 ], [ 8, %next9 ], [ 8, %next10 ], [ 8, %next11 ], [ 8, %next12 ], [ 9, %next13 ], [ 9, %next14 ], [ 9, %next15 ], [ 9, %next16 ], [ 9, %next17 ], [ 9, %next18 ], [ 9, %next19 ], [ 9, %next20 ], [ 9, %next21 ], [ 9, %next22 ], [ 9, %next23 ], [ 9, %next24 ], [ 9, %next25 ], [ 9, %next26 ], [ 9, %next27 ], [ 11, %next30 ], [ 11, %next31 ]
-  %invalid.index = phi i16 [ -1, %entry ], [ -1, %next1 ], [ -1, %next2 ], [ 0, %next3 ], [ 0, %next4 ], [ 1, %next5 ], [ 1, %next6 ], [ 2, %next7 ], [ 2, %next8 ], [ 3, %next9 ], [ 3, %next10 ], [ 4, %next11 ], [ 4, %next12 ], [ 0, %next13 ], [ 0, %next14 ], [ 1, %next15 ], [ 1, %next16 ], [ 2, %next17 ], [ 2, %next18 ], [ 3, %next19 ], [ 4, %next20 ], [ 4, %next21 ], [ 5, %next22 ], [ 5, %next23 ], [ 6, %next24 ], [ 6, %next25 ], [ 7, %next26 ], [ 7, %next27 ], [ 0, %next30 ], [ 1, %next31 ]
+  %invalid.kind = phi i8 [ 8, %entry ], [ 9, %next1 ], [ 11, %next2 ], [ 8, %next3 ], [ 8, %next4 ], [ 8, %next5 ], [ 8, %next6 ], [ 8, %next7 ], [ 8, %next8 ], [ 8, %next9 ], [ 8, %next10 ], [ 8, %next11 ], [ 8, %next12 ], [ 9, %next13 ], [ 9, %next14 ], [ 9, %next15 ], [ 9, %next16 ], [ 9, %next17 ], [ 9, %next18 ], [ 9, %next19 ], [ 9, %next20 ], [ 9, %next21 ], [ 9, %next22 ], [ 9, %next23 ], [ 9, %next24 ], [ 9, %next25 ], [ 9, %next26 ], [ 9, %next27 ], [ 9, %next28 ], [ 9, %next29 ], [ 11, %next32 ], [ 11, %next33 ]
+  %invalid.index = phi i16 [ -1, %entry ], [ -1, %next1 ], [ -1, %next2 ], [ 0, %next3 ], [ 0, %next4 ], [ 1, %next5 ], [ 1, %next6 ], [ 2, %next7 ], [ 2, %next8 ], [ 3, %next9 ], [ 3, %next10 ], [ 4, %next11 ], [ 4, %next12 ], [ 0, %next13 ], [ 0, %next14 ], [ 1, %next15 ], [ 1, %next16 ], [ 2, %next17 ], [ 2, %next18 ], [ 3, %next19 ], [ 4, %next20 ], [ 4, %next21 ], [ 5, %next22 ], [ 5, %next23 ], [ 6, %next24 ], [ 6, %next25 ], [ 7, %next26 ], [ 7, %next27 ], [ 8, %next28 ], [ 8, %next29 ], [ 0, %next32 ], [ 1, %next33 ]
   %invalid.code = tail call signext i32 @opwest_status_invalid(ptr %status.at, i8 zeroext %invalid.kind, i16 zeroext %invalid.index)
   ret i32 %invalid.code
 closed:
@@ -1177,7 +766,12 @@ define internal signext i32 @run_profiled_workspace(ptr %inputs, ptr %outputs, p
 ; +  call void @opwest_profile_begin(ptr %measures, ptr @conventions_points, i32 signext 18)
 ; +  %status.16 = call signext i32 @conventions_bridge_shift(ptr %outputs.mean, ptr %outputs.shifted)
 ; +  call void @opwest_profile_end(ptr %measures, ptr @conventions_points, i32 signext 18)
-; @@ next64:
+; @@
+; -  %status.17 = call signext i32 @conventions_bridge_cross(ptr %outputs.scores, ptr %outputs.turned, ptr @conventions_constant_table, ptr %at.17.3, ptr %outputs.crossed, ptr %at.17.5, i8 signext 3)
+; +  call void @opwest_profile_begin(ptr %measures, ptr @conventions_points, i32 signext 19)
+; +  %status.17 = call signext i32 @conventions_bridge_cross(ptr %outputs.scores, ptr %outputs.turned, ptr @conventions_constant_table, ptr %at.17.3, ptr %outputs.crossed, ptr %at.17.5, i8 signext 3)
+; +  call void @opwest_profile_end(ptr %measures, ptr @conventions_points, i32 signext 19)
+; @@ next68:
 ; +  call void @opwest_profile_end(ptr %measures, ptr @conventions_points, i32 signext 0)
 }
 define signext i32 @conventions_run_profiled(ptr %inputs, ptr %outputs, ptr %workspace, ptr %devices) {
@@ -1572,6 +1166,29 @@ entry:
   %value = call i64 @conventions___mlir_ciface_sum(ptr %tensor_0)
   store i64 %value, ptr %arg1
   ret void
+}
+define internal signext i32 @conventions_bridge_cross(ptr %arg0, ptr %arg1, ptr %arg2, ptr %arg3, ptr %arg4, ptr %arg5, i8 signext %arg6) {
+entry:
+  %table.0 = alloca [4 x ptr]
+  %table.0.0 = getelementptr ptr, ptr %table.0, i32 0
+  store ptr %arg0, ptr %table.0.0
+  %table.0.1 = getelementptr ptr, ptr %table.0, i32 1
+  store ptr %arg1, ptr %table.0.1
+  %table.0.2 = getelementptr ptr, ptr %table.0, i32 2
+  store ptr null, ptr %table.0.2
+  %table.0.3 = getelementptr ptr, ptr %table.0, i32 3
+  store ptr null, ptr %table.0.3
+  %table.1 = alloca [4 x ptr]
+  %table.1.0 = getelementptr ptr, ptr %table.1, i32 0
+  store ptr %arg2, ptr %table.1.0
+  %table.1.1 = getelementptr ptr, ptr %table.1, i32 1
+  store ptr %arg3, ptr %table.1.1
+  %table.1.2 = getelementptr ptr, ptr %table.1, i32 2
+  store ptr %arg4, ptr %table.1.2
+  %table.1.3 = getelementptr ptr, ptr %table.1, i32 3
+  store ptr null, ptr %table.1.3
+  %code = call signext i32 @conventions__cross(ptr %table.0, ptr %table.1, ptr null, ptr %arg5, i8 signext %arg6)
+  ret i32 %code
 }
 define signext i32 @conventions_packed_add(ptr %args, ptr %codes, i32 signext %count, ptr %ret, ptr %ret.code, ptr %resource) {
 entry:
@@ -2133,8 +1750,92 @@ call:
 wrong:
   ret i32 -1
 }
-@tvm_names = private unnamed_addr constant { i16, [220 x i8] } { i16 18, [220 x i8] c"tvmgen_conventions_scale\00tvmgen_conventions_smooth\00tvmgen_conventions_gather\00tvmgen_conventions_move\00tvmgen_conventions_kinds\00add\00mix\00launch\00tvmgen_conventions_launch\00total\00negate\00label\00mean\00blur\00limited\00turn\00shift\00sum\00\00" }
-@tvm_functions = private unnamed_addr constant [18 x ptr] [ptr @conventions__tvmgen_conventions_scale, ptr @conventions__tvmgen_conventions_smooth, ptr @conventions__tvmgen_conventions_gather, ptr @conventions__tvmgen_conventions_move, ptr @conventions__tvmgen_conventions_kinds, ptr @conventions_packed_add, ptr @conventions_packed_mix, ptr @conventions_packed_launch, ptr @conventions__tvmgen_conventions_launch, ptr @conventions_packed_total, ptr @conventions_packed_negate, ptr @conventions_packed_label, ptr @conventions_packed_mean, ptr @conventions_packed_blur, ptr @conventions_packed_limited, ptr @conventions_packed_turn, ptr @conventions_packed_shift, ptr @conventions_packed_sum]
+define signext i32 @conventions_packed_cross(ptr %args, ptr %codes, i32 signext %count, ptr %ret, ptr %ret.code, ptr %resource) {
+entry:
+  %many = icmp eq i32 %count, 7
+  br i1 %many, label %code0, label %wrong
+code0:
+  %code.at.0 = getelementptr i32, ptr %codes, i32 0
+  %code.0 = load i32, ptr %code.at.0
+  %fits.0 = icmp eq i32 %code.0, 7
+  br i1 %fits.0, label %code1, label %wrong
+code1:
+  %code.at.1 = getelementptr i32, ptr %codes, i32 1
+  %code.1 = load i32, ptr %code.at.1
+  %fits.1 = icmp eq i32 %code.1, 7
+  br i1 %fits.1, label %code2, label %wrong
+code2:
+  %code.at.2 = getelementptr i32, ptr %codes, i32 2
+  %code.2 = load i32, ptr %code.at.2
+  %fits.2 = icmp eq i32 %code.2, 7
+  br i1 %fits.2, label %code3, label %wrong
+code3:
+  %code.at.3 = getelementptr i32, ptr %codes, i32 3
+  %code.3 = load i32, ptr %code.at.3
+  %fits.3 = icmp eq i32 %code.3, 7
+  br i1 %fits.3, label %code4, label %wrong
+code4:
+  %code.at.4 = getelementptr i32, ptr %codes, i32 4
+  %code.4 = load i32, ptr %code.at.4
+  %fits.4 = icmp eq i32 %code.4, 7
+  br i1 %fits.4, label %code5, label %wrong
+code5:
+  %code.at.5 = getelementptr i32, ptr %codes, i32 5
+  %code.5 = load i32, ptr %code.at.5
+  %fits.5 = icmp eq i32 %code.5, 7
+  br i1 %fits.5, label %code6, label %wrong
+code6:
+  %code.at.6 = getelementptr i32, ptr %codes, i32 6
+  %code.6 = load i32, ptr %code.at.6
+  %fits.6 = icmp eq i32 %code.6, 0
+  br i1 %fits.6, label %call, label %wrong
+call:
+  %at.0 = getelementptr i64, ptr %args, i32 0
+  %handle.0 = load ptr, ptr %at.0
+  %start.0 = load ptr, ptr %handle.0
+  %offset.at.0 = getelementptr %DLTensor, ptr %handle.0, i32 0, i32 6
+  %offset.0 = load i64, ptr %offset.at.0
+  %data.0 = getelementptr i8, ptr %start.0, i64 %offset.0
+  %at.1 = getelementptr i64, ptr %args, i32 1
+  %handle.1 = load ptr, ptr %at.1
+  %start.1 = load ptr, ptr %handle.1
+  %offset.at.1 = getelementptr %DLTensor, ptr %handle.1, i32 0, i32 6
+  %offset.1 = load i64, ptr %offset.at.1
+  %data.1 = getelementptr i8, ptr %start.1, i64 %offset.1
+  %at.2 = getelementptr i64, ptr %args, i32 2
+  %handle.2 = load ptr, ptr %at.2
+  %start.2 = load ptr, ptr %handle.2
+  %offset.at.2 = getelementptr %DLTensor, ptr %handle.2, i32 0, i32 6
+  %offset.2 = load i64, ptr %offset.at.2
+  %data.2 = getelementptr i8, ptr %start.2, i64 %offset.2
+  %at.3 = getelementptr i64, ptr %args, i32 3
+  %handle.3 = load ptr, ptr %at.3
+  %start.3 = load ptr, ptr %handle.3
+  %offset.at.3 = getelementptr %DLTensor, ptr %handle.3, i32 0, i32 6
+  %offset.3 = load i64, ptr %offset.at.3
+  %data.3 = getelementptr i8, ptr %start.3, i64 %offset.3
+  %at.4 = getelementptr i64, ptr %args, i32 4
+  %handle.4 = load ptr, ptr %at.4
+  %start.4 = load ptr, ptr %handle.4
+  %offset.at.4 = getelementptr %DLTensor, ptr %handle.4, i32 0, i32 6
+  %offset.4 = load i64, ptr %offset.at.4
+  %data.4 = getelementptr i8, ptr %start.4, i64 %offset.4
+  %at.5 = getelementptr i64, ptr %args, i32 5
+  %handle.5 = load ptr, ptr %at.5
+  %start.5 = load ptr, ptr %handle.5
+  %offset.at.5 = getelementptr %DLTensor, ptr %handle.5, i32 0, i32 6
+  %offset.5 = load i64, ptr %offset.at.5
+  %data.5 = getelementptr i8, ptr %start.5, i64 %offset.5
+  %at.6 = getelementptr i64, ptr %args, i32 6
+  %value.6.wide = load i64, ptr %at.6
+  %value.6 = trunc i64 %value.6.wide to i8
+  %status = call signext i32 @conventions_bridge_cross(ptr %data.0, ptr %data.1, ptr %data.2, ptr %data.3, ptr %data.4, ptr %data.5, i8 signext %value.6)
+  ret i32 %status
+wrong:
+  ret i32 -1
+}
+@tvm_names = private unnamed_addr constant { i16, [226 x i8] } { i16 19, [226 x i8] c"tvmgen_conventions_scale\00tvmgen_conventions_smooth\00tvmgen_conventions_gather\00tvmgen_conventions_move\00tvmgen_conventions_kinds\00add\00mix\00launch\00tvmgen_conventions_launch\00total\00negate\00label\00mean\00blur\00limited\00turn\00shift\00sum\00cross\00\00" }
+@tvm_functions = private unnamed_addr constant [19 x ptr] [ptr @conventions__tvmgen_conventions_scale, ptr @conventions__tvmgen_conventions_smooth, ptr @conventions__tvmgen_conventions_gather, ptr @conventions__tvmgen_conventions_move, ptr @conventions__tvmgen_conventions_kinds, ptr @conventions_packed_add, ptr @conventions_packed_mix, ptr @conventions_packed_launch, ptr @conventions__tvmgen_conventions_launch, ptr @conventions_packed_total, ptr @conventions_packed_negate, ptr @conventions_packed_label, ptr @conventions_packed_mean, ptr @conventions_packed_blur, ptr @conventions_packed_limited, ptr @conventions_packed_turn, ptr @conventions_packed_shift, ptr @conventions_packed_sum, ptr @conventions_packed_cross]
 @tvm_registry = private unnamed_addr constant { ptr, ptr } { ptr @tvm_names, ptr @tvm_functions }
 @tvm_library = private unnamed_addr constant { ptr } { ptr @tvm_registry }
 define ptr @TVMSystemLibEntryPoint() {
@@ -2376,4 +2077,24 @@ entry:
   %arg.1 = load ptr, ptr %at.1
   tail call void @conventions_bridge_sum(ptr %arg.0, ptr %arg.1)
   ret i32 0
+}
+define internal signext i32 @opwest_adapter_of_cross(ptr %args, ptr %launch) {
+entry:
+  %at.0 = getelementptr %opwest_value, ptr %args, i32 0
+  %arg.0 = load ptr, ptr %at.0
+  %at.1 = getelementptr %opwest_value, ptr %args, i32 1
+  %arg.1 = load ptr, ptr %at.1
+  %at.2 = getelementptr %opwest_value, ptr %args, i32 2
+  %arg.2 = load ptr, ptr %at.2
+  %at.3 = getelementptr %opwest_value, ptr %args, i32 3
+  %arg.3 = load ptr, ptr %at.3
+  %at.4 = getelementptr %opwest_value, ptr %args, i32 4
+  %arg.4 = load ptr, ptr %at.4
+  %at.5 = getelementptr %opwest_value, ptr %args, i32 5
+  %arg.5 = load ptr, ptr %at.5
+  %at.6 = getelementptr %opwest_value, ptr %args, i32 6
+  %arg.6.wide = load i64, ptr %at.6
+  %arg.6 = trunc i64 %arg.6.wide to i8
+  %status = tail call signext i32 @conventions_bridge_cross(ptr %arg.0, ptr %arg.1, ptr %arg.2, ptr %arg.3, ptr %arg.4, ptr %arg.5, i8 signext %arg.6)
+  ret i32 %status
 }
