@@ -44,6 +44,7 @@ _TYPES = frozenset(
     b"void char short int long float double signed unsigned _Bool bool struct union enum __int128 "
     b"__int128_t __uint128_t __fp16 __bf16 _Float16 typeof __typeof__".split()
 )
+_QUALIFIERS = frozenset(b"const volatile restrict __restrict __restrict__ _Atomic".split())
 _MAX_OLD_STYLE_LENGTH = 256  # tokens of parameter declarations; keeps the search linear
 _MAX_NAMESPACE_LENGTH = 64  # tokens of `namespace a::b`
 _MACRO = re.compile(rb"[A-Z_][A-Z0-9_]*|__\w+")
@@ -73,7 +74,7 @@ def mask(content: bytes, *, cplusplus: bool = False) -> bytes:
     if text.startswith(b"\xef\xbb\xbf"):
         text[:3] = b"   "
     tokens = source_tokens(bytes(text), cplusplus=cplusplus)
-    for step in (partial(_dead_regions, cplusplus=cplusplus), _split_regions, _ignored_ranges):
+    for step in (partial(_dead_regions, cplusplus=cplusplus), _split_regions, _ignored_ranges, _unknown_qualifiers):
         regions = step(tokens)
         for start, end in regions:
             text[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
@@ -223,6 +224,19 @@ def _ignored_ranges(tokens: list[Token]) -> list[tuple[int, int]]:
             ranges.extend((t.start, t.end) for t in _macros(head))
             head, in_head = [], False
     return ranges
+
+
+def _unknown_qualifiers(tokens: list[Token]) -> list[tuple[int, int]]:
+    """Return the words between `*` and the name of a parameter that are no qualifiers of C, such as RESTRICT."""
+    following = zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False)
+    return [
+        (word.start, word.end)
+        for star, word, name, end in following
+        if star.text == b"*"
+        and word.kind == name.kind == "word"
+        and end.text in (b",", b")", b"[")
+        and not {word.text, name.text} & _QUALIFIERS
+    ]
 
 
 def _opens_file_scope(tokens: list[Token], brace: int) -> bool:

@@ -43,7 +43,8 @@ def test_functions_that_compilers_add(tmp_path, language):
         {"target": "x86-64", "files": ["operators.o"]}
     ]
     for name, reason in left_out.items():
-        assert f"# - {name}: {reason}" in lines
+        before = lines.partition(f": {reason}")[0]
+        assert name in before.rpartition("# - ")[2].split(", ")
     assert judge(inspect_object(path).members[0]) == []
 
 
