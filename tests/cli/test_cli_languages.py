@@ -167,6 +167,7 @@ def test_refusals(tmp_path, opwest, language, text, function, library, hint):
     done = opwest("init", compiled(tmp_path, language, text), "-o", tmp_path / "draft.yaml")
     assert done.err.count("warning: ") == 1 and f"{library} run-time library" in done.err and hint in done.err
     assert "externals" not in (tmp_path / "draft.yaml").read_text()
+    assert hint in opwest("inspect", tmp_path / "ops.o").out
     text = f"""{{version: 1, model: m, objects: [{{target: x86-64, files: [ops.o]}}], operators: {{{function}:
   {{args: [{{name: x, dtype: int32, shape: [1]}}, {{name: y, dtype: int32, shape: [1], direction: out}}]}}}},
   run: {{inputs: {{x: {{dtype: int32, shape: [1]}}}}, outputs: {{y: {{dtype: int32, shape: [1]}}}},

@@ -384,6 +384,6 @@ def _find_externals(selection: Selection, faults: Diagnostics) -> None:
             missing = [s for s in sorted(unit.needs - known - RUNTIME_SYMBOLS) if not provider_of(s, machine, libc)]
             for library, symbols in missing_libraries(unit.member, missing) if unit.member is not None else ():
                 faults.warning(f"{unit.label}: {description(library, symbols)}", hint=library.hint)
-                missing = [symbol for symbol in missing if symbol not in symbols]
+                missing = sorted(set(missing).difference(symbols))
             for symbol in filter(is_symbol, missing):
                 selection.externals.setdefault(symbol, {})[unit.label] = None

@@ -23,7 +23,7 @@ _NIM_PROGRAM: Final = frozenset(("cmdCount", "cmdLine", "gEnv"))
 """Variables that only a program's main() writes."""
 _NUMBA_PREFIX: Final = "cfunc."
 _NUMBA_LIBRARY: Final = re.compile(r"(numba|NRT)_\w+")
-_PART: Final = re.compile(r"(\d+)([A-Za-z_]\w*)")
+_LENGTH: Final = re.compile(r"\d{1,4}")
 _NUMBA_ENVIRONMENT: Final = "_ZN08NumbaEnv"
 """numba's own process writes these variables."""
 _ELABORATION: Final = "_E"
@@ -88,10 +88,10 @@ def helpers(item: Member | CSource | None, functions: Iterable[str], variables: 
 
 def _python_name(mangled: str) -> str:
     """Return the last part of a mangled name: `saxpy` of `_ZN8__main__5saxpyB2v1...`."""
-    rest, last = mangled.removeprefix("_ZN"), mangled
-    while match := _PART.match(rest):
-        length = int(match[1])
-        last, rest = match[2][:length], match[2][length:]
+    last, at = mangled, len("_ZN")
+    while length := _LENGTH.match(mangled, at):
+        at = length.end() + int(length[0])
+        last = mangled[length.end() : at]
     return last
 
 
@@ -173,7 +173,7 @@ def missing_libraries(item: Member, symbols: Iterable[str]) -> list[tuple[Librar
             continue
         if library.evidence is not None and not any(map(library.evidence.fullmatch, found)):
             continue
-        rest = [name for name in rest if name not in found]
+        rest = [name for name in rest if not library.symbols.fullmatch(name)]
         if library is _CPP and libraries:  # the other library is the cause
             libraries[-1][1].extend(found)
         else:

@@ -224,7 +224,9 @@ def _object_lines(item: ObjectFile, reasons: Sequence[Sequence[Reason]], compile
 
 def _verdict_rows(item: Member | CSource, reasons: Sequence[Reason]) -> list[str]:
     word = verdict(reasons, item)
-    texts = [printable(f"{r.text} ({r.remedy})" if r.remedy else r.text) for r in reasons]
+    # Only reasons of run-time libraries are undefined symbols without a remedy.
+    remedies = [r.remedy or (r.hint if r.kind == "undefined" else None) for r in reasons]
+    texts = [printable(f"{r.text} ({more})" if more else r.text) for r, more in zip(reasons, remedies, strict=True)]
     return _row("exportable", *([f"{word}: {texts[0]}", *(f"    {text}" for text in texts[1:])] if texts else [word]))
 
 
