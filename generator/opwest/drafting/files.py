@@ -12,7 +12,7 @@ from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import spelled
 from opwest.drafting.signatures import Signature, from_dwarf, from_ir
-from opwest.model.inputs.headers import read_header
+from opwest.model.inputs.headers import normal, read_header
 from opwest.model.inputs.ir import matching_targets
 from opwest.model.inputs.targets import make_target
 from opwest.model.types.builds import is_ir
@@ -134,7 +134,7 @@ def _units(name: str, item: ObjectFile | CSource, folder: Path) -> Iterator[Unit
         from opwest.drafting.sources import from_source
 
         place = PurePosixPath(name).parent
-        seen = from_source(item, lambda header: read_header(folder, place / header))
+        seen = from_source(item, lambda header: read_header(folder, PurePosixPath(normal(place / header))))
         calls, variables = frozenset(item.calls), frozenset(item.globals)
         yield Unit(name, dict.fromkeys(seen), calls, variables, certain_needs=False, signatures=seen)
         return
