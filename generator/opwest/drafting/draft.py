@@ -110,6 +110,8 @@ def _entry(entry: Entry) -> Iterator[str]:
         yield from writer.key("targets", flow_list([MARK]), "targets to compile the IR for, listed by `opwest targets`")
     elif entry.targets:
         yield from writer.key("targets", flow_list(map(scalar, entry.targets)))
+    if entry.include_dirs:
+        yield from writer.key("include_dirs", flow_list(map(scalar, entry.include_dirs)), "guessed")
     if entry.state:
         why = f"true if the state is intended: {_some(entry.state)}; else remove it"
         yield from writer.key("stateful", MARK, why)
