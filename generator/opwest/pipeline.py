@@ -6,7 +6,6 @@ from __future__ import annotations
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.timing import stage
 from opwest.manifest.load import load_manifests
-from opwest.model.checks.signatures import note_unverified
 from opwest.model.inputs.files import inspect_objects
 from opwest.model.readers.cross_model import check_together
 from opwest.model.readers.resolve import resolve
@@ -54,8 +53,6 @@ def run(request: Request, faults: Diagnostics, last: Stage = "write") -> Project
         models = with_metadata_targets(models, request, faults)
     with stage("plan memory"):
         planned = [plan_model(model, context.faults) for model, context in zip(models, contexts, strict=True)]
-    for model, context in zip(models, contexts, strict=True):
-        note_unverified(context, model.builds)
     examinations = [Examination(*plan, *context.seen) for plan, context in zip(planned, contexts, strict=True)]
     store_inputs(request, examinations, templates)
     if last == "plan" or templates is None:

@@ -172,6 +172,7 @@ def test_another_directory(succeed, project):
         (["README.md"], "README.md: error: not an object: this is text"),
         (["empty.c"], "error: the file is empty"),
         (["held.c"], "no operator found in the files"),
+        (["only.h"], "hint: a header only declares functions: add the archive, the objects or the sources that define"),
         (["operators/dense.c", "--model", "int"], "error: model name 'int' is a keyword of C"),
         (["operators/dense.c", "--target", "cortex-m33x"], "hint: did you mean 'cortex-m33'?"),
         (["operators/dense.c", "-o", "README.md/manifest.yaml"], "error: "),
@@ -180,6 +181,7 @@ def test_another_directory(succeed, project):
 def test_rejected_input(fail, project, arguments, words):
     (project / "empty.c").touch()
     (project / "held.c").write_text("int value;\n")
+    (project / "only.h").write_text("int f(float *x);\n")
     done = fail("init", *arguments)
     assert words in done.err and not done.out
     assert "Traceback" not in done.err and not (project / "manifest.yaml").exists()

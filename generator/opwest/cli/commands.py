@@ -111,6 +111,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest.cli.check import MeasuredLatency, schedule_json, summary, summary_json, timeline
     from opwest.cli.inspect import table
     from opwest.model.checks.exportability import exportability
+    from opwest.model.checks.signatures import note_unverified
     from opwest.project.request import Request
 
     if options.profile is not None and not options.schedule:
@@ -125,6 +126,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     for model, plan, objects, _ in examinations:
         rows = exportability(model, objects)
         if not faults.has_errors:
+            note_unverified(faults, model)
             texts.append(f"{summary(model, plan)}\n\n{table(rows)}")
             values.append({**summary_json(model, plan), "exportability": rows})
             if options.schedule:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
-from opwest.drafting.files import read_files
+from opwest.drafting.files import Given, read_files
 from opwest.drafting.headers import read_headers
 from opwest.drafting.selection import Chosen, Entry, Selection, select
 from opwest.drafting.signatures import C_ORIGIN, HEADER_ORIGIN, STRUCT_DEVICE, Parameter
@@ -22,6 +22,7 @@ from opwest.manifest.writer import comment, flow_list, remark, remarked, scalar
 from opwest.manifest.yaml_reader import read_yaml
 from opwest.model.inputs.targets import OwnTarget
 from opwest.model.types.c_names import check_name, fault_of_name
+from opwest.objects.facts import CSource
 from opwest.objects.targets import named_targets
 
 _HEADER = f"""\
@@ -109,6 +110,8 @@ def _entry(entry: Entry) -> Iterator[str]:
         yield from writer.key("targets", flow_list([MARK]), "targets to compile the IR for, listed by `opwest targets`")
     elif entry.targets:
         yield from writer.key("targets", flow_list(map(scalar, entry.targets)))
+    if entry.include_dirs:
+        yield from writer.key("include_dirs", flow_list(map(scalar, entry.include_dirs)), "guessed")
     if entry.state:
         why = f"true if the state is intended: {_some(entry.state)}; else remove it"
         yield from writer.key("stateful", MARK, why)
@@ -318,7 +321,7 @@ def draft_manifest(
         faults.error(
             "no operator found in the files",
             expected="global functions that take pointers to tensors and return void, a status or a value",
-            hint="; ".join(reasons) or "the files define no global function",
+            hint="; ".join(reasons) or _nothing_defined(files),
         )
     faults.raise_if_errors()
     note_skipped(faults, selection.left_out, selection.unlisted)
@@ -340,6 +343,13 @@ def draft_manifest(
     parsed = read_yaml(text.encode(), "draft", Diagnostics())
     marks = len(distinct_marks(parsed)[0]) if parsed is not None else 0
     return Draft(text, marks, tuple(o.name for o in selection.operators), selection.left_out)
+
+
+def _nothing_defined(files: Sequence[Given]) -> str:
+    """Return the hint for files without a global function."""
+    if any(isinstance(given.item, CSource) and given.item.is_header for given in files):
+        return "a header only declares functions: add the archive, the objects or the sources that define them"
+    return "the files define no global function"
 
 
 def _model_name(manifest: Path) -> str:

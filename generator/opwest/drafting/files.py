@@ -64,7 +64,7 @@ class Given:
     is_signatures: bool = False
     """Whether it only declares functions of other files."""
     include_dirs: tuple[str, ...] = ()
-    """Of a header: the directories that it was read with."""
+    """Of a C source or header: the directories of headers, guessed."""
 
     @property
     def functions(self) -> list[str]:
@@ -91,7 +91,12 @@ def read_files(paths: Sequence[Path], folder: Path, faults: Diagnostics) -> list
         except ObjectError as error:
             faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
             continue
-        files.append(Given(name, item, list(_units(name, item, folder))))
+        given = Given(name, item, [])
+        if isinstance(item, CSource):
+            _read_source(given, item, folder)
+        else:
+            given.units = list(_units(name, item))
+        files.append(given)
     return files
 
 
@@ -133,16 +138,24 @@ def _modules(paths: list[Path], faults: Diagnostics) -> dict[Path, IrModule]:
     return modules
 
 
-def _units(name: str, item: ObjectFile | CSource, folder: Path) -> Iterator[Unit]:
-    if isinstance(item, CSource):
-        from opwest.drafting.sources import from_source
+def _read_source(given: Given, item: CSource, folder: Path) -> None:
+    """Set the functions of a source or header, and the directories of the headers that it includes."""
+    from opwest.drafting.sources import from_source, include_dirs
 
-        place = PurePosixPath(name).parent
-        seen = completed(item, from_source(item, lambda header: read_header(folder, place / header)))
-        calls, variables = frozenset(item.calls), frozenset(item.globals)
-        unfit = helpers(item, seen, variables)
-        yield Unit(name, dict.fromkeys(seen), calls, variables, certain_needs=False, signatures=seen, helpers=unfit)
-        return
+    def read(header: PurePosixPath) -> bytes | None:
+        return read_header(folder, header)
+
+    file = PurePosixPath(given.name)
+    folders = include_dirs(file, item.text, read) if item.language == "C" else []
+    given.include_dirs = tuple(spelled(one) for one in folders)
+    seen = completed(item, from_source(file, item, read, folders))
+    calls, variables = frozenset(item.calls), frozenset(item.globals)
+    unit = Unit(given.name, dict.fromkeys(seen), calls, variables, certain_needs=False, signatures=seen)
+    unit.helpers = helpers(item, seen, variables)
+    given.units = [unit]
+
+
+def _units(name: str, item: ObjectFile) -> Iterator[Unit]:
     for member in item.members:
         label = f"{name}({member.name})" if item.kind == "archive" else name
         defines = {n: None for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}

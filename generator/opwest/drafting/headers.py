@@ -8,7 +8,6 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from opwest.base.diagnostics import Diagnostics, Location
-from opwest.base.paths import spelled
 from opwest.drafting.files import Given, Unit
 from opwest.model.inputs.headers import read_header
 from opwest.model.inputs.signatures import report_faults
@@ -31,7 +30,7 @@ def read_headers(files: Sequence[Given], folder: Path, faults: Diagnostics) -> N
     for given in headers:
         assert isinstance(given.item, CSource)
         try:
-            found, given.include_dirs = _declarations(given, folder, _model(others))
+            found = _declarations(given, folder, _model(others))
         except ObjectError as error:
             faults.error(error.message, Location(given.name), expected=error.expected, hint=error.hint)
             continue
@@ -60,26 +59,13 @@ def _model(files: Sequence[Given]) -> DataModel:
     return models.pop() if len(models) == 1 else ANY_MODEL
 
 
-def _declarations(given: Given, folder: Path, model: DataModel) -> tuple[Declarations, tuple[str, ...]]:
-    """Return what a header declares, and the directories that the headers that it includes are found in.
-
-    They are guessed: the directories above the header.
-    """
+def _declarations(given: Given, folder: Path, model: DataModel) -> Declarations:
+    """Return what a header declares."""
     from opwest.objects.c_prototypes import read_declarations
 
     assert isinstance(given.item, CSource)
-    path = PurePosixPath(given.name)
-    folders: list[PurePosixPath] = []
-    while True:
-        files = {path: given.item.text}
-        found = read_declarations(files, lambda header: read_header(folder, header), model, folders=folders)
-        above = [parent for parent in path.parents if parent not in folders]
-        better = next(
-            (one for one in above if any(read_header(folder, one / name) is not None for name in found.unfound)), None
-        )
-        if better is None:
-            return found, tuple(spelled(one) for one in folders)
-        folders.append(better)
+    files, folders = {PurePosixPath(given.name): given.item.text}, list(map(PurePosixPath, given.include_dirs))
+    return read_declarations(files, lambda header: read_header(folder, header), model, folders=folders)
 
 
 def _unit(given: Given, found: Declarations, folder: Path) -> Unit:

@@ -51,6 +51,8 @@ class Entry:
     is_ir: bool = False
     also: tuple[str, ...] = ()
     """Other compatible named targets."""
+    include_dirs: dict[str, None] = field(default_factory=dict)
+    """The directories of the headers of sources, guessed."""
     state: list[str] = field(default_factory=list)
     """Writable variables of the files, and called functions with state."""
     uses: dict[str, list[str]] = field(default_factory=dict)
@@ -59,6 +61,7 @@ class Entry:
     def add(self, given: Given) -> None:
         """Add a file."""
         self.files.append(given.name)
+        self.include_dirs |= dict.fromkeys(given.include_dirs)
         self.units += given.units
 
     def add_effects(self, name: str, effects: Iterable[str]) -> None:

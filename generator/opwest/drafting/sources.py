@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import PurePosixPath
 
 from opwest.drafting.signatures import C_ORIGIN, HEADER_ORIGIN, Comment, Direction, Signature, from_types
-from opwest.objects.c_preprocessor import Reader
+from opwest.objects.c_preprocessor import PREDEFINED, Preprocessor, Reader
 from opwest.objects.c_prototypes import Prototype, read_declarations
 from opwest.objects.c_types import ANY_MODEL
 from opwest.objects.facts import CFunction, CSource
@@ -21,24 +21,49 @@ _STOP = re.compile(rb"[;}]")
 _MAX_REMARK_LENGTH = 60
 
 
-def from_source(source: CSource, read: Reader) -> dict[str, Signature]:
-    """Return the signatures of the functions that a source defines, by name; `read` returns its headers.
+_HEADER_FOLDERS = ("", "include", "inc", "Include")
+
+
+def include_dirs(file: PurePosixPath, content: bytes, read: Reader) -> list[PurePosixPath]:
+    """Return the directories of the headers that a file includes, as far as they are above the file or beside these."""
+    above = [parent / name for parent in file.parents for name in _HEADER_FOLDERS]
+    folders: list[PurePosixPath] = []
+    while True:
+        preprocessor = Preprocessor(read, folders)
+        preprocessor.define(PREDEFINED)
+        try:
+            preprocessor.add(file, content)
+        except RecursionError:
+            return folders
+        unfound = preprocessor.result().unfound
+        others = [one for one in above if one not in folders]
+        better = next((one for one in others if any(read(one / name) is not None for name in unfound)), None)
+        if better is None:
+            return folders
+        folders.append(better)
+
+
+def from_source(
+    file: PurePosixPath, source: CSource, read: Reader, folders: Sequence[PurePosixPath] = ()
+) -> dict[str, Signature]:
+    """Return the signatures of the functions that a source defines, by name.
+
+    `read` returns the content of headers, `folders` are their directories.
 
     Functions of branches that a default build leaves out are read alone, as all those in C++.
     """
     functions = {function.name: function for function in source.c_functions}
-    file = PurePosixPath(source.path.name)
     if source.language == "C++":
         tags = {match[1].decode() for match in _CPP_TYPE.finditer(source.text)}
         text = "".join(f"typedef struct {tag} {tag};\n" for tag in sorted(tags))
         unsized = frozenset(chain(tags, (f"struct {tag}" for tag in tags)))
     else:
         text, unsized = source.text.decode("utf-8", "replace"), frozenset()
-    known = read_declarations({file: text.encode()}, read, ANY_MODEL).functions
+    known = _read(file, text, read, folders)
     absent = [function for name, function in functions.items() if name not in known]
     if absent:
         text = "\n".join([text, *map(_prototype, absent)])
-        known = read_declarations({file: text.encode()}, read, ANY_MODEL).functions
+        known = _read(file, text, read, folders)
     comments = _Comments(source.text)
     found: dict[str, Signature] = {}
     for name, function in functions.items():
@@ -49,6 +74,10 @@ def from_source(source: CSource, read: Reader) -> dict[str, Signature]:
             sizes = one.structures | unsized
             found[name] = from_types(C_ORIGIN, one.signature, one.shapes, comments.of(function.line), sizes)
     return found
+
+
+def _read(file: PurePosixPath, text: str, read: Reader, folders: Sequence[PurePosixPath]) -> Mapping[str, Prototype]:
+    return read_declarations({file: text.encode()}, read, ANY_MODEL, folders=folders).functions
 
 
 def _prototype(function: CFunction) -> str:

@@ -367,6 +367,8 @@ class _Reader:
 
     def _function(self, returns: CType, node: Node, depth: int) -> CType:
         """Return the type of a function declarator."""
+        if depth > _MAX_DEPTH:
+            return _unknown("a function that is nested too deeply")
         listed = node.child_by_field_name("parameters")
         children = [] if listed is None else [c for c in listed.children if c.type not in ("(", ")", ",", "comment")]
         parameters: list[CType] = []

@@ -3,7 +3,7 @@
 
 import re
 import subprocess
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from drafting_support import SOURCE, UNFIT, arguments, draft, drafted
@@ -179,6 +179,21 @@ def test_stripped_object_gets_signatures_from_its_header(tmp_path):
     assert found["operators"] == expected["operators"] and found["objects"][0]["files"] == ["operators.o"]
     text = draft(path, tmp_path / "ops.h")
     assert "# in the source: smoothed" in text and "# - inner: not declared in ops.h" in text
+
+
+def test_directories_of_headers_are_guessed(tmp_path):
+    prototype = "int f(const acme_t *x, acme_t *y)"
+    files = {"include/acme/types.h": "typedef signed char acme_t;\n", "src/f.c": f"{prototype} {{ return *x + *y; }}\n"}
+    for name, text in {**files, "include/acme/ops.h": f"{prototype};\n"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(("" if "types" in name else "#include <acme/types.h>\n") + text)
+    path = compile_object(tmp_path, (tmp_path / "src/f.c").read_text(), flags=["-Iinclude"])
+    source = drafted(tmp_path / "src/f.c", folder=tmp_path)
+    header = drafted(path, tmp_path / "include/acme/ops.h", folder=tmp_path)
+    assert source["objects"] == [{"files": ["src/f.c"], "include_dirs": ["include"]}]
+    assert header["signatures"] == [{"files": ["include/acme/ops.h"], "include_dirs": ["include"]}]
+    for manifest in (source, header):
+        assert arguments(manifest, "f") == ["x int8 in", "y int8 out"]
 
 
 def test_archives(tmp_path):
@@ -397,7 +412,7 @@ def test_comments_and_structures_of_sources():
         source = read_c_source(Path("f.c"), text.encode())
 
         def check():
-            found = from_source(source, lambda header: None)
+            found = from_source(PurePosixPath("f.c"), source, lambda header: None)
             assert len(found) == 2 * count
             for n in (0, count - 1):
                 first, second = (found[f"{name}{n}"].parameters[0] for name in "fg")

@@ -3,7 +3,7 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pytest
@@ -99,7 +99,7 @@ def readings():
     found: dict[str, object] = {}
     source = "".join(f"void f_{c}(const {c} *x) {{}}\n" for c in C_TYPES)
     parsed = read_c_source(Path("f.c"), source.encode())
-    for name, signature in from_source(parsed, lambda header: None).items():
+    for name, signature in from_source(PurePosixPath("f.c"), parsed, lambda header: None).items():
         found[name] = signature.parameters[0].dtype
     for c in C_TYPES:
         (one,) = functions(f"int32_t f({c}* x) {{\n}}\n").values()

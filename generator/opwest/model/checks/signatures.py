@@ -6,14 +6,14 @@ An operator without either is named in a note. Debug information and a header th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
+from opwest.base.diagnostics import Diagnostics
 from opwest.model.checks.prototypes import check_types
 from opwest.model.inputs.context import Context
 from opwest.model.inputs.files import Linkable
 from opwest.model.inputs.signatures import MISSING_HEADER, Declared, Signatures
-from opwest.model.types.builds import TargetBuild
-from opwest.model.types.model import Operator
+from opwest.model.types.model import Model, Operator
 from opwest.objects.dwarf_signatures import NOT_CHECKED, signatures
 from opwest.objects.dwarf_types import DwarfSignature, DwarfType
 from opwest.objects.facts import Member
@@ -120,19 +120,16 @@ def _passes_values(operator: Operator) -> bool:
     return operator.convention.arrays is None and operator.convention.descriptors is None
 
 
-def note_unverified(context: Context, builds: Sequence[TargetBuild]) -> None:
-    """Name the operators of a valid model whose signatures nothing describes, in one note for each reason."""
-    if context.faults.has_errors:
-        return
+def note_unverified(faults: Diagnostics, model: Model) -> None:
+    """Name the operators of a model whose signatures nothing describes, in one note for each reason."""
     reasons: dict[str, dict[str, None]] = {}
-    for build in builds:
+    for build in model.builds:
         for name, reason in build.unverified_signatures:
             reasons.setdefault(reason, {})[name] = None
     for reason, names in reasons.items():
         shown = list(names)[:_SHOWN]
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        text = f"signatures not verified: {', '.join(shown)}{more} ({reason})"
-        context.faults.note(text, context.manifest.key_location("objects"))
+        faults.note(f"signatures not verified: {', '.join(shown)}{more} ({reason})", model.location)
 
 
 def _difference(declared: DwarfSignature, compiled: DwarfSignature) -> str | None:
