@@ -249,6 +249,8 @@ def _choose_operators(
             signature, place = _best(symbol, every[symbol]) if is_typed else (None, None)
             caller = None if patterns else callers.get(symbol)
             reason = _foreign(symbol, origin) if origin else _no_operator(symbol, signature, caller)
+            if origin and signature:
+                reason = reason or signature.unfit
             if reason:
                 selection.left_out[symbol] = reason
                 continue
