@@ -149,13 +149,18 @@ def _operators(selection: Selection, shapes: _Shapes) -> Iterator[str]:
     left = list(selection.left_out.items())
     if left:
         yield "# Functions that are not operators:"
-        groups: dict[str, list[str]] = {}
-        for symbol, reason in left[:_MAX_LEFT_OUT]:
-            groups.setdefault(reason, []).append(symbol)
-        for reason, symbols in groups.items():
+        for reason, symbols in _by_reason(left[:_MAX_LEFT_OUT]).items():
             yield from comment(f"- {', '.join(symbols)}: {reason}", hanging="  ")
         if len(left) > _MAX_LEFT_OUT:
             yield f"# - and {len(left) - _MAX_LEFT_OUT} more"
+
+
+def _by_reason(left_out: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the functions that are not operators, by reason."""
+    groups: dict[str, list[str]] = {}
+    for symbol, reason in left_out:
+        groups.setdefault(reason, []).append(symbol)
+    return groups
 
 
 def _operator(operator: Chosen, shapes: _Shapes) -> Iterator[str]:
@@ -316,7 +321,8 @@ def draft_manifest(
     selection = select(files, targets, patterns, faults)
     faults.raise_if_errors()
     if not selection.operators:
-        reasons = [f"{symbol}: {reason}" for symbol, reason in list(selection.left_out.items())[:8]]
+        groups = _by_reason(selection.left_out.items())
+        reasons = [f"{_some(symbols, 3)}: {reason}" for reason, symbols in list(groups.items())[:8]]
         reasons += [f"{file}: {reason}" for file, reason in selection.unlisted.items()]
         faults.error(
             "no operator found in the files",

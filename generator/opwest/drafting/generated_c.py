@@ -24,6 +24,7 @@ _MEMBER = re.compile(r"(int|float|double|FAUSTFLOAT)\s+\w+((?:\[\d{1,9}\])*)")
 _EXO_SHAPE = re.compile(r"//\s+(\w+) : \w+\[(\d{1,9}(?:, \d{1,9})*)\]")
 _TINYGRAD = re.compile(r"data(\d{1,9})_(\d{1,9})")
 _MAX_ENTRIES = 4096
+_NEEDS_HEADERS = "the source needs Faust's headers: generate it with -light"
 _TREES = dict.fromkeys(("get_num_class", "postprocess"), "a part of TL2cgen's model") | {
     "predict": "TL2cgen's model adds to the result: write a C function that fills the array of `union Entry`, sets the "
     "result to 0 and calls it, and draft that function"
@@ -45,6 +46,8 @@ def completed(source: CSource, signatures: dict[str, Signature]) -> dict[str, Si
             continue
         elif all(_TINYGRAD.fullmatch(parameter.name) for parameter in signature.parameters):
             known[symbol] = _tinygrad(text, signature)
+        elif symbol.startswith(FAUST_COMPUTE) and "MetaGlue" in text and "CInterface.h" not in text:
+            known[symbol] = replace(signature, unfit=_NEEDS_HEADERS)
         elif symbol.startswith(FAUST_COMPUTE):
             known[symbol] = _faust(symbol.removeprefix(FAUST_COMPUTE), text, signature)
         elif any(parameter.name == "ctxt" for parameter in signature.parameters):

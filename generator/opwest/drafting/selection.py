@@ -264,6 +264,8 @@ def _choose_operators(
             reason = unit.helpers.get(symbol) or reason_to_skip(symbol, signature, caller, origin)
             if reason is None and signature is None and origin is None and headers and not patterns:
                 reason = f"not declared in {headers}"
+            if origin is not None and signature is not None:
+                reason = reason or signature.unfit
             if reason:
                 selection.left_out[symbol] = reason
                 continue

@@ -140,6 +140,7 @@ def test_exo_and_tinygrad(tmp_path):
 @pytest.mark.parametrize(
     ("name", "change", "reason"),
     [
+        ("echo.c", ("\nvoid comp", "\nvoid metadatamydsp(MetaGlue* m) { }\nvoid comp"), "generate it with -light"),
         ("forest/main.c", ("", ""), "predict: TL2cgen's model adds to the result: write a C function"),
         (
             "layer.c",

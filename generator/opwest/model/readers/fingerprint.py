@@ -17,7 +17,7 @@ from typing import Any
 from opwest.model.types.builds import CompileOptions
 from opwest.model.types.conventions import Convention
 from opwest.model.types.dtypes import DType
-from opwest.model.types.model import Model, Operator
+from opwest.model.types.model import Argument, Model, Operator
 from opwest.model.types.sections import FOREVER, Device
 
 _MEMBERS = (
@@ -44,7 +44,8 @@ _WITHOUT_EFFECT = frozenset(
 
 _NEWER: dict[type, dict[str, Any]] = {
     CompileOptions: {"optimize": "speed"},
-    Operator: {"check": None, "takes_launch": False, "program": None},
+    Operator: {"check": None, "takes_launch": False, "program": None, "nulls": ()},
+    Argument: {"table": None},
     Device: {"own_timeout_ms": FOREVER, "queue_depth": None, "switching": "load", "power": "open"},
 }
 """Members that are left out if they have this value: they are newer than the hashes of existing projects."""

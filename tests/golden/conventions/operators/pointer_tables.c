@@ -19,7 +19,7 @@ int32_t cross(const int32_t **in, void **out, const uint8_t *context, int64_t *w
 	}
 	*(double *)out[2] = 0.0;
 	for (int i = 0; i < 6; i++) {
-		((int32_t *)out[1])[i] = (int32_t)(work[order[i]] % 1000 * by);
+		((int32_t *)out[1])[i] = (int32_t)(work[(uint32_t)order[i] % 6U] % 1000 * by);
 		*(double *)out[2] += (double)((int32_t *)out[1])[i] * (i + 1);
 	}
 	return 0;
