@@ -69,7 +69,7 @@ def test_missing_board_is_reported_before_the_build(run, app, west):
     (boards / "board.yml").write_text("board: {name: known, socs: [{name: a}, {name: b}]}\n")
     done = run("knwon/a")
     assert done.code == 1 and not west.calls
-    assert f"error: unknown board 'knwon' in {west.workspace.base}\n  hint: did you mean 'known'?" in done.err
+    assert f"error: unknown board 'knwon/a' in {west.workspace.base}\n  hint: did you mean 'known'?" in done.err
     done = run("known")
     assert done.code == 1
     assert "board 'known' has several SoCs or CPU clusters: specify one\n  expected: known/a or known/b" in done.err
@@ -183,8 +183,10 @@ def test_arrays_are_checked_before_the_build(opwest, fail, app, west, tmp_path):
 
 
 def test_missing_tools_are_named(run, monkeypatch, tmp_path):
-    monkeypatch.setattr("opwest.runs.connection.missing_tools", lambda: ["ninja", "dtc"])
-    one_error(run("nucleo"), ": ninja, dtc")
+    lacks = [("ninja", "apt-get install ninja-build"), ("a compiler for Arm", None)]
+    monkeypatch.setattr("opwest.runs.preflight.tool_lacks", lambda *_, **__: (lacks, {}))
+    lines = ["error: a build for board 'nucleo' lacks a compiler for Arm", "  hint: run apt-get install ninja-build"]
+    assert all(line in run("nucleo").err for line in lines)
     monkeypatch.undo()
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -21,6 +21,7 @@ from opwest.bundles import link as bundle_link  # noqa: E402
 from opwest.bundles import transports  # noqa: E402
 from opwest.bundles.link import Job, Request  # noqa: E402
 from opwest.bundles.transports import ShellBundleLink, SmpBundleLink  # noqa: E402
+from opwest.runs.places import Serial  # noqa: E402
 from smp import packet  # noqa: E402
 from smp.header import OP  # noqa: E402
 
@@ -96,7 +97,7 @@ def client(kind):
     clients = []
 
     def make(board, timeout=10.0):
-        link = SmpBundleLink(board.device, 115200, timeout) if kind == "smp" else ShellBundleLink(board.device, timeout)
+        link = SmpBundleLink(Serial(board.device), timeout) if kind == "smp" else ShellBundleLink(board.device, timeout)
         clients.append(client_of(link, session=0xFFFFFFFF, timeout=timeout, reconnects=False))
         return clients[-1]
 
@@ -191,7 +192,7 @@ def test_devices_that_the_system_refuses(plug, monkeypatch):
 
 def test_errors_of_the_smp_server(plug):
     board = server("smp", Bundles())
-    link = SmpBundleLink(plug(board).device, 115200, 10.0)
+    link = SmpBundleLink(Serial(plug(board).device), 10.0)
     board._answer = lambda header, request: {"rc": 7}
     for call, awaited in (
         (lambda: link.info(1.0), "a response to an SMP request"),
