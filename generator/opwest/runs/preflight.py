@@ -17,7 +17,13 @@ from opwest.runs.progress import StageProgress
 from opwest.runs.west import find_west
 from opwest.zephyr.checks import check_board
 from opwest.zephyr.floats import listed
-from opwest.zephyr.processors import architecture, known_configuration, of_processor, selected_targets
+from opwest.zephyr.processors import (
+    architecture,
+    known_configuration,
+    of_processor,
+    selected_targets,
+    simulated_symbols,
+)
 from opwest.zephyr.sdk import VARIANT
 from opwest.zephyr.workspace import Workspace, build_workspace, fault_of_base
 
@@ -64,8 +70,10 @@ def examine_build(
     `options` are those of CMake. `is_started`: whether this machine runs the image, if the board is simulated.
     """
     _check_board(board, workspace, project, faults)
-    configuration = known_configuration(board, workspace) or known_configuration(board, None)
+    configuration = known_configuration(board, workspace)
     symbols = configuration.true() if configuration is not None else frozenset()
+    if architecture(symbols) is None:
+        symbols |= simulated_symbols(board) or frozenset()
     _check_targets(board, workspace, symbols, project, faults)
     west = find_west(workspace)
     lacks, variables = tool_lacks(board, workspace, symbols, is_started=is_started)
@@ -129,26 +137,24 @@ def _check_targets(
         return
     for model in sorted(project.glob("models/*")):
         # The firmware selects the base or a variant: one of them must fit.
-        targets = {
-            name: conditions for file in sorted(model.rglob("model.cmake")) for name, conditions in _targets(file)
-        }
-        if targets and not any(_fits(*conditions, symbols) for conditions in targets.values()):
+        targets = [target for file in sorted(model.rglob("model.cmake")) for target in _targets(file)]
+        if targets and not any(_fits(kconfig, hosts, symbols) for _, kconfig, hosts in targets):
             usual = selected_targets(board, workspace)
-            rows = (f"{name} requires {_with_values(kconfig, symbols)}" for name, (kconfig, _) in targets.items())
+            rows = (f"{name} requires {_with_values(kconfig, symbols)}" for name, kconfig, _ in targets)
             faults.error(
                 f"model {model.name!r} has no objects for board {board!r}, whose processor is {processor}",
                 Location(str(model / "model.cmake")),
                 expected=f"{f'objects for {listed(usual, _LISTED)}, or ' if usual else ''}C sources",
-                hint="\n        ".join(rows),
+                hint="\n        ".join(dict.fromkeys(rows)),
             )
 
 
-def _targets(file: Path) -> Iterator[tuple[str, tuple[dict[str, str], list[str]]]]:
+def _targets(file: Path) -> Iterator[tuple[str, dict[str, str], list[str]]]:
     """Yield the targets of a model's objects: the name, with its conditions in Kconfig and its hosts."""
     with contextlib.suppress(OSError):
         for _, name, kconfig, host in _TARGET.findall(file.read_text(encoding="utf-8", errors="replace")):
             words = (word.partition("=") for word in kconfig.split())
-            yield name, ({symbol: value for symbol, _, value in words}, host.split())
+            yield name, {symbol: value for symbol, _, value in words}, host.split()
 
 
 def _fits(kconfig: Mapping[str, str], hosts: Sequence[str], symbols: frozenset[str]) -> bool:

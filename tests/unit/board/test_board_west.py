@@ -13,7 +13,6 @@ import pytest
 from board_support import QUIET, failure
 from fake_west import DTS, NATIVE, SMP, FakeWest
 from opwest.runs.connection import RunningImage
-from opwest.runs.digest import end_of
 from opwest.runs.progress import StageProgress
 from opwest.runs.west import Build, SpaceError, find_west
 
@@ -116,11 +115,6 @@ def test_failed_flash(west, build):
     found = failure(build.flash).message
     assert re.search(r"cannot flash the board .*\n  Error: no ST-LINK found", found), found
     assert west.calls == [["flash", "-d", str(build.folder)]]
-
-
-def test_log_without_errors_is_cut_to_its_end():
-    assert end_of("one\ntwo\n\n") == "  one\n  two"
-    assert end_of("\n".join(map(str, range(20)))).splitlines() == [f"  {n}" for n in range(12, 20)]
 
 
 def test_search_for_west(west, tmp_path, monkeypatch):
