@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from opwest.base.diagnostics import Diagnostic, Location
+from opwest.base.diagnostics import Diagnostic, Location, beginning
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _MOST = 8
@@ -55,7 +55,7 @@ def causes(output: str, application: Path) -> list[Diagnostic]:
         if found:  # CMake reports later that Kconfig failed
             break
     if not found:
-        found = {Diagnostic("error", match[1]): None for line in lines if (match := _WEST.match(line))}
+        found = {Diagnostic("error", beginning(match[1])): None for line in lines if (match := _WEST.match(line))}
     return list(found)[:_MOST]
 
 
@@ -142,10 +142,10 @@ def _devicetree(lines: Sequence[str], _application: Path) -> Iterator[Diagnostic
         if match := _TREE.match(line):
             file, number, column, message = match.groups()
             at = Location(file, int(number), int(column)) if file else None
-            yield Diagnostic("error", f"devicetree: {message}", at)
+            yield Diagnostic("error", beginning(f"devicetree: {message}"), at)
         elif match := _DTC.match(line):
             file, number, column, message = match.groups()
-            yield Diagnostic("error", f"devicetree: {message}", Location(file, int(number), int(column)))
+            yield Diagnostic("error", beginning(f"devicetree: {message}"), Location(file, int(number), int(column)))
 
 
 def _compiler(lines: Sequence[str], _application: Path) -> Iterator[Diagnostic]:
@@ -156,7 +156,7 @@ def _compiler(lines: Sequence[str], _application: Path) -> Iterator[Diagnostic]:
             at = Location(file, int(number), int(column or 1))
             if message.startswith("static assertion failed"):
                 at = next((place for place in map(_place_of_assertion, lines[index + 1 : index + _LINES]) if place), at)
-            yield Diagnostic("error", message, at)
+            yield Diagnostic("error", beginning(message), at)
     yield from _linker(lines)
 
 
@@ -172,7 +172,7 @@ def _linker(lines: Sequence[str]) -> Iterator[Diagnostic]:
             text = f"the image does not fit: {match[2]} bytes too many in region {match[1]}"
             yield Diagnostic("error", text, hint=_SIZE_HINT)
         elif match := _LINKER.search(line):
-            yield Diagnostic("error", f"linker: {match[1]}", _place_of_linker(line))
+            yield Diagnostic("error", beginning(f"linker: {match[1]}"), _place_of_linker(line))
 
 
 def _place_of_linker(line: str) -> Location | None:
@@ -207,4 +207,4 @@ def _cmake(lines: Sequence[str], _application: Path) -> Iterator[Diagnostic]:
 def _message(text: str) -> str:
     """Return a message of CMake: its paragraphs, of which only indented lists keep their lines."""
     shown = text.splitlines()[:_LINES]
-    return "\n  ".join(line for line in shown if line)
+    return "\n  ".join(beginning(line) for line in shown if line)
