@@ -195,6 +195,15 @@ def test_missing_tools_are_named(run, monkeypatch, tmp_path):
     one_error(run("native_sim", "--zephyr-base", tmp_path), f"'{tmp_path}' is not a Zephyr tree")
 
 
+def test_missing_module_of_mcumgr(run, west, monkeypatch):
+    (west.top / "modules" / "lib" / "zcbor" / "zephyr" / "module.yml").unlink()
+    one_error(run("nucleo"), "a build for board 'nucleo' lacks module 'zcbor'", "hint: run `west update zcbor`")
+    assert not west.calls
+    monkeypatch.setenv("EXTRA_ZEPHYR_MODULES", "/elsewhere/zcbor")
+    run("nucleo", "--serial", "/dev/absent")
+    assert west.calls
+
+
 def test_directories(opwest, run, app, west, tmp_path):
     one_error(opwest("run", tmp_path / "nothing", "--board", "nucleo"), "not an application")
     one_error(run("nucleo", "--build-dir", tmp_path / "a b"), "path with a space")

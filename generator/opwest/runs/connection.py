@@ -174,7 +174,8 @@ def prepare(
 ) -> Build:
     """Return the new build, or the existing one with --no-build. Raises OpwestError with all that a build lacks."""
     place = wireless_place(options)
-    if not bundles and (place is not None or not options.board.startswith("native_")):
+    needs_smp = place is not None or not options.board.startswith("native_")
+    if not bundles and needs_smp:
         need_smpclient()
     is_remote = options.serial is not None or place is not None
     is_used = not (options.no_build and options.no_flash and is_remote)
@@ -194,7 +195,9 @@ def prepare(
     tools, given = Tools(workspace, find_west(workspace) or "west", {}), cmake_options(options)
     if not options.no_build:
         is_started = not options.no_flash and options.serial is None
-        tools = examine_build(options.board, workspace, project, given, progress, faults, is_started=is_started)
+        tools = examine_build(
+            *(options.board, workspace, project, given, progress, faults), is_started=is_started, needs_smp=needs_smp
+        )
     elif is_used and find_west(workspace) is None:
         raise LinkError(
             f"missing program for Zephyr in '{workspace.base}': west", f"run {commands.pip_install('west')}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,10 +26,13 @@ from opwest.zephyr.processors import (
     simulated_symbols,
 )
 from opwest.zephyr.sdk import VARIANT
+from opwest.zephyr.version import SERVICE
 from opwest.zephyr.workspace import Workspace, build_workspace, fault_of_base
 
 _EMULATORS = {"arm": "qemu-system-arm", "riscv": "qemu-system-riscv32", "riscv64": "qemu-system-riscv64"}
 _LISTED = 6
+_MODULES = ("ZEPHYR_MODULES", "ZEPHYR_EXTRA_MODULES", "EXTRA_ZEPHYR_MODULES")
+"""The lists of modules of builds, in the environment or as options of CMake."""
 _TARGET = re.compile(r"set\((\w+)_NAME ([\w.+-]+)\)\nset\(\1_KCONFIG ([^)]*)\)\nset\(\1_HOST([^)]*)\)")
 """A target in models/NAME/model.cmake, which opwest_select_target() of the runtime reads."""
 
@@ -64,10 +68,12 @@ def examine_build(
     faults: Diagnostics,
     *,
     is_started: bool,
+    needs_smp: bool,
 ) -> Tools:
     """Return the tools of a build. Raises OpwestError with everything that the build lacks.
 
     `options` are those of CMake. `is_started`: whether this machine runs the image, if the board is simulated.
+    `needs_smp`: whether a host reaches the image by MCUmgr.
     """
     _check_board(board, workspace, project, faults)
     configuration = known_configuration(board, workspace)
@@ -83,6 +89,9 @@ def examine_build(
         from opwest.base.system import pip_command
 
         lacks = [("west", pip_command(["west"])), *lacks]
+    if needs_smp and not workspace.has_module(SERVICE) and not _has_modules_elsewhere(options):
+        how = workspace.ways_to_install([SERVICE])[SERVICE]
+        faults.error(f"a build for board {board!r} lacks module {SERVICE!r}, which MCUmgr depends on", hint=how)
     for what, command in lacks:
         faults.error(f"a build for board {board!r} lacks {what}", hint=None if command is None else f"run {command}")
     faults.raise_if_errors()
@@ -118,6 +127,12 @@ def _architecture(board: str, workspace: Workspace, symbols: frozenset[str]) -> 
     if any(re.match(r"CPU_CORTEX_[MR]", symbol) for symbol in symbols):
         return "arm"
     return workspace.architecture(board)
+
+
+def _has_modules_elsewhere(options: Sequence[str]) -> bool:
+    """Whether the environment or the options of CMake name modules besides those of the workspace."""
+    given = [option.removeprefix("-D").partition("=")[0].partition(":")[0] for option in options]
+    return any(os.environ.get(name) or name in given for name in _MODULES)
 
 
 def _check_board(board: str, workspace: Workspace, project: Path, faults: Diagnostics) -> None:

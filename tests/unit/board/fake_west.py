@@ -55,6 +55,8 @@ class FakeWest:
         west.chmod(0o755)
         (top / ".west").mkdir()
         (top / "zephyr").mkdir()
+        (top / "modules" / "lib" / "zcbor" / "zephyr").mkdir(parents=True)
+        (top / "modules" / "lib" / "zcbor" / "zephyr" / "module.yml").touch()
         (top / "zephyr" / "VERSION").write_text("VERSION_MAJOR = 4\nVERSION_MINOR = 2\nPATCHLEVEL = 0\n")
         self.workspace = Workspace(top / "zephyr")
         self.west = str(west)
