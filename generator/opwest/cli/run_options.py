@@ -207,6 +207,7 @@ def _add_board(board: Arguments) -> list[argparse.Action]:
 def add_connection(group: Arguments) -> list[argparse.Action]:
     """Add the options of an image and the connection to it. Words after `--` are options of CMake."""
     group.target.set_defaults(cmake=())
+    group.target.description = "Words after -- are options of CMake, such as -- -DCONFIG_LOG=y."
     where = group.exclusive()
     return [
         _add_serial(where, "serial device of the board (default: the only one found)"),

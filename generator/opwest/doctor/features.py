@@ -9,6 +9,7 @@ from opwest.base import commands
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.system import pip_command
 from opwest.base.versions import at_least
+from opwest.doctor import packages as packages_of_python
 from opwest.doctor.machine import Machine
 from opwest.doctor.packages import Package, Requirement, python_suffices
 from opwest.doctor.zephyr import Zephyr
@@ -228,6 +229,12 @@ def serial_port(machine: Machine) -> Iterator[Lack]:
         yield Lack(f"permission for {names}", commands.joining_group(ports[0].name))
 
 
+def bluetooth(_machine: Machine) -> Iterator[Lack]:
+    """Need the package with which smpclient uses Bluetooth: no extra of opwest declares it."""
+    if packages_of_python.installed("bleak") is None:
+        yield Lack("the Python package bleak", pip_command(["smpclient[ble]"]))
+
+
 def _arm_machines() -> tuple[str, ...]:
     """Return the machines of QEMU that measure Arm cores; none without PyYAML, which `packages` reports."""
     try:
@@ -286,6 +293,8 @@ FEATURES = (
     ),
     Feature("run-qemu-riscv", "run --board qemu_riscv32", (*_CORE, *_RISCV, *_SMP, qemu("riscv32", "virt"))),
     Feature("run-serial", "run --board on a connected board", (*_CORE, single("smpclient"), serial_port)),
+    Feature("run-udp", "run --udp HOST", (*_CORE, single("smpclient"))),
+    Feature("run-ble", "run --ble NAME", (*_CORE, single("smpclient"), bluetooth)),
     Feature("docs", "make docs", (extra("docs"),), extra="docs"),
 )
 
