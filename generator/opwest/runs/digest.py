@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from opwest.base.diagnostics import Diagnostic, Location, beginning
+from opwest.base.result import counted
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _MOST = 8
@@ -167,10 +168,12 @@ def _place_of_assertion(line: str) -> Location | None:
 
 
 def _linker(lines: Sequence[str]) -> Iterator[Diagnostic]:
+    hint: str | None = _SIZE_HINT  # of the first region
     for line in lines:
         if match := _OVERFLOW.search(line):
-            text = f"the image does not fit: {match[2]} bytes too many in region {match[1]}"
-            yield Diagnostic("error", text, hint=_SIZE_HINT)
+            text = f"the image does not fit: region {match[1]} lacks {counted(int(match[2]), 'byte')}"
+            yield Diagnostic("error", text, hint=hint)
+            hint = None
         elif match := _LINKER.search(line):
             yield Diagnostic("error", beginning(f"linker: {match[1]}"), _place_of_linker(line))
 

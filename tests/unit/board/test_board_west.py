@@ -95,7 +95,7 @@ def test_failed_build_output_is_shortened(west, build):
     west.tell(fails="build", build="ld.bfd: region `ISRAM' overflowed by 812 bytes")
     found = fault(build)
     assert isinstance(found, SpaceError)
-    assert [cause.message for cause in found.causes] == ["the image does not fit: 812 bytes too many in region ISRAM"]
+    assert [cause.message for cause in found.causes] == ["the image does not fit: region ISRAM lacks 812 bytes"]
     assert "additional memory" in (found.causes[0].hint or "")
     assert len(west.calls) > 2
     assert isinstance(fault(build), SpaceError)

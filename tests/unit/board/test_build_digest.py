@@ -86,6 +86,7 @@ LINKER = """
 /usr/lib/bin/ld.bfd: /app/src/main.c:13: undefined reference to `lost'
 /usr/lib/bin/ld.bfd: zephyr/zephyr_pre0.elf section `bss' will not fit in region `RAM'
 /usr/lib/bin/ld.bfd: region `RAM' overflowed by 81234 bytes
+/usr/lib/bin/ld.bfd: region `FLASH' overflowed by 1 byte
 collect2: error: ld returned 1 exit status
 """
 
@@ -156,8 +157,9 @@ collect2: error: ld returned 1 exit status
             [
                 "/app/src/main.c:12:1: error: linker: undefined reference to `gone'",
                 "/app/src/main.c:13:1: error: linker: undefined reference to `lost'",
-                "opwest: error: the image does not fit: 81234 bytes too many in region RAM\n"
+                "opwest: error: the image does not fit: region RAM lacks 81234 bytes\n"
                 "  hint: the service requires additional memory: one more workspace per model",
+                "opwest: error: the image does not fit: region FLASH lacks 1 byte",
             ],
             id="linker",
         ),
