@@ -19,7 +19,7 @@ _MOST = 8
 """The causes that are shown."""
 _LONG = 200
 _WIDTH, _PARAGRAPH = 2000, 20_000
-"""The part of a line and of a paragraph that is read: the expressions take longer for longer ones than in proportion."""
+"""The characters of a line and of a paragraph that are read: the time of the expressions is quadratic."""
 _LINES = 24
 """The lines of a message of CMake that are shown."""
 _SIZE_HINT = "the service requires additional memory: one more workspace per model"
