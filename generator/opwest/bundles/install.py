@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from opwest.base.diagnostics import Diagnostics, Location, OpwestError, fail
+from opwest.base.diagnostics import Diagnostics, Location, OpwestError
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import Result
 from opwest.bundles.client import CONFIRM_HINT, LARGER_HINT, BoardSlot, BundleClient, ForgottenError, State
@@ -19,6 +19,7 @@ from opwest.bundles.format import LLEXT, Bundle, read_bundle
 from opwest.bundles.link import NO_SLOT, BundleLink, Job
 from opwest.runs.connection import Running, need_smpclient, prepare, running
 from opwest.runs.link import LinkError, ModelError
+from opwest.runs.places import Serial, wireless_place
 from opwest.runs.ports import check_device, need_serial
 from opwest.runs.progress import StageProgress, make_progress
 
@@ -66,7 +67,7 @@ def on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
             return list_slots(client)
     except LinkError as error:
         progress.end()
-        raise fail(error.message, hint=error.hint) from error
+        raise error.for_user from error
 
 
 def _read_files(paths: Sequence[Path], faults: Diagnostics) -> list[File]:
@@ -96,8 +97,9 @@ def _read_files(paths: Sequence[Path], faults: Diagnostics) -> list[File]:
 
 @contextlib.contextmanager
 def _connected(options: argparse.Namespace, progress: StageProgress, faults: Diagnostics) -> Iterator[BundleClient]:
-    """Start or flash an image with --board, or use the one behind --serial."""
-    is_native = options.board is not None and options.board.startswith("native_")
+    """Start or flash an image with --board, or use the one behind --serial, --udp or --ble."""
+    place = wireless_place(options)
+    is_native = options.board is not None and options.board.startswith("native_") and place is None
     is_shell = (options.transport or ("shell" if is_native else "smp")) == "shell"
     if not is_shell:
         need_smpclient()
@@ -107,21 +109,23 @@ def _connected(options: argparse.Namespace, progress: StageProgress, faults: Dia
             given = argparse.Namespace(**{**vars(options), **values, "directory": options.application})
             build = prepare(given, None, progress, faults, bundles=True)
             image = stack.enter_context(running(given, build, progress))
+        elif place is not None:
+            image = Running({}, place, has_shell=False, started=False)
         else:
             need_serial()
             check_device(options.serial)
-            image = Running({}, options.serial, native=False, started=False)
-        progress.show(f"waiting for the image on {image.device}")
+            image = Running({}, Serial(options.serial, options.baud), has_shell=False, started=False)
+        progress.show(f"waiting for the image on {image.place}")
 
         def connect() -> BundleLink:
             if is_shell:
                 from opwest.bundles.transports import ShellBundleLink
 
-                return ShellBundleLink(image.device, options.timeout, None if image.native else options.baud)
+                return ShellBundleLink(str(image.place), options.timeout, None if image.has_shell else options.baud)
             from opwest.bundles.transports import DEFAULT_GROUP, SmpBundleLink
 
             group = options.group or int(image.configuration.get("CONFIG_OPWEST_BUNDLE_SMP_GROUP", DEFAULT_GROUP))
-            return SmpBundleLink(image.device, options.baud, options.timeout, group)
+            return SmpBundleLink(image.place, options.timeout, group)
 
         client = BundleClient(
             connect,

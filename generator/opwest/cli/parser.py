@@ -123,6 +123,11 @@ def parse(program: str, words: Sequence[str]) -> argparse.Namespace:
             command.parse_known_args(words[1:])
             raise _unknown_kind(command, words)
         _refuse_unknown_options(command, words)
+        if "--" in words and command.get_default("cmake") is not None:
+            end = words.index("--")
+            options = top.parse_args(words[:end])
+            options.cmake = tuple(words[end + 1 :])
+            return options
     return top.parse_args(words)
 
 

@@ -4,13 +4,22 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from opwest.base.diagnostics import Diagnostics
 from opwest.cli.arguments import Arguments, number_of, option_of
 from opwest.objects.flash import Flash, flash_of_text
 
+if TYPE_CHECKING:
+    from opwest.runs.places import Udp
+
+PLACES: Final = ("serial", "udp", "ble")
+"""The options that name the place of an image."""
+_CMAKE: Final = re.compile(r"-D([\w+.-]+)(?::[A-Z]+)?=.*", re.DOTALL)
+_SET: Final = ("BOARD", "OPWEST_RUNTIME", "OPWEST_SERVICES", "QEMU_PTY", "SHIELD", "SNIPPET")
 _DEFAULTS: Final = {"repeat": 1, "baud": 115200, "timeout": 30.0}
 """The defaults of options that are errors where they have no effect, also with the value of the default."""
 
@@ -31,6 +40,8 @@ def check_run_options(options: argparse.Namespace, faults: Diagnostics) -> None:
         if getattr(options, action.dest) != action.default and not compares:
             flag = action.option_strings[0]
             faults.error(f"{flag} requires --board" if options.host else f"{flag} cannot be used with --board")
+    if options.host and options.cmake:
+        faults.error("options of CMake require --board")
     if options.tolerance and not options.reference and not options.check_steps:
         faults.error("--tolerance requires --reference" + ("" if options.host else " or --check-steps"))
     if options.labels and not options.dataset:
@@ -61,13 +72,36 @@ def check_run_options(options: argparse.Namespace, faults: Diagnostics) -> None:
 
 def check_connection_options(options: argparse.Namespace, faults: Diagnostics) -> None:
     """Report options of the connection that have no effect with the others."""
-    if options.no_build and options.no_flash and options.serial and options.zephyr_base is not None:
-        faults.error("--zephyr-base has no effect with --no-build, --no-flash and --serial: Zephyr is not used")
+    where = next((name for name in PLACES if getattr(options, name) is not None), None)
+    if options.no_build and options.no_flash and where and options.zephyr_base is not None:
+        faults.error(f"--zephyr-base has no effect with --no-build, --no-flash and --{where}: Zephyr is not used")
+    if options.no_build:
+        for name in ("shield", "snippet"):
+            if getattr(options, name):
+                faults.error(f"--{name} has no effect with --no-build")
+        if options.cmake:
+            faults.error("options of CMake have no effect with --no-build")
+    check_cmake_options(options.cmake, faults)
+    if where in ("udp", "ble") and options.baud is not None:
+        faults.error(f"--baud has no effect with --{where}")
+    elif options.board.startswith("native_") and options.baud is not None:
+        faults.error(f"--baud has no effect on board '{options.board}'")
     if options.board.startswith("native_"):
-        if options.baud is not None:
-            faults.error(f"--baud has no effect on board '{options.board}'")
-        if options.no_flash and options.serial is None:  # with --serial, the image runs already
-            faults.error(f"--no-flash has no effect on board '{options.board}' without --serial")
+        if options.ble is not None:
+            faults.error(f"--ble has no effect on board '{options.board}'")
+        if options.no_flash and where is None:  # with a place, the image runs already
+            faults.error(f"--no-flash has no effect on board '{options.board}' without --serial or --udp")
+
+
+def check_cmake_options(words: Sequence[str], faults: Diagnostics) -> None:
+    """Report words after `--` that are no options of CMake, and options that the command sets."""
+    for word in words:
+        match = _CMAKE.fullmatch(word)
+        if match is None:
+            faults.error(f"'{word}' after -- is no option of CMake", expected="-DNAME=VALUE, such as -DCONFIG_FPU=y")
+        elif match[1] in _SET:
+            hint = {"BOARD": "--board B", "SHIELD": "--shield S", "SNIPPET": "--snippet S"}.get(match[1])
+            faults.error(f"-D{match[1]} cannot be given: the command sets it", expected=hint)
 
 
 def check_tune_options(options: argparse.Namespace, faults: Diagnostics) -> None:
@@ -173,23 +207,45 @@ def _add_board(board: Arguments) -> list[argparse.Action]:
 
 
 def add_connection(group: Arguments) -> list[argparse.Action]:
-    """Add the options of an image and the connection to it."""
+    """Add the options of an image and the connection to it. Words after `--` are options of CMake."""
+    group.target.set_defaults(cmake=())
+    group.target.description = "Words after -- are options of CMake, such as -- -DCONFIG_LOG=y."
+    where = group.exclusive()
     return [
-        *add_device(group, "serial device of the board (default: the only one found)"),
+        _add_serial(where, "serial device of the board (default: the only one found)"),
+        where.value("--udp HOST[:PORT]", "reach the image over UDP (default port: 1337)", _udp),
+        where.value("--ble NAME", "reach the image over Bluetooth: the name or address of the device"),
+        *_add_rate(group),
         group.path("--build-dir DIR", "build directory (default: DIR/build/run_BOARD...)"),
         group.flag("--no-build", help="use the existing image of the build directory"),
         group.flag("--no-flash", help="do not flash: the board already runs the image"),
+        group.values("--shield SHIELD", "build with a shield of Zephyr; repeatable"),
+        group.values("--snippet SNIPPET", "build with a snippet of Zephyr; repeatable"),
         group.path("--zephyr-base DIR", "Zephyr tree (default: as for generate, or ~/zephyrproject)"),
     ]
 
 
 def add_device(group: Arguments, serial: str) -> list[argparse.Action]:
     """Add the options of the serial device. `serial`: the help of --serial."""
+    return [_add_serial(group, serial), *_add_rate(group)]
+
+
+def _add_serial(group: Arguments, serial: str) -> argparse.Action:
+    return group.value("--serial DEV", serial)
+
+
+def _add_rate(group: Arguments) -> list[argparse.Action]:
     return [
-        group.value("--serial DEV", serial),
         group.value("--baud N", "baud rate (default: 115200)", count),
         group.value("--timeout S", "timeout for a response in seconds (default: 30)", _seconds),
     ]
+
+
+def _udp(text: str) -> Udp:
+    """Return the place of --udp. Raises ArgumentTypeError for an invalid one."""
+    from opwest.runs.places import udp_place  # only commands with the option need it
+
+    return udp_place(text)
 
 
 def count(text: str) -> int:
