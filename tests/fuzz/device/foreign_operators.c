@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of the generated model `conventions` that return values or have the conventions of Halide and of MLIR: see
+ * Operators of the generated model `conventions` that return values or have the conventions of Halide, of MLIR and of CasADi: see
  * packed_operators.c.
  */
 #include <errno.h>
@@ -194,4 +194,25 @@ int64_t conventions___mlir_ciface_sum(void *x)
 	memcpy(returned, &value, sizeof(value));
 	returned_size = sizeof(value);
 	return value;
+}
+
+int32_t conventions__cross(const int32_t **in, void **out, uint8_t *context, int64_t *work, int8_t by)
+{
+	const void *const tensors[] = {in[0], in[1], out[0], out[1], out[2], work};
+	bool failed;
+
+	is_called(18);
+	CHECK(in[2] == NULL && in[3] == NULL && out[3] == NULL && context == NULL);
+	for (size_t i = 0; i < 6U; i++) {
+		check_data(tensors[i], i);
+	}
+	for (size_t i = 0; i < 3U; i++) {
+		write(out[i], i + 2U);
+	}
+	write(work, 5);
+	check_integer(by, 6);
+	in[2] = in[0];
+	out[3] = out[1];
+	expected = decide(&failed);
+	return expected;
 }

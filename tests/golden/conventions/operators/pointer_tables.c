@@ -3,9 +3,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int32_t cross(const int32_t **in, void **out, const uint8_t *context, int64_t *work, int8_t by);
+int32_t cross(const int32_t **in, void **out, uint8_t *context, int64_t *work, int8_t by);
 
-int32_t cross(const int32_t **in, void **out, const uint8_t *context, int64_t *work, int8_t by)
+int32_t cross(const int32_t **in, void **out, uint8_t *context, int64_t *work, int8_t by)
 {
 	const int32_t *const order = out[0];
 
