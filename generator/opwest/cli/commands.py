@@ -49,7 +49,7 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
             "directory": str(options.output),
             "written": list(done.written),
             "removed": list(done.removed),
-            "unchanged": done.unchanged,
+            "unchanged_count": done.unchanged,
             "kept": list(done.kept),
         },
     )
@@ -110,7 +110,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest import pipeline
     from opwest.cli.check import MeasuredLatency, schedule_json, summary, summary_json, timeline
     from opwest.cli.inspect import table
-    from opwest.model.checks.exportability import exportability
+    from opwest.model.checks.exportability import exportability, rows_json
     from opwest.project.request import Request
 
     if options.profile is not None and not options.schedule:
@@ -126,15 +126,15 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
         rows = exportability(model, objects)
         if not faults.has_errors:
             texts.append(f"{summary(model, plan)}\n\n{table(rows)}")
-            values.append({**summary_json(model, plan), "exportability": rows})
+            values.append({**summary_json(model, plan), "exportability": rows_json(rows)})
             if options.schedule:
                 latency = measured.bound(model, plan.schedule) if measured else plan.schedule.latency
                 texts.append(timeline(model, plan, latency))
                 values[-1].update(schedule_json(model, plan, latency))
         elif rows:
             texts.append(f"{model.label}: objects\n\n{table(rows)}")
-            variant = {"variant": model.variant.name} if model.variant else {}
-            values.append({"model": model.name, **variant, "exportability": rows})
+            variant = model.variant.name if model.variant else None
+            values.append({"model": model.name, "variant": variant, "exportability": rows_json(rows)})
     return Result("\n\n".join(texts), values or None)
 
 
@@ -308,4 +308,4 @@ def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
         abi = " ".join(str(entry[k]) for k in ("machine", "arch", "float_abi") if k in entry)
         conditions = " ".join(f"{symbol}={value}" for symbol, value in entry["kconfig"].items())
         lines.append(f"{name:<18} {abi:<38} {conditions}")
-    return Result("\n".join(lines), table)
+    return Result("\n".join(lines), [{"name": name, **entry} for name, entry in table.items()])

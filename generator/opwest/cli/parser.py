@@ -81,8 +81,8 @@ def parser(program: str = "opwest", first: str | None = None) -> argparse.Argume
     if first == "--version":
         return top
     verbs = top.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-    for name, declare in _COMMANDS.items():
-        if first == name or first not in _COMMANDS:
+    for name, declare in COMMANDS.items():
+        if first == name or first not in COMMANDS:
             declare(verbs, name)
     return top
 
@@ -315,7 +315,7 @@ def _add_zephyr(command: Arguments) -> None:
     command.path("--zephyr-base DIR", "Zephyr tree (default: $ZEPHYR_BASE, or the workspace of the current directory)")
 
 
-_COMMANDS: dict[str, Callable[[Any, str], None]] = {
+COMMANDS: dict[str, Callable[[Any, str], None]] = {
     "generate": _command("generate a Zephyr application", commands.generate, _add_generate),
     "update": _command("generate projects again", commands.update, _add_update),
     "check": _command("check a manifest and its objects", commands.check, _add_check),
