@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opwest.base.diagnostics import Diagnostics, fail
+from opwest.base.diagnostics import Diagnostics, OpwestError, fail
 from opwest.base.result import Result
 
 if TYPE_CHECKING:
@@ -116,8 +116,17 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if options.profile is not None and not options.schedule:
         raise fail("--profile requires --schedule")
     _warn_of_base(options, faults)
-    request = Request(tuple(options.manifests), zephyr=_zephyr(options))
-    examinations = pipeline.run(request, faults, "plan").examinations
+    zephyr, examinations = _zephyr(options), []
+    for manifests in [(path,) for path in options.manifests] if options.each else [tuple(options.manifests)]:
+        own = Diagnostics()
+        try:
+            examinations += pipeline.run(Request(manifests, zephyr=zephyr), own, "plan").examinations
+        except OpwestError as error:
+            for diagnostic in error.diagnostics:
+                own.add(diagnostic)
+        for diagnostic in own:
+            faults.add(diagnostic)
+        faults.sources |= own.sources
     measured = None
     if options.profile is not None and not faults.has_errors:
         measured = MeasuredLatency(options.profile, [examination.model for examination in examinations], faults)
