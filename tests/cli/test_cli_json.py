@@ -2,6 +2,8 @@
 """The JSON output: a run of each command, and the schemas, with which tests/output_schemas.py compares all outputs."""
 
 import json
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -139,6 +141,14 @@ def test_each_command_has_a_schema():
         assert output_schemas.validator(command).is_valid(
             {"format": 1, "command": command, "ok": False, "diagnostics": [], "result": None}
         )
+
+
+def test_other_validators_find_the_common_parts(succeed, tmp_path):
+    need("check_jsonschema")
+    (tmp_path / "out.json").write_text(succeed("targets", "--json").out)
+    command = [sys.executable, "-m", "check_jsonschema", "--schemafile", path_of("targets"), tmp_path / "out.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", [*COMMANDS, COMMON])

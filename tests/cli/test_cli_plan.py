@@ -288,7 +288,7 @@ def test_plan_of_a_manifest(opwest, model):
     assert (report["model"], report["planner"]) == ("placed", "search")
     small = by_name(report["pools"])["small"]
     assert {"lower_bound_bytes": 128, "bytes": 128, "limit_bytes": 256}.items() <= small.items()
-    assert {"name": "weight", "first": 0, "last": 6, "bytes": 16, "align": 16}.items() <= small["buffers"][1].items()
+    assert {"names": ["weight"], "first": 0, "last": 6, "bytes": 16, "align": 16}.items() <= small["buffers"][1].items()
 
 
 def test_tables_of_a_manifest(succeed, fail, model, tmp_path):

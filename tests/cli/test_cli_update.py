@@ -166,7 +166,6 @@ def test_json(opwest, succeed, fail, edited):
     (value,) = report_of(opwest("update", "--json", edited).out)["result"]
     assert (value["state"], value["conflicts"]) == ("updated", [])
     assert "boards/qemu_cortex_m3.overlay" in value["written"]
-    assert set(value) == set("directory state written merged removed unchanged_count kept conflicts migrated".split())
     done = opwest("update", "--json", edited / "src")
     report = report_of(done.out)
     assert done.code == 1 and report["result"] == [{"directory": str(edited / "src"), "state": "failed"}]

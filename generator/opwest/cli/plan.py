@@ -193,7 +193,7 @@ def _as_json(model: Model, rows: dict[str, list[Row]], plans: Mapping[str, PoolP
                 "lower_bound_bytes": plans[name].lower_bound,
                 "buffers": [
                     {
-                        "name": row.name,
+                        "names": row.name.split(SHARED),
                         "first": row.lower,
                         "last": row.upper - 1,
                         "bytes": row.size,
