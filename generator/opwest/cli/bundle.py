@@ -53,7 +53,7 @@ def _export(options: argparse.Namespace, faults: Diagnostics) -> Result:
     text = (
         f"/* {options.export_key.name}: key {key_id(raw).hex()}, for struct opwest_bundle_key */\n{c_initialiser(raw)}"
     )
-    return Result(text, {"key": key_id(raw).hex(), "bytes": list(raw)}, is_content=True)
+    return Result(text, {"key": key_id(raw).hex(), "public_key": raw.hex()}, is_content=True)
 
 
 def _sign(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -162,7 +162,9 @@ def _make(options: argparse.Namespace, faults: Diagnostics) -> Result:
         f"{options.output}: {content.name} {content.version_text} {place}: {len(data)} bytes, "
         f"{counted(made.vectors, 'golden vector')}, {counted(len(bundle.signatures), 'signature')}"
     )
-    return Result(text, {**as_json(str(options.output), bundle), "vectors": made.vectors, "steps": made.steps})
+    return Result(
+        text, {**as_json(str(options.output), bundle), "vector_count": made.vectors, "step_count": made.steps}
+    )
 
 
 def _version(text: str | None, faults: Diagnostics) -> tuple[int, int, int]:

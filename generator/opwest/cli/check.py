@@ -13,7 +13,7 @@ from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.result import counted, table_lines
 from opwest.model.checks.stack_need import needs_json, stack_text
 from opwest.model.types.builds import ANY_TARGET, TargetBuild
-from opwest.model.types.model import Model, Step
+from opwest.model.types.model import Interface, Model, Pool, State, Step
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import EXCLUDED, Latency, Schedule, latency_bound
 from opwest.render.devices import device_origin
@@ -93,32 +93,18 @@ def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
     """Return the summary of a model as JSON."""
     return {
         "model": model.name,
-        **({"variant": model.variant.name} if model.variant else {}),
+        "variant": model.variant.name if model.variant else None,
         "operators": [o.name for o in model.operators],
         "steps": [s.operator.name for s in model.steps],
-        "inputs": [{"name": t.name, "dtype": t.type.dtype.name, "shape": t.type.shape} for t in model.inputs],
-        "outputs": [{"name": t.name, "dtype": t.type.dtype.name, "shape": t.type.shape} for t in model.outputs],
+        "inputs": [_tensor_json(t) for t in model.inputs],
+        "outputs": [_tensor_json(t) for t in model.outputs],
         "states": [
-            {
-                "name": s.name,
-                "dtype": s.type.dtype.name,
-                "shape": s.type.shape,
-                "pool": plan.homes.get(s.name),
-                "next": s.next.shown if s.next else None,
-            }
+            {**_tensor_json(s), "pool": plan.homes.get(s.name), "next": s.next.shown if s.next else None}
             for s in model.states
         ],
-        "views": [{"name": v.name, "root": v.root, "offset": v.offset, "size": v.type.size} for v in model.views],
+        "views": [{"name": v.name, "root": v.root, "offset": v.offset, "bytes": v.type.size} for v in model.views],
         "constant_bytes": sum(len(c.content) for c in model.constants),
-        "pools": {
-            name: {"size": p.size, "lower_bound": p.lower_bound, "align": p.align, "offsets": dict(p.offsets)}
-            for name, p in plan.pools.items()
-        },
-        **(
-            {"frames": {name: {"stride": both.stride, "size": both.size} for name, both in plan.frames.items()}}
-            if plan.frames
-            else {}
-        ),
+        "pools": [_pool_json(pool, plan) for pool in model.pools if pool.name in plan.pools],
         "devices": [d.name for d in model.devices],
         "stack": needs_json(model.stack),
         "targets": [
@@ -132,6 +118,24 @@ def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
             }
             for b in model.builds
         ],
+    }
+
+
+def _tensor_json(tensor: Interface | State) -> dict[str, Any]:
+    kind = tensor.type
+    return {"name": tensor.name, "dtype": kind.dtype.name, "shape": kind.shape, "bytes": kind.size}
+
+
+def _pool_json(pool: Pool, plan: MemoryPlan) -> dict[str, Any]:
+    planned, both = plan.pools[pool.name], plan.frames.get(pool.name)
+    return {
+        "name": pool.name,
+        "bytes": planned.size,
+        "limit_bytes": pool.size,
+        "lower_bound_bytes": planned.lower_bound,
+        "align": planned.align,
+        "frames": both and {"stride_bytes": both.stride, "bytes": both.size},
+        "buffers": [{"name": name, "offset": offset} for name, offset in planned.offsets.items()],
     }
 
 
@@ -202,7 +206,7 @@ def schedule_json(model: Model, plan: MemoryPlan, latency: Latency) -> dict[str,
     holds = plan.schedule.holds
     return {
         "schedule": schedule_rows(model, plan),
-        "holds": {name: {"first": hold.first, "last": hold.last} for name, hold in holds.items()},
+        "holds": [{"device": name, "first": hold.first, "last": hold.last} for name, hold in holds.items()],
         "latency": {"cycles": latency.cycles, "unknown": list(latency.unknown)},
     }
 
@@ -217,20 +221,20 @@ def schedule_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
     schedule = plan.schedule
     for index, syncs in enumerate(schedule.syncs):
         for sync in syncs:
-            rows.append({"wait": sync.device, "steps": list(sync.steps), "leave": sync.leave})
+            rows.append({"kind": "wait", "device": sync.device, "steps": list(sync.steps), "leave": sync.leave})
         if index < len(schedule.steps):
             step = schedule.steps[index]
             rows.append(
                 {
+                    "kind": "launch" if step.operator.is_async else "step",
                     "step": index,
                     "operator": step.operator.name,
                     "device": step.device,
-                    "launched": step.operator.is_async,
                     "program": step.program.name if step.program else None,
                     "load": index in schedule.loads,
                     "cycles": step.cycles,
                     "line": step.location.line,
-                    "live": live_bytes(model, plan, index),
+                    "live_bytes": live_bytes(model, plan, index),
                 }
             )
     return rows
@@ -265,20 +269,20 @@ def timeline(model: Model, plan: MemoryPlan, latency: Latency) -> str:
         rows.append([number, *by_agent, *sizes_and_line])
 
     for row in schedule_rows(model, plan):
-        if "wait" in row:
-            wait = f"wait {row['wait']} ({', '.join(map(str, row['steps']))})"
+        device = row["device"]
+        if row["kind"] == "wait":
+            wait = f"wait {device} ({', '.join(map(str, row['steps']))})"
             if row["leave"]:
                 add("", {"cpu": f"{wait}, {row['leave']} left"})
             else:
-                busy.discard(row["wait"])
-                add("", {"cpu": wait, row["wait"]: "done"})
+                busy.discard(device)
+                add("", {"cpu": wait, device: "done"})
             continue
-        device = row["device"]
         if row["load"] and len(programs[device]) > 1:
             add("", {"cpu": f"load {device}", device: f"({row['program']})"})
-        operator = row["operator"] + (" >" if row["launched"] else "")
-        add(str(row["step"]), {device or "cpu": operator}, [*map(str, row["live"].values()), str(row["line"])])
-        if row["launched"]:
+        operator = row["operator"] + (" >" if row["kind"] == "launch" else "")
+        add(str(row["step"]), {device or "cpu": operator}, [*map(str, row["live_bytes"].values()), str(row["line"])])
+        if row["kind"] == "launch":
             busy.add(device)
     lines = table_lines(rows, {0, *range(1 + len(agents), len(rows[0]))})
     for pool in plan.pools:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opwest.base.diagnostics import Diagnostics, fail
+from opwest.base.diagnostics import Diagnostics, OpwestError, fail
 from opwest.base.result import Result
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
             "directory": str(options.output),
             "written": list(done.written),
             "removed": list(done.removed),
-            "unchanged": done.unchanged,
+            "unchanged_count": done.unchanged,
             "kept": list(done.kept),
         },
     )
@@ -110,15 +110,24 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     from opwest import pipeline
     from opwest.cli.check import MeasuredLatency, schedule_json, summary, summary_json, timeline
     from opwest.cli.inspect import table
-    from opwest.model.checks.exportability import exportability
+    from opwest.model.checks.exportability import exportability, rows_json
     from opwest.model.checks.signatures import note_unverified
     from opwest.project.request import Request
 
     if options.profile is not None and not options.schedule:
         raise fail("--profile requires --schedule")
     _warn_of_base(options, faults)
-    request = Request(tuple(options.manifests), zephyr=_zephyr(options))
-    examinations = pipeline.run(request, faults, "plan").examinations
+    zephyr, examinations = _zephyr(options), []
+    for manifests in [(path,) for path in options.manifests] if options.each else [tuple(options.manifests)]:
+        own = Diagnostics()
+        try:
+            examinations += pipeline.run(Request(manifests, zephyr=zephyr), own, "plan").examinations
+        except OpwestError as error:
+            for diagnostic in error.diagnostics:
+                own.add(diagnostic)
+        for diagnostic in own:
+            faults.add(diagnostic)
+        faults.sources |= own.sources
     measured = None
     if options.profile is not None and not faults.has_errors:
         measured = MeasuredLatency(options.profile, [examination.model for examination in examinations], faults)
@@ -128,15 +137,15 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
         if not faults.has_errors:
             note_unverified(faults, model)
             texts.append(f"{summary(model, plan)}\n\n{table(rows)}")
-            values.append({**summary_json(model, plan), "exportability": rows})
+            values.append({**summary_json(model, plan), "exportability": rows_json(rows)})
             if options.schedule:
                 latency = measured.bound(model, plan.schedule) if measured else plan.schedule.latency
                 texts.append(timeline(model, plan, latency))
                 values[-1].update(schedule_json(model, plan, latency))
         elif rows:
             texts.append(f"{model.label}: objects\n\n{table(rows)}")
-            variant = {"variant": model.variant.name} if model.variant else {}
-            values.append({"model": model.name, **variant, "exportability": rows})
+            variant = model.variant.name if model.variant else None
+            values.append({"model": model.name, "variant": variant, "exportability": rows_json(rows)})
     return Result("\n\n".join(texts), values or None)
 
 
@@ -317,7 +326,7 @@ def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
         abi = " ".join(str(entry[k]) for k in ("machine", "arch", "float_abi") if k in entry)
         conditions = " ".join(f"{symbol}={value}" for symbol, value in entry["kconfig"].items())
         lines.append(f"{name:<18} {abi:<38} {conditions}")
-    return Result("\n".join(lines), table)
+    return Result("\n".join(lines), [{"name": name, **entry} for name, entry in table.items()])
 
 
 def completion(options: argparse.Namespace, faults: Diagnostics) -> Result:

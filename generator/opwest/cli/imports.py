@@ -6,8 +6,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from opwest.base.diagnostics import Diagnostics, Location, fail
@@ -16,6 +17,7 @@ from opwest.cli.arguments import is_verbose, option_of, progress_of
 from opwest.compiler import request as models
 from opwest.frontends.vela import request as vela
 from opwest.imports import child
+from opwest.imports.choices import choices_text
 from opwest.model.types.c_names import MAX_CHARACTERS, fault_of_name
 from opwest.model.types.dtypes import DTYPES
 from opwest.objects.flash import UNKNOWN
@@ -25,6 +27,7 @@ from opwest.zephyr.workspace import find_workspace
 if TYPE_CHECKING:
     from opwest.frontends.mlf.convert import Imported as ImportedArchive
     from opwest.frontends.mlf.draft import TensorOption
+    from opwest.imports.comparison import Compared
 
 _OF_NPU = ("npu_config", "system_config", "memory_mode")
 """The options of a TFLite model that Vela compiles."""
@@ -42,7 +45,7 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     settings = _with_flash(_settings(options, faults), faults)
     done, arrays = child.import_and_compare(options.file, options.output, settings, progress_of(options))
     several = len(done.models) > 1
-    compared = []
+    compared: dict[str, Compared] = {}
     if arrays is not None:
         from opwest.imports.comparison import DEQUANTISED, compare
 
@@ -50,10 +53,10 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         for model in done.models:
             start = f"{model}/" if several else ""
             own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
-            words = compare(done.folder / start, own, Location(str(options.file)), tolerance)
-            compared.append(f"{model}: {words}" if several else words)
+            compared[model] = compare(done.folder / start, own, Location(str(options.file)), tolerance)
+    words = [f"{model}: {one.as_text()}" if several else one.as_text() for model, one in compared.items()]
     written = [_written(done.folder / model) for model in done.models] if several else [_written(done.folder, done)]
-    return _result([done.choices, *compared, *written], done, options, faults)
+    return _result([*words, *written], done, options, faults, compared)
 
 
 def _settings(options: argparse.Namespace, faults: Diagnostics) -> models.Options:
@@ -68,7 +71,7 @@ def _settings(options: argparse.Namespace, faults: Diagnostics) -> models.Option
         elif option.value == "pair":
             value = _operators(value, faults)
         values[name] = tuple(value) if option.repeatable else value
-    return models.Options(**values, all_variants=is_verbose(options))
+    return models.Options(**values)
 
 
 def _with_flash(settings: models.Options, faults: Diagnostics) -> models.Options:
@@ -121,7 +124,7 @@ def import_vela(options: argparse.Namespace, faults: Diagnostics) -> Result:
         options.memory_mode,
     )
     done = child.import_in_child(options.file, options.output, settings, progress_of(options))
-    return _result([done.choices, _written(done.folder, done)], done, options, faults)
+    return _result([_written(done.folder, done)], done, options, faults)
 
 
 def _operators(given: list[str], faults: Diagnostics) -> list[tuple[str, str]]:
@@ -146,15 +149,48 @@ def _written(folder: Path, done: models.Imported | ImportedArchive | None = None
 
 
 def _result(
-    texts: list[str], done: models.Imported | ImportedArchive, options: argparse.Namespace, faults: Diagnostics
+    texts: list[str],
+    done: models.Imported | ImportedArchive,
+    options: argparse.Namespace,
+    faults: Diagnostics,
+    compared: Mapping[str, Compared] = MappingProxyType({}),
 ) -> Result:
-    """Report the remarks and the warnings of an import; return its result, without empty texts."""
+    """Report the remarks and the warnings of an import; return its result, with the table of the choices first."""
     place = Location(str(options.file))
     for remark in done.remarks:
         faults.note(remark, place)
     for warning in done.warnings:
         faults.warning(warning, place)
-    return Result("\n".join(filter(None, texts)), {**dataclasses.asdict(done), "folder": str(done.folder)})
+    names: Sequence[str]
+    choices: Sequence[Mapping[str, Any]] = ()
+    archive = None
+    if isinstance(done, models.Imported):
+        names, choices = done.models, done.choices
+    else:
+        names = (done.model,)
+        archive = {key: getattr(done, key) for key in ("version", "workspace_bytes", "tvm_workspace_bytes", "header")}
+    shown = {
+        "directory": str(done.folder),
+        "models": list(names),
+        "files": list(done.files),
+        "operator_count": done.operators,
+        "step_count": done.steps,
+        "constant_bytes": done.constant_bytes,
+        "choices": list(choices),
+        "comparison": [
+            {
+                "model": model,
+                "input_count": one.inputs,
+                "result_count": one.results,
+                "largest_error": one.largest,
+                "tolerance": one.tolerance,
+            }
+            for model, one in compared.items()
+        ],
+        "archive": archive,
+    }
+    tables = choices_text(choices, all_variants=is_verbose(options))
+    return Result("\n".join(filter(None, (tables, *texts))), shown)
 
 
 def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:

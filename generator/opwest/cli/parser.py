@@ -408,6 +408,7 @@ def _add_check(check: Arguments) -> None:
         "with --schedule: the bound on the latency with the longest durations of a profile, in cycles "
         "(see 'opwest run --output-profile')",
     )
+    check.flag("--each", help="check each manifest alone (default: all of one application)")
     _add_zephyr(check)
 
 

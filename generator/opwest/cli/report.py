@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import asdict
 from pathlib import Path
 
@@ -45,7 +46,8 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     # After the report is written: it shows the reasons.
     shown["exceeded"] = [asdict(row) for row in check_limits(limits, before, current, options.compare, faults)]
     if str(options.output) == "-":
-        return Result(content.removesuffix("\n"), {**shown, "report": content}, is_content=True)
+        shown["content"] = json.loads(content) if kind == "json" else content
+        return Result(content.removesuffix("\n"), shown, is_content=True)
     return Result(_text(current, changes, options.output), shown)
 
 
@@ -76,9 +78,9 @@ def _same(path: Path, other: Path) -> bool:
 
 def _bill_only(path: Path, content: str) -> Result:
     if str(path) == "-":
-        return Result(content.removesuffix("\n"), {"sbom": content}, is_content=True)
+        return Result(content.removesuffix("\n"), {"sbom": None, "content": content}, is_content=True)
     write_sbom(path, content)
-    return Result(f"{path}: bill of materials", {"sbom": str(path)})
+    return Result(f"{path}: bill of materials", {"sbom": str(path), "content": None})
 
 
 def _format(options: argparse.Namespace) -> str:
@@ -115,10 +117,11 @@ def _json(
     current: data.Report, changes: tuple[Change, ...] | None, options: argparse.Namespace, kind: str
 ) -> dict[str, object]:
     return {
-        "output": str(options.output),
-        **({} if options.sbom is None else {"sbom": str(options.sbom)}),
-        "format": kind,
+        "file": None if str(options.output) == "-" else str(options.output),
+        "sbom": None if options.sbom is None else str(options.sbom),
+        "content": None,
+        "content_format": kind,
         "models": [model.name for model in current.models],
         "stale": [asdict(stale) for stale in current.stale],
-        "differences": None if changes is None else len(changes),
+        "differences": None if changes is None else [change.as_json() for change in changes],
     }

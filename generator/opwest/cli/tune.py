@@ -8,7 +8,6 @@ import functools
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from opwest.base.commands import quoted
 from opwest.base.diagnostics import Diagnostics
@@ -63,28 +62,34 @@ def tune_import(options: argparse.Namespace, faults: Diagnostics) -> Result:
     layers = [
         {
             "layer": layer(item.label),
+            "variant": item.after,
             "before": item.before,
-            "after": item.after,
-            "cycles": dict(item.cycles),
-            "without_stalls": item.without_stalls,
+            "cycles": item.cycles[item.after],
+            "cycles_without_stalls": item.without_stalls,
+            "variants": [{"variant": name, "cycles": cycles} for name, cycles in item.cycles.items()],
         }
         for item in done.layers
     ]
-    result: dict[str, Any] = {"file": str(done.file), "core": core, "measured": done.source, "layers": layers}
-    result["left_out"] = list(map(layer, done.left_out))
-    if options.serial is None:
-        result["flash"] = done.flash.text
-    if flash is not None and flash.wait_states:
-        result["constants"] = [
-            {
-                "layer": offer.layer,
-                "variant": offer.variant,
-                "loads": offer.reads,
-                "saved_cycles": offer.saved,
-                "bytes": offer.ram,
-            }
-            for offer in done.offers
-        ]
+    constants = [
+        {
+            "layer": offer.layer,
+            "variant": offer.variant,
+            "load_count": offer.reads,
+            "saved_cycles": offer.saved,
+            "bytes": offer.ram,
+        }
+        for offer in done.offers
+    ]
+    result = {
+        "file": str(done.file),
+        "core": core,
+        "source": done.source,
+        "flash": done.flash.text if options.serial is None else None,
+        "layers": layers,
+        "unmeasured": list(map(layer, done.left_out)),
+        "constants": constants,
+        "uncounted": list(map(layer, done.uncounted)),
+    }
     return Result("\n".join(words), result)
 
 

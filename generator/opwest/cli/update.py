@@ -313,7 +313,7 @@ def _diff(row: _Row, *, prefix: bool) -> str:
 
 
 def _json(row: _Row, options: argparse.Namespace) -> dict[str, Any]:
-    value: dict[str, Any] = {"directory": str(row.project), "state": row.state}
+    value: dict[str, Any] = {"directory": str(row.project), "state": row.state.replace(" ", "_")}
     if row.outcome is None:
         return value
     done = row.outcome.result
@@ -321,7 +321,7 @@ def _json(row: _Row, options: argparse.Namespace) -> dict[str, Any]:
         "written": list(done.written),
         "merged": list(done.merged),
         "removed": list(done.removed),
-        "unchanged": done.unchanged,
+        "unchanged_count": done.unchanged,
         "kept": list(done.kept),
         "conflicts": [
             {"path": remark.path, "lines": list(remark.lines), "beside": remark.other}

@@ -75,7 +75,7 @@ def _results(model: Mapping[str, Any], project: Path) -> list[dict[str, Any]]:
 
 def _checked(build: Build, served: Served, device: str, checked: Checked) -> Result:
     lines = [f"{served.name} on {build.board}, {device}", checked.as_text()]
-    fields = {"model": served.name, "board": build.board, "device": device, "build": str(build.folder)}
+    fields = {"model": served.name, "board": build.board, "connection": device, "build_directory": str(build.folder)}
     return Result("\n".join(lines), {**fields, "check": checked.as_json()}, status=int(checked.first is not None))
 
 
@@ -129,8 +129,8 @@ def _result(
         {
             "model": served.name,
             "board": build.board,
-            "device": device,
-            "build": str(build.folder),
+            "connection": device,
+            "build_directory": str(build.folder),
             "outputs": {name: array.tolist() for name, array in outcome.outputs.items()},
             "errors": {name: error.as_json() for name, error in errors.items()},
             "latency_ns": list(outcome.nanoseconds),

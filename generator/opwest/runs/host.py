@@ -61,7 +61,7 @@ def _run_application(
         raise fail(f"the application printed more than {MAX_OUTPUT >> 20} MiB", project, hint="omit --json")
     if code != 0:
         raise changed_input(project, compiler) or fail(termination_text(code), project)
-    return Result("", {"returncode": 0, "stdout": output})
+    return Result("", {"exit_code": 0, "stdout": output})
 
 
 def _run_model(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opwest.model.types.builds import Examined
@@ -19,6 +19,21 @@ def exportability(model: Model, objects: Sequence[Examined]) -> list[dict[str, A
     """Return a row for every linked and every rejected object."""
     symbols = {operator.symbol: operator.name for operator in model.operators}
     return [_row(examined, symbols) for examined in objects if examined.linked or examined.reasons]
+
+
+def rows_json(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows for JSON output."""
+    return [
+        {
+            **{key: row[key] for key in ("object", "kind", "target")},
+            "exportable": not row["reasons"],
+            "reasons": row["reasons"],
+            **{f"{key}_bytes": row[key] for key in ("code", "constant", "state")},
+            "variables": row["variables"],
+            "stack": [{"operator": operator, "bytes": size} for operator, size in row["stack"].items()],
+        }
+        for row in rows
+    ]
 
 
 def _row(examined: Examined, symbols: dict[str, str]) -> dict[str, Any]:
