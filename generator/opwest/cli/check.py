@@ -17,8 +17,8 @@ from opwest.model.types.model import Model, Step
 from opwest.plan.memory import MemoryPlan
 from opwest.plan.schedule import EXCLUDED, Latency, Schedule, latency_bound
 from opwest.render.devices import device_origin
-from opwest.report.data import Profile
-from opwest.report.measured import read_profile
+from opwest.reports.data import Profile
+from opwest.reports.measured import read_profile
 
 
 def summary(model: Model, plan: MemoryPlan) -> str:

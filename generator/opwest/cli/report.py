@@ -10,13 +10,13 @@ from pathlib import Path
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result
 from opwest.cli.arguments import option_of
-from opwest.report import data, words
-from opwest.report.changes import Change, compare
-from opwest.report.collect import read_inputs, report_of
-from opwest.report.files import read_report, write_report
-from opwest.report.limits import check_limits, parse_limits
-from opwest.report.page import page, picture, pretty_json
-from opwest.report.sbom.collect import make_sbom, render_sbom, write_sbom
+from opwest.reports import data, words
+from opwest.reports.changes import Change, compare
+from opwest.reports.collect import read_inputs, report_of
+from opwest.reports.files import read_report, write_report
+from opwest.reports.limits import check_limits, parse_limits
+from opwest.reports.page import page, picture, pretty_json
+from opwest.reports.sbom.collect import make_sbom, render_sbom, write_sbom
 
 FORMATS = ("html", "svg", "json")
 

@@ -24,10 +24,10 @@ from opwest.project.request import Examination, Request, of_variant
 from opwest.render.devices import device_origin
 from opwest.render.project_files import project_record as record_of
 from opwest.render.tensors import manifest_name, quantization_words
-from opwest.report import data, words
-from opwest.report.measured import add_measured
-from opwest.report.memory_map import live_bytes
-from opwest.report.sizes import add_images
+from opwest.reports import data, words
+from opwest.reports.measured import add_measured
+from opwest.reports.memory_map import live_bytes
+from opwest.reports.sizes import add_images
 from opwest.runs.project_data import project_record
 from opwest.zephyr.workspace import ZephyrOptions
 
