@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
+from typing import Literal
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.builds import StackNeed, TargetBuild
 from opwest.model.types.dtypes import TensorType
 from opwest.model.types.model import Model
-from opwest.plan.memory import MemoryPlan
+from opwest.plan.memory import Frames, MemoryPlan
 from opwest.plan.schedule import Latency, Ownership
 from opwest.render.devices import device_origin
 
@@ -21,8 +23,7 @@ class Tensor:
     name: str
     dtype: str
     shape: tuple[int, ...]
-    size: int
-    """Bytes."""
+    bytes: int
     type: str
     """Dtype, shape and pitch as text."""
 
@@ -38,30 +39,29 @@ class State(Tensor):
 
 @dataclass(frozen=True)
 class View:
-    """A contiguous part of another tensor; offset and size in bytes."""
+    """A contiguous part of another tensor; the offset in bytes."""
 
     name: str
     root: str
     offset: int
-    size: int
+    bytes: int
 
 
 @dataclass(frozen=True)
 class Pool:
-    """The plan of a memory pool, in bytes."""
+    """The plan of a memory pool."""
 
     name: str
-    size: int
-    capacity: int | None
+    bytes: int
+    limit_bytes: int | None
     """The size that the manifest declares."""
-    lower_bound: int
+    lower_bound_bytes: int
     align: int
     offsets: Mapping[str, int]
-    """The place of each buffer."""
+    """The place of each buffer, bytes."""
     state_bytes: int
-    frames_stride: int | None
-    """The distance of two frames, if the model streams."""
-    frames_size: int | None
+    frames: Frames | None
+    """The memory of two frames, if the model streams."""
 
 
 @dataclass(frozen=True)
@@ -89,21 +89,19 @@ class TargetSummary:
 
 @dataclass(frozen=True)
 class ScheduledStep:
-    """A step, or with `wait` a wait for launched steps, in the order of execution."""
+    """A step, the launch of a step on a device, or a wait for launched steps."""
 
+    kind: Literal["step", "launch", "wait"]
+    device: str | None
     step: int | None = None
     operator: str = ""
-    device: str | None = None
-    launched: bool = False
     program: str | None = None
     load: bool = False
     """Whether the program is loaded before the step."""
     cycles: int | None = None
     line: int = 0
-    live: Mapping[str, int] | None = None
-    """The live bytes of each pool."""
-    wait: str | None = None
-    """The device of a wait."""
+    live_bytes: Mapping[str, int] = field(default_factory=dict)
+    """By pool."""
     steps: tuple[int, ...] = ()
     """The steps that a wait completes."""
     leave: int = 0
@@ -187,7 +185,7 @@ def _tensor(name: str, kind: TensorType) -> Tensor:
 
 
 def _pool(model: Model, plan: MemoryPlan, name: str) -> Pool:
-    planned, frames = plan.pools[name], plan.frames.get(name)
+    planned = plan.pools[name]
     return Pool(
         name,
         planned.size,
@@ -196,8 +194,7 @@ def _pool(model: Model, plan: MemoryPlan, name: str) -> Pool:
         planned.align,
         dict(planned.offsets),
         sum(state.type.size for state in model.states if plan.homes.get(state.name) == name),
-        frames.stride if frames else None,
-        frames.size if frames else None,
+        plan.frames.get(name),
     )
 
 
@@ -217,15 +214,15 @@ def schedule_of(model: Model, plan: MemoryPlan, latency: Latency) -> ScheduleSum
     rows: list[ScheduledStep] = []
     schedule = plan.schedule
     for index, syncs in enumerate(schedule.syncs):
-        rows += [ScheduledStep(wait=sync.device, steps=tuple(sync.steps), leave=sync.leave) for sync in syncs]
+        rows += [ScheduledStep("wait", sync.device, steps=tuple(sync.steps), leave=sync.leave) for sync in syncs]
         if index < len(schedule.steps):
             step = schedule.steps[index]
             rows.append(
                 ScheduledStep(
+                    "launch" if step.operator.is_async else "step",
+                    step.device,
                     index,
                     step.operator.name,
-                    step.device,
-                    step.operator.is_async,
                     step.program.name if step.program else None,
                     index in schedule.loads,
                     step.cycles,

@@ -55,10 +55,10 @@ def summary(model: ModelSummary) -> str:
     """Return the summary of a model as text."""
     rows = []
     for role, tensors in (("input", model.inputs), ("output", model.outputs)):
-        rows += [(role, f"{tensor.name}: {tensor.type}, {counted(tensor.size, 'byte')}") for tensor in tensors]
+        rows += [(role, f"{tensor.name}: {tensor.type}, {counted(tensor.bytes, 'byte')}") for tensor in tensors]
     for state in model.states:
         home = state.pool or "no pool"
-        rows.append(("state", f"{state.name}: {state.type}, {counted(state.size, 'byte')} in {home}"))
+        rows.append(("state", f"{state.name}: {state.type}, {counted(state.bytes, 'byte')} in {home}"))
     rows.append(("constants", f"{counted(model.constant_bytes, 'byte')} in {counted(model.constants, 'tensor')}"))
     rows += [("pool", _pool(pool)) for pool in model.pools]
     for device in model.devices:
@@ -85,10 +85,10 @@ def summary(model: ModelSummary) -> str:
 
 
 def _pool(pool: Pool) -> str:
-    limit = f" of {pool.capacity}" if pool.capacity is not None else ""
+    limit = f" of {pool.limit_bytes}" if pool.limit_bytes is not None else ""
     lasting = f", {pool.state_bytes} of them state" if pool.state_bytes else ""
-    both = f", {pool.frames_size} for two frames" if pool.frames_size is not None else ""
-    return f"{pool.name}: {pool.size}{limit} bytes{lasting}{both}, lower bound {pool.lower_bound}"
+    both = f", {pool.frames.size} for two frames" if pool.frames is not None else ""
+    return f"{pool.name}: {pool.bytes}{limit} bytes{lasting}{both}, lower bound {pool.lower_bound_bytes}"
 
 
 def _content(target: TargetSummary) -> str:
@@ -113,7 +113,7 @@ def _first(items: Sequence[object], most: int) -> str:
 
 def summary_json(model: ModelSummary) -> dict[str, Any]:
     """Return the summary of a model as JSON."""
-    frames = {p.name: {"stride": p.frames_stride, "size": p.frames_size} for p in model.pools if p.frames_size}
+    frames = {p.name: {"stride": p.frames.stride, "size": p.frames.size} for p in model.pools if p.frames}
     return {
         "model": model.name,
         **({"variant": model.variant} if model.variant else {}),
@@ -124,12 +124,12 @@ def summary_json(model: ModelSummary) -> dict[str, Any]:
         "states": [
             {"name": s.name, "dtype": s.dtype, "shape": s.shape, "pool": s.pool, "next": s.next} for s in model.states
         ],
-        "views": [{"name": v.name, "root": v.root, "offset": v.offset, "size": v.size} for v in model.views],
+        "views": [{"name": v.name, "root": v.root, "offset": v.offset, "size": v.bytes} for v in model.views],
         "constant_bytes": model.constant_bytes,
         "pools": {
             pool.name: {
-                "size": pool.size,
-                "lower_bound": pool.lower_bound,
+                "size": pool.bytes,
+                "lower_bound": pool.lower_bound_bytes,
                 "align": pool.align,
                 "offsets": dict(pool.offsets),
             }
@@ -170,10 +170,19 @@ def schedule_json(schedule: ScheduleSummary) -> dict[str, Any]:
 
 
 def _row_json(row: ScheduledStep) -> dict[str, Any]:
-    if row.wait is not None:
-        return {"wait": row.wait, "steps": list(row.steps), "leave": row.leave}
-    names = ("step", "operator", "device", "launched", "program", "load", "cycles", "line", "live")
-    return {name: getattr(row, name) for name in names}
+    if row.kind == "wait":
+        return {"wait": row.device, "steps": list(row.steps), "leave": row.leave}
+    return {
+        "step": row.step,
+        "operator": row.operator,
+        "device": row.device,
+        "launched": row.kind == "launch",
+        "program": row.program,
+        "load": row.load,
+        "cycles": row.cycles,
+        "line": row.line,
+        "live": dict(row.live_bytes),
+    }
 
 
 def timeline(model: ModelSummary, schedule: ScheduleSummary) -> str:
@@ -196,20 +205,20 @@ def timeline(model: ModelSummary, schedule: ScheduleSummary) -> str:
         rows.append([number, *by_agent, *sizes_and_line])
 
     for row in schedule.rows:
-        if row.wait is not None:
-            wait = f"wait {row.wait} ({', '.join(map(str, row.steps))})"
+        device = row.device or "cpu"
+        if row.kind == "wait":
+            wait = f"wait {device} ({', '.join(map(str, row.steps))})"
             if row.leave:
                 add("", {"cpu": f"{wait}, {row.leave} left"})
             else:
-                busy.discard(row.wait)
-                add("", {"cpu": wait, row.wait: "done"})
+                busy.discard(device)
+                add("", {"cpu": wait, device: "done"})
             continue
-        device = row.device or "cpu"
         if row.load and len(programs[device]) > 1:
             add("", {"cpu": f"load {device}", device: f"({row.program})"})
-        operator = row.operator + (" >" if row.launched else "")
-        add(str(row.step), {device: operator}, [*map(str, (row.live or {}).values()), str(row.line)])
-        if row.launched:
+        operator = row.operator + (" >" if row.kind == "launch" else "")
+        add(str(row.step), {device: operator}, [*map(str, row.live_bytes.values()), str(row.line)])
+        if row.kind == "launch":
             busy.add(device)
     lines = table_lines(rows, {0, *range(1 + len(agents), len(rows[0]))})
     for pool in model.pools:
@@ -217,7 +226,7 @@ def timeline(model: ModelSummary, schedule: ScheduleSummary) -> str:
             lines.append(f"state in {pool.name}: {pool.state_bytes} bytes, live in every step")
     for state in model.states:
         if state.next:
-            lines.append(f"end: copy {state.next} to state {state.name}, {state.size} bytes")
+            lines.append(f"end: copy {state.next} to state {state.name}, {state.bytes} bytes")
     count = len(model.steps)
     for name, hold in schedule.holds.items():
         end = "the end" if hold.last == count else f"the waits before step {hold.last}"
