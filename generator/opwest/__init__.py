@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from opwest.api.check import CheckResult, check
     from opwest.api.generate import GenerateResult, generate
     from opwest.api.report import ReportResult, report
+    from opwest.api.run import RunResult, run
     from opwest.api.update import ProjectUpdate, UpdateResult, update
     from opwest.base.diagnostics import Diagnostic, Location, OpwestError
 
@@ -22,6 +23,7 @@ _PLACES = {
     "opwest.api.check": ("check", "CheckResult"),
     "opwest.api.generate": ("generate", "GenerateResult"),
     "opwest.api.report": ("report", "ReportResult"),
+    "opwest.api.run": ("run", "RunResult"),
     "opwest.api.update": ("update", "ProjectUpdate", "UpdateResult"),
     "opwest.base.diagnostics": ("Diagnostic", "Location", "OpwestError"),
 }
@@ -35,10 +37,12 @@ __all__ = [
     "OpwestError",
     "ProjectUpdate",
     "ReportResult",
+    "RunResult",
     "UpdateResult",
     "check",
     "generate",
     "report",
+    "run",
     "update",
 ]
 

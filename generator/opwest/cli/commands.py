@@ -182,29 +182,16 @@ def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Run a generated application on this machine or under Zephyr, on given arrays or with its own main()."""
-    from opwest.cli.run_options import check_run_options, set_defaults
+    from opwest.cli.run import run as run_application
 
-    check_run_options(options, faults)
-    faults.raise_if_errors()
-    set_defaults(options)
-    if options.host:
-        from opwest.runs.host import run_on_host
-
-        return run_on_host(options, faults)
-    from opwest.runs.board import run_on_board
-
-    return run_on_board(options, faults)
+    return run_application(options, faults)
 
 
 def call(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Call one operator of a generated application under Zephyr, by name, on given arguments."""
-    from opwest.cli.run_options import check_connection_options, set_defaults
-    from opwest.runs.call import call_on_board
+    from opwest.cli.run import call as call_operator
 
-    check_connection_options(options, faults)
-    faults.raise_if_errors()
-    set_defaults(options)
-    return call_on_board(options, faults)
+    return call_operator(options, faults)
 
 
 def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:

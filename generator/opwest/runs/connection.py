@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import importlib.util
 import re
@@ -26,6 +25,7 @@ from opwest.render.model_files import render_service, service_file
 from opwest.runs.compile import installed_runtime
 from opwest.runs.harness import own_renderer
 from opwest.runs.link import Link, LinkError, ModelError, Served
+from opwest.runs.options import ImageOptions
 from opwest.runs.ports import check_device, choose_device, is_present, need_serial, wait_for_device
 from opwest.runs.profile import is_profiled
 from opwest.runs.progress import StageProgress
@@ -166,7 +166,7 @@ def link_errors(progress: StageProgress) -> Iterator[None]:
 
 
 def prepare(
-    options: argparse.Namespace,
+    options: ImageOptions,
     record: Mapping[str, Any] | None,
     progress: StageProgress,
     faults: Diagnostics,
@@ -214,7 +214,7 @@ def _check_board(board: str, workspace: Workspace, project: Path, faults: Diagno
     faults.raise_if_errors()
 
 
-def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
+def _find_tools(options: ImageOptions) -> tuple[Workspace, str]:
     """Return the workspace and its west."""
     wrong = fault_of_base() if options.zephyr_base is None else None
     if wrong is not None:
@@ -235,7 +235,7 @@ def _find_tools(options: argparse.Namespace) -> tuple[Workspace, str]:
 
 
 @contextlib.contextmanager
-def connected(options: argparse.Namespace, build: Build, progress: StageProgress) -> Iterator[Link]:
+def connected(options: ImageOptions, build: Build, progress: StageProgress) -> Iterator[Link]:
     """Start or flash the image, and yield a connection to it."""
     with running(options, build, progress) as image:
         link: Link
@@ -267,7 +267,7 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(options: argparse.Namespace, build: Build, progress: StageProgress) -> Iterator[Running]:
+def running(options: ImageOptions, build: Build, progress: StageProgress) -> Iterator[Running]:
     """Start or flash the image, and yield it; a LinkError of the caller reports the output of an image that ended."""
     configuration = build.configuration()
     native = configuration.get("CONFIG_ARCH_POSIX") == "y" if configuration else build.board.startswith("native_")
@@ -309,7 +309,7 @@ def served_model(link: Link, model: Mapping[str, Any] | None, option: str | None
     return find_model(models, name, link.device)
 
 
-def clock_of(options: argparse.Namespace, build: Build) -> str:
+def clock_of(options: ImageOptions, build: Build) -> str:
     """Return the clock of the latency: 'board', 'simulated' or 'emulated'."""
     if build.configuration().get("CONFIG_ARCH_POSIX") == "y":
         return "simulated"
