@@ -109,7 +109,7 @@ def send(title: str, files: list[str], device: str, *, accepted: bool = True) ->
     """Install a bundle; print what the command prints."""
     print(f"== {title}", flush=True)
     begin = time.monotonic()
-    command = [*OPWEST, "bundle", "--install", *files, "--serial", device]
+    command = [*OPWEST, "bundle", "install", *files, "--serial", device]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     print("".join(f"   {line}\n" for line in done.stdout.splitlines()), end="")
     if (done.returncode == 0) is not accepted:
@@ -141,7 +141,7 @@ def main() -> int:
         send("installing digits", digits, device)
         send("replacing digits by keyword spotting", spotting, device)
         send("sending digits 2.0.0 with wrong golden vectors", wrong, device, accepted=False)
-        listing = [*OPWEST, "bundle", "--list", "--serial", device]
+        listing = [*OPWEST, "bundle", "list", "--serial", device]
         step("listing the slots", listing, show=True)
     return 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest bundle --install`, `--list`, `--confirm`, `--roll-back` with boards on pseudo terminals."""
+"""`opwest bundle install`, `list`, `confirm` and `roll-back` with boards on pseudo terminals."""
 
 import importlib.util
 import json
@@ -42,7 +42,7 @@ def test_life_of_a_bundle(opwest, succeed, fail, plug, files, transport):
     bundles = Bundles(waits_for_confirmation=True)
     device = plug((SmpBundles if transport == "smp" else ShellBundles)(bundles, Faults(), 1)).device
     at = ["--serial", device, "--transport", transport, "--timeout", "5"]
-    done = succeed("bundle", *at, "--install", *files)
+    done = succeed("bundle", "install", *at, *files)
     assert done.out.splitlines()[0] == f"digits 1.0.0 runs from slot 1 at 0x18000 of {device}"
     size = len(files[1].read_bytes())
     assert done.err.splitlines() == [
@@ -52,20 +52,20 @@ def test_life_of_a_bundle(opwest, succeed, fail, plug, files, transport):
         "== installing digits 1.0.0 in slot 1",
     ]
     assert bundles.memory[1] == files[1].read_bytes()
-    done = opwest("bundle", *at, "--confirm")
+    done = opwest("bundle", "confirm", *at)
     assert (done.code, done.out) == (0, "confirmed: model1 1.2.3 in slot 1\n")
-    done = opwest("bundle", *at, "--list", "--json")
+    done = opwest("bundle", "list", *at, "--json")
     found = json.loads(done.out)["result"]
     assert (found["active"], found["trying"], found["previous"], found["fault"]) == (1, None, 0, None)
     assert [slot["roles"] for slot in found["slots"]] == [["previous", "next"], ["active"]]
-    done = opwest("bundle", *at, "--roll-back")
+    done = opwest("bundle", "roll-back", *at)
     assert (done.code, done.out) == (0, "current: model0 1.2.3 in slot 0\n")
-    done = opwest("bundle", *at, "--roll-back")
+    done = opwest("bundle", "roll-back", *at)
     assert (done.code, done.out) == (0, "current: model1 1.2.3 in slot 1\n")
     bundles.previous = 255
-    done = fail("bundle", *at, "--roll-back")
+    done = fail("bundle", "roll-back", *at)
     assert done.err.splitlines()[-1] == f"opwest: error: {device}: the board has no previous model"
-    done = fail("bundle", *at, "--check-steps")
+    done = fail("bundle", "check-steps", *at)
     assert "the bundle contains no results of steps\n  hint: make it with --steps" in done.err
 
 
@@ -74,13 +74,13 @@ def test_simulated_board_is_built_and_started(succeed, plug, files, app, west):
     device = plug(ShellBundles(bundles, Faults(), 1)).device
     west.tell(config=NATIVE, run=f"uart connected to pseudotty: {device}")
     board = ["--board", "native_sim/native/64", "--application", app, "--timeout", "5"]
-    succeed("bundle", *board, "--install", *files)
+    succeed("bundle", "install", *board, *files)
     assert bundles.memory[1] == files[1].read_bytes()
     configure, build, run = west.calls
     assert "-DCONFIG_OPWEST_BUNDLE_SERVICE=y" in configure and "-DCONFIG_OPWEST_SERVICE=y" not in configure
     assert build[0] == "build" and run[-1] == "run"
     assert (app / "build" / "bundle_native_sim_native_64").is_dir()
-    succeed("bundle", *board, "--no-build", "--list")
+    succeed("bundle", "list", *board, "--no-build")
     assert [words[-1] for words in west.calls] == ["run"]
 
 
@@ -88,7 +88,7 @@ def test_board_is_flashed(succeed, plug, files, app, west):
     west.tell(config=SMP)
     bundles = Bundles()
     board = ["--board", "nucleo", "--application", app, "--serial", plug(SmpBundles(bundles, Faults(), 1)).device]
-    succeed("bundle", *board, "--timeout", 5, "--install", *files)
+    succeed("bundle", "install", *board, "--timeout", 5, *files)
     assert [words[0] for words in west.calls] == ["build", "build", "flash"] and bundles.active == 1
 
 
@@ -98,7 +98,7 @@ def test_transport_decides_whether_smpclient_is_required(opwest, plug, app, west
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in absent else find(name))
 
     def listed(*words):
-        return opwest("bundle", "--list", *words)
+        return opwest("bundle", "list", *words)
 
     def connected():
         return plug(ShellBundles(Bundles(), Faults(), 1)).device
@@ -129,7 +129,7 @@ def test_transport_decides_whether_smpclient_is_required(opwest, plug, app, west
 
 
 def test_image_that_cannot_accept_bundles(fail, app, west):
-    board = ["bundle", "--board", "nucleo", "--application", app, "--list"]
+    board = ["bundle", "list", "--board", "nucleo", "--application", app]
     west.tell(config="CONFIG_OPWEST=y\n")
     done = fail(*board)
     message = "CONFIG_OPWEST_BUNDLE_SERVICE is not set in the configuration for 'nucleo': it depends on "
@@ -145,33 +145,25 @@ def test_image_that_cannot_accept_bundles(fail, app, west):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--list"], "no board is given\n  expected: --serial DEV, or --board BOARD --application DIR"),
-        (["--list", "--board", "nucleo"], "--board requires --application"),
-        (["--list", "--serial", "x", "--no-build"], "--no-build requires --board"),
-        (["--list", "--serial", "x", "--application", "app"], "--application requires --board"),
-        (["--list", "--board", "nucleo", "--application", "."], "'.' is not an application: no CMakeLists.txt found"),
+        (["list"], "no board is given\n  expected: --serial DEV, or --board BOARD --application DIR"),
+        (["list", "--board", "nucleo"], "--board requires --application"),
+        (["list", "--serial", "x", "--no-build"], "--no-build requires --board"),
+        (["list", "--serial", "x", "--application", "app"], "--application requires --board"),
+        (["list", "--board", "nucleo", "--application", "."], "'.' is not an application: no CMakeLists.txt found"),
         (
-            ["--list", "--board", "native_sim", "--application", "app", "--baud", "9600"],
+            ["list", "--board", "native_sim", "--application", "app", "--baud", "9600"],
             "--baud has no effect on board 'native_sim'",
         ),
+        (["check-steps", "--serial", "x", "--variant", "v"], "--variant requires a manifest"),
         (
-            ["m.yaml", "--list", "--serial", "x"],
-            "'m.yaml' has no effect with --list\n  expected: opwest bundle --list\n",
-        ),
-        (
-            ["m.yaml", "--serial", "x", "--install", "a.bundle"],
-            "'m.yaml' has no effect with --install\n  expected: opwest bundle --install FILE...\n",
-        ),
-        (["m.yaml", "--roll-back", "--serial", "x"], "'m.yaml' has no effect with --roll-back"),
-        (
-            ["--list", "--serial", "x", "--transport", "shell", "--group", "99"],
+            ["list", "--serial", "x", "--transport", "shell", "--group", "99"],
             "--group has no effect with --transport",
         ),
-        (["--list", "--serial", "/dev/none"], "serial device '/dev/none' not found"),
-        (["--serial", "x", "--install", "none.bundle"], "none.bundle: error: cannot read the file: No such file"),
-        (["--serial", "x", "--install", "text.bundle"], "text.bundle: error: not a bundle"),
-        (["--serial", "x", "--install", "unsigned.bundle"], "the bundle has no signature: every firmware refuses it"),
-        (["--serial", "x", "--install", "a.bundle", "b.bundle"], "two bundles for the slot at 0x8000: 'a.bundle' and"),
+        (["list", "--serial", "/dev/none"], "serial device '/dev/none' not found"),
+        (["install", "--serial", "x", "none.bundle"], "none.bundle: error: cannot read the file: No such file"),
+        (["install", "--serial", "x", "text.bundle"], "text.bundle: error: not a bundle"),
+        (["install", "--serial", "x", "unsigned.bundle"], "the bundle has no signature: every firmware refuses it"),
+        (["install", "--serial", "x", "a.bundle", "b.bundle"], "two bundles for the slot at 0x8000: 'a.bundle' and"),
     ],
 )
 def test_wrong_options(fail, files, tmp_path, monkeypatch, words, message):
@@ -185,11 +177,12 @@ def test_wrong_options(fail, files, tmp_path, monkeypatch, words, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--list", "--confirm"], "not allowed with argument --list"),
-        (["--list", "--group", "12"], "--group: '12' is no command group; expected a number from 64 to 65535"),
-        (["--list", "--group", "x"], "--group: 'x' is no command group; expected a number from 64 to 65535"),
-        (["--install"], "expected at least one argument"),
-        (["--list", "--transport", "udp"], "invalid choice: 'udp'"),
+        (["list", "x.bundle"], "unrecognized arguments: x.bundle"),
+        (["--install", "x"], "unknown option '--install'\n  hint: did you mean 'opwest bundle install'?"),
+        (["list", "--group", "12"], "--group: '12' is no command group; expected a number from 64 to 65535"),
+        (["list", "--group", "x"], "--group: 'x' is no command group; expected a number from 64 to 65535"),
+        (["install"], "the following arguments are required: FILE"),
+        (["list", "--transport", "udp"], "invalid choice: 'udp'"),
     ],
 )
 def test_wrong_usage(opwest, words, message):

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from golden_support import copy_project
 from opwest import __version__
 from opwest.cli import main
+from opwest.cli.parser import MAIN_COMMANDS, command_names
 
 COMMANDS = ["generate", "update", "check", "init", "inspect", "run", "plan", "targets"]
 
@@ -48,8 +50,11 @@ def report_of(text):
 
 def test_version_and_help(succeed):
     assert succeed("--version").out == f"opwest {__version__}\n"
-    text = succeed("--help").out
-    assert all(command in text for command in COMMANDS)
+    listed = re.findall(r"^    (\S+) {2,}\S", succeed("--help").out, re.MULTILINE)
+    assert listed == [*MAIN_COMMANDS]
+    others = {row["command"].split()[0] for row in report_of(succeed("more", "--json").out)["result"]}
+    assert sorted([*listed, *others, "more"]) == sorted(command_names())
+    assert succeed("help", "check").out == succeed("check", "--help").out
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -65,7 +70,7 @@ def test_help_of_a_command(succeed, command):
 WRONG_USAGE = (
     *("", "unknown", "--unknown", "check", "inspect", "targets x"),
     *("generate", "generate m.yaml", "generate -o x", "generate m.yaml -o x --runtime=other"),
-    *("run", "run app", "run app --host --bits 16", "run app --host --board b"),
+    *("run", "run app x", "run app --bits 16", "run app --host --board b"),
     *("run app --board b --repeat 0", "run app --board b --timeout -1"),
     *("plan t.csv --capacity 0", "plan t.csv --capacity x", "plan t.csv --nodes 0", "plan t.csv --planner best"),
     *("report x", "report x -o y --format pdf"),
@@ -80,7 +85,27 @@ def test_wrong_usage_is_2(opwest, arguments):
     assert done.err.startswith("usage: opwest")
 
 
-@pytest.mark.parametrize("arguments", ["check", "unknown", "run app", "targets x"])
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        ("generat", "unknown command 'generat'", "did you mean 'generate'?"),
+        ("zzz", "unknown command 'zzz'", "'opwest --help' and 'opwest more' list the commands"),
+        ("run app --sanitise", "unknown option '--sanitise'", "did you mean '--sanitize'?"),
+        ("run app --zzz=1", "unknown option '--zzz'", "'opwest run --help' lists the options"),
+        ("bundle --roll-back", "unknown option '--roll-back'", "did you mean 'opwest bundle roll-back'?"),
+        ("import m.tflite --optimise ram", "unknown option '--optimise'", "did you mean '--optimize'?"),
+        ("import tflit m -o x", "unknown kind of model: 'tflit'", "did you mean 'tflite'?"),
+        ("import m.foo -o x", "unknown kind of model: 'm.foo'", "the kinds are tflite, onnx, vela and mlf: "),
+    ],
+)
+def test_misspelt_words(opwest, arguments, message, hint):
+    done = opwest(*arguments.split())
+    assert done.code == 2 and f": error: {message}\n  hint: {hint}" in done.err
+    fault = report_of(opwest(*arguments.split(), "--json").out)["diagnostics"][0]
+    assert fault["message"] == message and fault["hint"].startswith(hint)
+
+
+@pytest.mark.parametrize("arguments", ["check", "run", "targets x"])
 def test_wrong_usage_as_json(opwest, arguments):
     done = opwest(*arguments.split(), "--json")
     assert done.code == 2 and not done.err

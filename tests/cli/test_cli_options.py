@@ -20,8 +20,8 @@ MAIN = "has no effect on the application's main()"
         (["run", "app", "--host", "--model", "m"], f"--model {MAIN}"),
         (["run", "app", "--host", "--tolerance", "1"], "--tolerance requires --reference"),
         (["run", "app", "--host", "--check-steps"], "--check-steps requires --board"),
-        (["run", "app", "--board", "b", "--bits", "32"], "--bits requires --host"),
-        (["run", "app", "--board", "b", "--cmsis-nn", "x"], "--cmsis-nn requires --host"),
+        (["run", "app", "--board", "b", "--bits", "32"], "--bits cannot be used with --board"),
+        (["run", "app", "--board", "b", "--cmsis-nn", "x"], "--cmsis-nn cannot be used with --board"),
         (["run", "app", "--board", "native_sim", "--no-flash"], "--no-flash has no effect on board 'native_sim'"),
         (
             ["call", "app", "op", "--board", "native_sim", "--baud", "9600"],

@@ -305,7 +305,7 @@ def test_options_that_check_steps_excludes(run, app, west):
             ["--no-build", "--no-flash", "--serial", "x", "--zephyr-base", "y"],
             "--zephyr-base has no effect with --no-build, --no-flash and --serial: Zephyr is not used",
         ),
-        (["--sanitize"], "--sanitize requires --host"),
+        (["--sanitize"], "--sanitize cannot be used with --board"),
     ):
         done = run("nucleo", *given)
         assert done.code == 1 and done.err == f"opwest: error: {message}\n"

@@ -244,30 +244,30 @@ def test_life_of_a_bundle_over_a_line_with_faults(opwest, workspace, make, board
     ):
         relay.unplug_at = {40}
         resume(image, tmp_path)
-        ways = [["bundle", "--serial", relay.device, "--transport", transport] for transport in TRANSPORTS[board]]
+        ways = [["--serial", relay.device, "--transport", transport] for transport in TRANSPORTS[board]]
         one, other = ways if seed % 2 else ways[::-1]
         assert label_of(relay, board, "0.0.0") in (-1, None)
 
-        done = opwest(*one, "--install", second, first)
+        done = opwest("bundle", "install", *one, second, first)
         assert done.out.startswith(f"digits 1.0.0 runs from slot 0 at {FLASH[board]:#x} of "), done.out
         label = label_of(relay, board, "1.0.0")
-        assert opwest(*one, "--check-steps").out == "no step differs from those in the bundle\n"
+        assert opwest("bundle", "check-steps", *one).out == "no step differs from those in the bundle\n"
 
-        done = opwest(*other, "--install", first, second)
+        done = opwest("bundle", "install", *other, first, second)
         assert done.out.splitlines()[1] == "before: digits 1.0.0 in slot 0"
         assert label is None or label_of(relay, board, "2.0.0") == (label + 3) % 10
 
         relay.console = b""
-        assert opwest(*one, "--roll-back").out == "current: digits 1.0.0 in slot 0\n"
+        assert opwest("bundle", "roll-back", *one).out == "current: digits 1.0.0 in slot 0\n"
         assert label_of(relay, board, "1.0.0") == label
 
         relay.console = b""
-        done = opwest(*other, "--install", first, wrong, code=1)
+        done = opwest("bundle", "install", *other, first, wrong, code=1)
         assert (
             "the board refuses digits 3.0.0 (vector): the outputs of golden vector 0 differ from the expected ones\n"
             "  hint: compare the compilers and options of both builds" in done.err
         )
-        done = opwest(*one, "--list", "--json")
+        done = opwest("bundle", "list", *one, "--json")
         state = json.loads(done.out)["result"]
         assert (state["active"], state["trying"], state["previous"], state["fault"]) == (0, None, None, "vector")
         assert [slot["model"]["version"] for slot in state["slots"]] == ["1.0.0", "3.0.0"]
@@ -290,7 +290,7 @@ def test_bad_bundles_are_explained_and_the_state_lasts(opwest, workspace, make, 
     for name, value in workspace.opwest_environment(board).items():
         monkeypatch.setenv(name, value)
     image = Built("", tmp_path / "build", board, dict(os.environ), workspace.west)
-    done = opwest("bundle", "--board", board, "--application", PROGRAM, "--build-dir", image.folder, "--install", first)
+    done = opwest("bundle", "install", "--board", board, "--application", PROGRAM, "--build-dir", image.folder, first)
     assert done.out.startswith(f"digits 1.0.0 runs from slot 0 at {FLASH[board]:#x} of /dev/pts/")
     assert "== starting " in done.err
 
@@ -300,24 +300,24 @@ def test_bad_bundles_are_explained_and_the_state_lasts(opwest, workspace, make, 
     content[900] ^= 1
     damaged.write_bytes(content)
     with started(image, tmp_path) as device:
-        way = ["bundle", "--serial", device, "--transport", TRANSPORTS[board][0]]
-        opwest(*way, "--install", first)
-        done = opwest(*way, "--install", damaged, code=1)
+        way = ["--serial", device, "--transport", TRANSPORTS[board][0]]
+        opwest("bundle", "install", *way, first)
+        done = opwest("bundle", "install", *way, damaged, code=1)
         assert "the board refuses digits 2.0.0 (signature): no signature is valid for a key of the firmware" in done.err
-        done = opwest(*way, "--install", first, code=1)
+        done = opwest("bundle", "install", *way, first, code=1)
         assert "no file for slot 1 at " in done.err
         assert f"'{first}' for {FLASH[board]:#x}; slots: slot 0 at {FLASH[board]:#x}, slot 1 at" in done.err
-        assert "no model waits for its confirmation" in opwest(*way, "--confirm", code=1).err
-        opwest(*way, "--install", second)
-        assert "the bundle contains no results of steps" in opwest(*way, "--check-steps", code=1).err
-        done = opwest("bundle", models["second"], "--check-steps", *way[1:])
+        assert "no model waits for its confirmation" in opwest("bundle", "confirm", *way, code=1).err
+        opwest("bundle", "install", *way, second)
+        assert "the bundle contains no results of steps" in opwest("bundle", "check-steps", *way, code=1).err
+        done = opwest("bundle", "check-steps", models["second"], *way)
         assert done.out == "no step differs from those of this machine\n"
-        done = opwest("bundle", models["first"], "--check-steps", *way[1:], code=1)
+        done = opwest("bundle", "check-steps", models["first"], *way, code=1)
         assert "the board runs another model or version of it: 'digits', hash " in done.err
     if board != NATIVE:
         return  # QEMU has no flash
     with started(image, tmp_path) as device:
-        way = ["bundle", "--serial", device, "--transport", "shell"]
-        done = opwest(*way, "--list")
+        way = ["--serial", device, "--transport", "shell"]
+        done = opwest("bundle", "list", *way)
         assert "slot 1 at 0x20040000, 262144 bytes (active): digits 2.0.0" in done.out, done.out + done.err
-        assert opwest(*way, "--roll-back").out == "current: digits 1.0.0 in slot 0\n"
+        assert opwest("bundle", "roll-back", *way).out == "current: digits 1.0.0 in slot 0\n"

@@ -19,9 +19,9 @@ from opwest.runs.progress import progress_to
 from opwest.runs.results import Run
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
-    AnyArray = NDArray[Any] | ArrayLike | AnyPath
+    AnyArray = NDArray[Any] | AnyPath
 
 Arrays = Mapping[str, "AnyArray"] | Sequence[Source]
 """Arrays by the names of tensors: numpy arrays, or paths of .npy files."""
@@ -60,7 +60,7 @@ def run(
     sanitize: bool = False,
     cmsis_nn: AnyPath | None = None,
     dataset: Arrays = (),
-    labels: AnyArray | Arrays | None = None,
+    labels: AnyArray | Mapping[str, AnyArray] | Source | None = None,
     check_steps: bool = False,
     serial: str | None = None,
     baud: int | None = None,
@@ -145,7 +145,7 @@ def _source(name: str, value: AnyArray) -> Source:
     return Source(name, np.asarray(value))
 
 
-def _labels(labels: AnyArray | Arrays | None) -> Source | None:
+def _labels(labels: AnyArray | Mapping[str, AnyArray] | Source | None) -> Source | None:
     """Return the classes of cases, with the name of the output if it is given."""
     if labels is None or isinstance(labels, Source):
         return labels
@@ -176,25 +176,27 @@ def _check(options: RunOptions, given: Mapping[str, Any], repeat: int | None, fa
     host = not options.board
     for name in BOARD_ONLY if host else HOST_ONLY:
         compares = name == "cmsis_nn" and options.check_steps  # with a run on this machine
-        if given[name] not in (None, False, ()) and given[name] != [] and not compares:
-            faults.error(f"--{name.replace('_', '-')} requires {'--board' if host else '--host'}")
-    if repeat is not None and repeat < 1:
-        faults.error(f"invalid repeat {repeat}", expected="1 or more")
+        if given[name] and not compares:
+            flag = f"--{name.replace('_', '-')}"
+            faults.error(f"{flag} requires --board" if host else f"{flag} cannot be used with --board")
+    for label, number in (("repeat", repeat), ("baud", given["baud"]), ("timeout", given["timeout"])):
+        if number is not None and number <= 0:
+            faults.error(f"invalid {label} {number}", expected="a number above 0")
     if options.tolerance and not options.references and not options.check_steps:
         faults.error("--tolerance requires --reference" + ("" if host else " or --check-steps"))
     if options.labels is not None and not options.dataset:
         faults.error("--labels requires --dataset")
     if options.dataset:
-        for name, value in (("stream", options.streams), ("repeat", repeat)):
-            if value:
-                faults.error(f"--dataset excludes --{name}", hint="the cases define the number of runs")
+        for option, runs in (("stream", options.streams), ("repeat", repeat)):
+            if runs:
+                faults.error(f"--dataset excludes --{option}", hint="the cases define the number of runs")
     if options.streams and repeat:
         faults.error("--stream excludes --repeat", hint="the frames define the number of runs")
     if host:
         from opwest.runs.host import runs_model
 
-        for name, number in (("model", options.model), ("repeat", repeat)):
-            if number is not None and not runs_model(options):
+        for name, value in (("model", options.model), ("repeat", repeat)):
+            if value is not None and not runs_model(options):
                 faults.error(
                     f"--{name} has no effect on the application's main()",
                     hint="--input, --stream, --reference, --output-dir and --profile run a model without main()",
@@ -204,15 +206,15 @@ def _check(options: RunOptions, given: Mapping[str, Any], repeat: int | None, fa
     if options.check_steps:
         if options.cmsis_nn is not None and options.references:
             faults.error("--cmsis-nn has no effect with --reference: the model does not run on this machine")
-        excluded = (
+        excluded: tuple[tuple[str, object], ...] = (
             ("stream", options.streams),
             ("output-dir", options.output_dir),
             ("repeat", repeat),
             ("profile", options.profile),
             ("output-profile", options.output_profile),
         )
-        for name, value in excluded:
-            if value:
+        for name, other in excluded:
+            if other:
                 faults.error(f"--check-steps excludes --{name}")
 
 

@@ -29,7 +29,7 @@ _AROUND_PART = 80
 """What a job has besides a part of a tensor, more than a part of a file, bytes."""
 LARGER_HINT = "use a larger partition, or fewer golden vectors: --vectors N"
 """For a file that is larger than its slot."""
-CONFIRM_HINT = "confirm it (opwest bundle --confirm) or go back (opwest bundle --roll-back)"
+CONFIRM_HINT = "confirm it (opwest bundle confirm) or go back (opwest bundle roll-back)"
 """For a model that is being tried."""
 _ROLES = {1: "active", 2: "trying", 4: "previous", 8: "next"}
 _T = TypeVar("_T")
@@ -124,14 +124,14 @@ class BundleClient:
                 raise LinkError(
                     f"{self.device}: '{job.title}' has not ended after {lasted:.0f} s",
                     "a thread of the application may hold the model (opwest_session_hold), or never sleep; "
-                    "'opwest bundle --list' shows the result",
+                    "'opwest bundle list' shows the result",
                 )
 
     def forgotten(self, job: Job) -> ForgottenError:
         """Return the error for a job whose result is unknown."""
         return ForgottenError(
             f"{self.device}: the board does not have the result of '{job.title}'",
-            "it restarted, or another host sent a command; 'opwest bundle --list' prints the current model",
+            "it restarted, or another host sent a command; 'opwest bundle list' prints the current model",
         )
 
     def ask(self, job: Job, awaited: str, *, slot: int | None = None) -> Outcome:
@@ -306,7 +306,7 @@ def _begin_error(done: Outcome, size: int, slot: int | None, device: str) -> Lin
         return LinkError(f"{device}: the bundle of {size} bytes is larger than {place}", LARGER_HINT)
     if done.error == "ENOENT":
         what = "the board has no slot for an upload" if slot is None else f"the board has no slot {slot}"
-        return LinkError(f"{device}: {what}", "'opwest bundle --list' prints the slots")
+        return LinkError(f"{device}: {what}", "'opwest bundle list' prints the slots")
     return LinkError(
         f"{device}: cannot erase the slot: {done.error or done.result}", "the flash or its driver failed; try again"
     )

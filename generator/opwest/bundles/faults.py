@@ -151,7 +151,7 @@ _HINTS: Mapping[int, str] = {
     DOWNGRADE: "give the bundle a higher version; allows_downgrade of the firmware permits older ones",
     RUN: "run the model with 'opwest run --board' on a board of the same kind",
     VECTOR: "compare the compilers and options of both builds; 'opwest run --board --check-steps' finds the step",
-    UNCONFIRMED: "the application confirms with opwest_bundles_confirm(), a host with 'opwest bundle --confirm'",
+    UNCONFIRMED: "the application confirms with opwest_bundles_confirm(), a host with 'opwest bundle confirm'",
     KIND: "build the file with --slot, or set CONFIG_OPWEST_BUNDLE_LLEXT in the firmware",
     STORAGE: "restart the board and try again; if it happens again, the flash is worn out",
     NO_VECTOR: "add golden vectors to the manifest (tests: vectors:)",

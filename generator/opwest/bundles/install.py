@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest bundle --install`, `--list`, `--confirm`, `--roll-back`, `--check-steps`: what the host asks of a board."""
+"""`opwest bundle install`, `list`, `confirm`, `roll-back`, `check-steps`: what the host asks of a board."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from opwest.base.diagnostics import Diagnostics, Location, OpwestError, fail
 from opwest.base.frozen_dataclass import dataclass
@@ -19,11 +18,26 @@ from opwest.bundles.format import LLEXT, Bundle, read_bundle
 from opwest.bundles.link import NO_SLOT, BundleLink, Job
 from opwest.runs.connection import Running, need_smpclient, prepare, running
 from opwest.runs.link import LinkError, ModelError
-from opwest.runs.ports import check_device, need_serial
-from opwest.runs.progress import StageProgress, make_progress
+from opwest.runs.options import ImageOptions
+from opwest.runs.ports import check_device, choose_device, need_serial
+from opwest.runs.progress import StageProgress
 
 _UPLOADS = 3
 """How often a file is sent: the board may restart between the upload and the installation."""
+
+
+@dataclass(frozen=True)
+class BoardRequest(ImageOptions):
+    """What a host asks of a board: of `serial`, or of `board`, for which the application is built."""
+
+    action: Literal["install", "list", "confirm", "roll-back", "check-steps"] = "list"
+    files: Sequence[Path] = ()
+    """The bundles to install: one for each slot."""
+    manifest: Path | None = None
+    """With check-steps: the model to run on this machine."""
+    variant: str | None = None
+    transport: str | None = None
+    group: int | None = None
 
 
 @dataclass(frozen=True)
@@ -40,24 +54,24 @@ class File:
         return "any slot" if content.kind == LLEXT else f"0x{content.slot_address:x}"
 
 
-def on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
+def on_board(options: BoardRequest, faults: Diagnostics) -> Result:
     """Do what the options request of a board."""
-    files = _read_files(options.install or (), faults)
+    files = _read_files(options.files, faults)
     expected = None
-    if options.check_steps and options.file is not None:
+    if options.manifest is not None:
         from opwest.bundles.steps import expected_steps  # imports the generator
 
-        expected = expected_steps(options.file, options.variant, faults)
-    progress = make_progress(quiet=options.json or options.quiet)
+        expected = expected_steps(options.manifest, options.variant, faults)
+    progress = options.progress
     try:
         with _connected(options, progress, faults) as client:
             if files:
                 return install(client, files, progress)
-            if options.confirm:
+            if options.action == "confirm":
                 return confirm(client)
-            if options.roll_back:
+            if options.action == "roll-back":
                 return roll_back(client, progress)
-            if options.check_steps:
+            if options.action == "check-steps":
                 from opwest.bundles.steps import check_own, check_sent
 
                 result = check_own(client) if expected is None else check_sent(client, expected, progress)
@@ -95,22 +109,21 @@ def _read_files(paths: Sequence[Path], faults: Diagnostics) -> list[File]:
 
 
 @contextlib.contextmanager
-def _connected(options: argparse.Namespace, progress: StageProgress, faults: Diagnostics) -> Iterator[BundleClient]:
+def _connected(options: BoardRequest, progress: StageProgress, faults: Diagnostics) -> Iterator[BundleClient]:
     """Start or flash an image with --board, or use the one behind --serial."""
-    is_native = options.board is not None and options.board.startswith("native_")
+    is_native = options.board.startswith("native_")
     is_shell = (options.transport or ("shell" if is_native else "smp")) == "shell"
     if not is_shell:
         need_smpclient()
     with contextlib.ExitStack() as stack:
-        if options.board is not None:
-            values = {"check_steps": False, "operator": None, "profile": False, "output_profile": None}
-            given = argparse.Namespace(**{**vars(options), **values, "directory": options.application})
-            build = prepare(given, None, progress, faults, bundles=True)
-            image = stack.enter_context(running(given, build, progress))
+        if options.board:
+            build = prepare(options, None, progress, faults, bundles=True)
+            image = stack.enter_context(running(options, build, progress))
         else:
             need_serial()
-            check_device(options.serial)
-            image = Running({}, options.serial, native=False, started=False)
+            device = choose_device(options.serial)
+            check_device(device)
+            image = Running({}, device, native=False, started=False)
         progress.show(f"waiting for the image on {image.device}")
 
         def connect() -> BundleLink:
@@ -203,7 +216,9 @@ def _installed(client: BundleClient, what: str, target: BoardSlot) -> Result:
     is_trying = state.trying == target.index
     lines = [f"{what} runs from slot {target.index} at 0x{target.address:x} of {client.device}"]
     if is_trying:
-        lines.append("it is not confirmed: opwest bundle --confirm keeps it, a restart or --roll-back ends it")
+        lines.append(
+            "it is not confirmed: 'opwest bundle confirm' keeps it, a restart or 'opwest bundle roll-back' ends it"
+        )
     slots = client.slots()
     before = _model_text(slots, state.active if is_trying else state.previous)
     if before is not None:

@@ -93,21 +93,16 @@ def add_output(command: Arguments) -> None:
     group.choice(
         "--color",
         ("auto", "always", "never"),
-        "colours and lines of files in diagnostics (default: auto: on a terminal, unless NO_COLOR is set, or if "
-        "CLICOLOR_FORCE is set)",
+        "colours in diagnostics (default: auto: on a terminal)",
     )
     amount = group.exclusive()
     amount.flag("-q", "--quiet", help="print errors only")
-    amount.flag(
-        "-v",
-        "--verbose",
-        help="print commands, stages and times on standard error; import: also the variants not chosen",
-    )
+    amount.flag("-v", "--verbose", help="print stages, commands and times on standard error")
 
 
 def add_json(command: Arguments) -> None:
     """Add --json."""
-    command.flag("--json", help="print JSON, including diagnostics, on standard output")
+    command.flag("--json", help="print one JSON object, including diagnostics")
 
 
 def check_output_options(options: argparse.Namespace, faults: Diagnostics) -> None:

@@ -60,7 +60,12 @@ def _sign(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Add signatures to a bundle."""
     at = Location(str(options.file))
     if not options.key and options.output is None:
-        faults.error(f"no action for {options.file.name!r}", at, expected="--verify, --install, or --key KEY -o FILE")
+        faults.error(
+            f"no action for {options.file.name!r}",
+            at,
+            expected="--verify, or --key KEY -o FILE",
+            hint="to send it to a board: opwest bundle install FILE",
+        )
     elif not options.key:
         faults.error("no key is given", at, expected="--key FILE.pem")
     elif options.output is None:

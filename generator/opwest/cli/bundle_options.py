@@ -6,31 +6,23 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from opwest.base.diagnostics import Diagnostics, Location
-from opwest.base.result import Result
 from opwest.cli.arguments import Arguments, option_of
-from opwest.cli.run_options import add_connection, check_connection_options, count, set_defaults
+from opwest.cli.run_options import add_connection, connection_of, count
 
-_ON_BOARD = ("install", "list", "confirm", "roll_back", "check_steps")
+if TYPE_CHECKING:
+    from opwest.bundles.install import BoardRequest
+
 _WITH_BOARD = ("application", "build_dir", "no_build", "no_flash", "zephyr_base")
 
 
-def is_install(options: argparse.Namespace) -> bool:
-    """Whether the options request something of a board."""
-    return _action(options) in _ON_BOARD
+def board_request(options: argparse.Namespace, faults: Diagnostics) -> BoardRequest:
+    """Return the request of a board action. Raises OpwestError for options that have no effect with the others."""
+    from opwest.api.run import check_connection
+    from opwest.bundles.install import BoardRequest
 
-
-def install(options: argparse.Namespace, faults: Diagnostics) -> Result:
-    """Do what the options request of a board."""
-    from opwest.bundles.install import on_board
-
-    if options.file is not None and not options.check_steps:
-        action = option_of(_action(options))
-        faults.error(
-            f"'{options.file}' has no effect with {action}",
-            expected=f"opwest bundle {action}{' FILE...' if options.install else ''}",
-        )
     if options.board is None:
         if options.serial is None:
             faults.error("no board is given", expected="--serial DEV, or --board BOARD --application DIR")
@@ -42,12 +34,19 @@ def install(options: argparse.Namespace, faults: Diagnostics) -> Result:
             faults.error("--board requires --application", expected="the directory of the application")
         elif not (options.application / "CMakeLists.txt").is_file():
             faults.error(f"'{options.application}' is not an application: no CMakeLists.txt found")
-        check_connection_options(options, faults)
+        check_connection(options.board, vars(options), faults)
     if options.group is not None and options.transport == "shell":
         faults.error("--group has no effect with --transport shell")
+    if options.variant is not None and options.manifest is None:
+        faults.error("--variant requires a manifest")
     faults.raise_if_errors()
-    set_defaults(options)
-    return on_board(options, faults)
+    names = ("action", "files", "manifest", "variant", "transport", "group")
+    return BoardRequest(
+        options.application or Path(),
+        options.board or "",
+        **connection_of(options),
+        **{name: getattr(options, name) for name in names},
+    )
 
 
 def _group(text: str) -> int:
@@ -59,21 +58,12 @@ def _group(text: str) -> int:
 
 MAKE, SIGN = "make", "sign"
 """The actions without an option of their own: FILE is a manifest, or a bundle."""
-_BOARD = (
-    *("board", "application", "transport", "group", "serial", "baud", "timeout"),
-    *("build_dir", "no_build", "no_flash", "zephyr_base"),
-)
 _MAKING = (
     *("slot", "llext", "build", "target", "cc", "variant", "model_version", "vectors", "steps", "observable"),
     *("header", "depfile"),
 )
 PERMITTED = MappingProxyType(
     {
-        "install": _BOARD,
-        "list": _BOARD,
-        "confirm": _BOARD,
-        "roll_back": _BOARD,
-        "check_steps": (*_BOARD, "variant"),
         "export_key": (),
         "verify": ("public_key",),
         SIGN: ("key", "output"),
@@ -90,8 +80,6 @@ def check_bundle_options(options: argparse.Namespace, faults: Diagnostics) -> No
     for name, value in vars(options).items():
         if name in known - {action, *PERMITTED[action]} and value not in (None, False, []):
             _report(name, action, options, faults)
-    if action == "check_steps" and options.variant is not None and options.file is None:
-        faults.error("--variant requires a manifest")
 
 
 def _action(options: argparse.Namespace) -> str:
@@ -139,7 +127,7 @@ def add_bundle(bundle: Arguments) -> None:
     )
     making.flag(
         "--observable",
-        help="let firmware observe the steps, so that results can be sent to it later (--check-steps)",
+        help="let firmware observe the steps, so that results can be sent to it later (bundle check-steps)",
     )
     making.path("--header DIR", "also write MODEL_bundle.h and MODEL.h, for the firmware, to DIR")
     making.path("--depfile FILE", "write the input files to FILE as dependencies of FILE without .d")
@@ -153,25 +141,32 @@ def add_bundle(bundle: Arguments) -> None:
     keys.flag("--verify", help="check the format and the signatures of a bundle")
     keys.values("--public-key FILE", "with --verify: a key that may have signed it (PEM); repeatable", Path)
     keys.path("--export-key FILE", "print the public key of a PEM file as C, for the firmware")
-    _add_install(bundle.group("on a board"))
 
 
-def _add_install(board: Arguments) -> None:
-    """Add the options of a board."""
-    what = board.exclusive()
-    what.path(
-        "--install FILE",
-        "send a bundle and make it the current model: one file for each slot, of which the fitting one is sent",
-        nargs="+",
-    )
-    what.flag("--list", help="print the slots and their models")
-    what.flag("--confirm", help="confirm the model that is being tried")
-    what.flag("--roll-back", help="return to the previous model")
-    what.flag(
-        "--check-steps",
-        help="print the first step that differs from the results in the bundle, or from a run of MANIFEST on this "
-        "machine (exit code 1)",
-    )
+BOARD_ACTIONS = MappingProxyType(
+    {
+        "install": "send a bundle to a board and make it the current model",
+        "list": "print the slots of a board and their models",
+        "confirm": "confirm the model that a board tries",
+        "roll-back": "return to the previous model of a board",
+        "check-steps": "print the first step on a board whose result differs",
+    }
+)
+"""What a host asks of a board: the commands `opwest bundle ACTION`, with their help."""
+
+
+def add_board_action(board: Arguments, action: str) -> None:
+    """Add the options of an action on a board."""
+    if action == "install":
+        board.path("files FILE", "bundle: one for each slot, of which the fitting one is sent", nargs="+")
+    if action == "check-steps":
+        board.path(
+            "manifest MANIFEST", "compare with a run of it on this machine (default: with the bundle)", nargs="?"
+        )
+        board.value("--variant NAME", "variant of the manifest's model (default: the base)")
+    board.target.set_defaults(action=action, **{"files": []} if action != "install" else {})
+    if action != "check-steps":
+        board.target.set_defaults(manifest=None, variant=None)
     board.value("--board BOARD", "build the application and start or flash it first, for a board of Zephyr")
     board.path("--application DIR", "with --board: the application")
     board.choice(

@@ -85,16 +85,22 @@ def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
 def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Make a bundle: a model that firmware replaces in the field, linked for one slot of its flash.
 
-    FILE is a manifest, or a bundle to sign or verify. The image contains all functions that it calls.
+    FILE is a manifest, or a bundle to sign or verify. The image contains all functions that it calls. The commands
+    'opwest bundle install', 'list', 'confirm', 'roll-back' and 'check-steps' use the bundles of a board.
     """
-    from opwest.cli.bundle_options import check_bundle_options, install, is_install
+    from opwest.cli.bundle import bundle as do
+    from opwest.cli.bundle_options import check_bundle_options
 
     check_bundle_options(options, faults)
-    if is_install(options):
-        return install(options, faults)
-    from opwest.cli.bundle import bundle as do
-
     return do(options, faults)
+
+
+def bundle_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Install and manage bundles on a board: of --serial, or one that is built and started first, of --board."""
+    from opwest.bundles.install import on_board
+    from opwest.cli.bundle_options import board_request
+
+    return on_board(board_request(options, faults), faults)
 
 
 def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -141,13 +147,9 @@ def tune(options: argparse.Namespace, faults: Diagnostics) -> Result:
     They run in QEMU, or with --serial on a board. DIR is the output of 'opwest import' of a TFLite or ONNX model.
     'opwest import --tuning DIR/tuning.yaml' chooses the variants by these costs, without QEMU and boards.
     """
-    from opwest.cli.run_options import check_tune_options, set_defaults
-    from opwest.cli.tune import tune_import
+    from opwest.cli.tune import tune as tune_layers
 
-    check_tune_options(options, faults)
-    faults.raise_if_errors()
-    set_defaults(options)
-    return tune_import(options, faults)
+    return tune_layers(options, faults)
 
 
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -230,3 +232,15 @@ def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
         conditions = " ".join(f"{symbol}={value}" for symbol, value in entry["kconfig"].items())
         lines.append(f"{name:<18} {abi:<38} {conditions}")
     return Result("\n".join(lines), table)
+
+
+def completion(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Print the completion of commands and options for a shell.
+
+    bash: eval "$(opwest completion bash)" in ~/.bashrc. zsh: the same in ~/.zshrc, after compinit.
+    fish: opwest completion fish > ~/.config/fish/completions/opwest.fish
+    """
+    from argcomplete.shell_integration import shellcode
+
+    script = str(shellcode(["opwest"], shell=options.shell)).strip()
+    return Result(script, {"shell": options.shell, "script": script}, is_content=True)

@@ -33,14 +33,20 @@ def with_kind(words: Sequence[str]) -> list[str]:
     return given if kind is None else ["import", kind, *given[1:]]
 
 
-def _flags_with_values() -> set[str]:
-    """Return the options of all kinds whose next word is a value and no model."""
+def import_parser() -> argparse.ArgumentParser:
+    """Return a parser with the options of all trained models, for the help and for completion."""
     every = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
-    _add_options(every, None)
     arguments = Arguments(every)
+    _add_files(arguments, "a .tflite or .onnx file, an output of Vela, or an archive of microTVM")
+    _add_options(every, None)
     _add_npu(arguments)
     add_output(arguments)
-    every.add_argument("-o", "--output")
+    return every
+
+
+def _flags_with_values() -> set[str]:
+    """Return the options of all kinds whose next word is a value and no model."""
+    every = import_parser()
     return {flag for action in every._actions if action.nargs != 0 for flag in action.option_strings}
 
 
@@ -87,15 +93,19 @@ def _add_options(parser: argparse._ActionsContainer, kind: str | None) -> None:
     types: dict[str, Any] = {"count": count, "vectors": _vector_count, "size": size, "limit": _limit}
     types["flash"] = lambda text: flash_option(text).text
     defaults = Options()
+    groups: dict[str | None, argparse._ActionsContainer] = {None: parser}
     for name, option in options_of(kind).items():
         flag, default = flag_of(name, option), getattr(defaults, name)
+        if option.group not in groups:
+            groups[option.group] = parser.add_argument_group(option.group)
+        group = groups[option.group]
         if option.value in ("on", "off"):
             action = "store_true" if option.value == "on" else "store_false"
-            parser.add_argument(flag, action=action, dest=name, help=option.help)
+            group.add_argument(flag, action=action, dest=name, help=option.help)
             continue
         if isinstance(option.choices, Mapping):
             default = next(text for text, value in option.choices.items() if value == default)
-        parser.add_argument(
+        group.add_argument(
             flag,
             dest=name,
             action="append" if option.repeatable else "store",

@@ -17,27 +17,45 @@ from opwest.base import timing
 from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError, fault_of_system, internal_error, printable
 from opwest.base.result import Result
 from opwest.cli.arguments import check_output_options, is_quiet, is_verbose
-from opwest.cli.parser import UsageError, parser
+from opwest.cli.parser import UsageError, parse
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int:
     """Run the command line and return the exit code; `program` is its name in help and messages."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["import"]:
-        from opwest.cli.import_options import with_kind
+    if "_ARGCOMPLETE" in os.environ:
+        from opwest.cli.completion import complete
 
-        words = with_kind(words)
+        complete()
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["help"]:
+        words = [*words[1:], "--help"]
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # file names may be undecodable, and the terminal may lack a character
             stream.reconfigure(errors="backslashreplace")
     try:
-        return _main(parser(program, words[0] if words else None).parse_args(words))
+        return _main(parse(program, _with_command(words)))
     except UsageError as error:
         if "--json" not in words:
-            argparse.ArgumentParser.error(error.origin, error.message)
-        fault = Diagnostic("error", error.message, hint=" ".join(error.origin.format_usage().split()))
+            hint = f"\n  hint: {error.hint}" if error.hint else ""
+            argparse.ArgumentParser.error(error.origin, error.message + hint)
+        usage = " ".join(error.origin.format_usage().split())
+        fault = Diagnostic("error", error.message, hint=f"{error.hint}; {usage}" if error.hint else usage)
         print(json.dumps({"ok": False, "diagnostics": [fault.as_json()], "result": None}, indent=2))
         return 2
+
+
+def _with_command(words: list[str]) -> list[str]:
+    """Return the words of a command line with the kind of an import, and with an action of a command as one word."""
+    if words[:1] == ["import"]:
+        from opwest.cli.import_options import with_kind
+
+        return with_kind(words)
+    if words[:1] == ["bundle"] and len(words) > 1:
+        from opwest.cli.bundle_options import BOARD_ACTIONS
+
+        if words[1] in BOARD_ACTIONS:
+            return [f"bundle {words[1]}", *words[2:]]
+    return words
 
 
 def _main(options: argparse.Namespace) -> int:

@@ -5,39 +5,31 @@ from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from opwest import __version__
-from opwest.base.diagnostics import Diagnostics, nearest
-from opwest.base.result import Result
+from opwest.base.diagnostics import Diagnostics, nearest, similar
+from opwest.base.result import Result, table_lines
 from opwest.cli import commands
 from opwest.cli.arguments import Arguments, add_command, add_json
 from opwest.cli.run_options import add_call, add_device, add_run, count, flash_option
 from opwest.objects.flash import FORM
 
 _DESCRIPTION = """\
-Generate a Zephyr application from compiled operators and a device manifest.
+Generate a Zephyr application from a trained model, or from compiled operators and a device manifest.
 
-  opwest inspect conv.o                         print symbols, sizes and ABI of an object
-  opwest init conv.o dense.o                    draft a manifest.yaml
   opwest import model.tflite -o model           import a trained model, TFLite or ONNX
-  opwest import mlf model.tar -o model          import a model in microTVM's Model Library Format
+  opwest init libops.a ops.h                    draft a manifest.yaml for compiled operators
   opwest check manifest.yaml                    report every error in a manifest, with its line
   opwest generate manifest.yaml -o app          generate the application; then: west build -b BOARD app
-  opwest tune model --board mps2/an386          measure the variants of its layers, in QEMU or on a board
-  opwest report app -o report.html              show memory, schedule and sizes as a page
-  opwest update app                             generate the application again, keeping your changes
-  opwest run app --host                         run the application on this machine, without Zephyr
+  opwest run app                                run it on this machine, without Zephyr
   opwest run app --board B --input x=x.npy      run it on a board, in QEMU or on native_sim
-  opwest call app --board B OPERATOR --arg x=x.npy   call one operator there
-  opwest bundle manifest.yaml --slot 0x80000 --target cortex-m3 --key key.pem -o model.bundle   replace it in the field
-  opwest inspect app/build/zephyr/zephyr.elf    print the models of an image
-  opwest new-driver my_npu                      write the driver of an accelerator, with tests
-  opwest plan buffers.csv --capacity 1048576    plan memory for a table of buffers
-  opwest doctor                                 print what each feature lacks on this machine
+  opwest report app -o report.html              show memory, schedule and sizes as a page
 """
+MAIN_COMMANDS: Final = ("import", "init", "check", "generate", "run", "report")
+"""The commands in `opwest --help`, in the order of their use. `opwest more` lists the others."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -47,14 +39,41 @@ class _Parser(argparse.ArgumentParser):
         """Raise UsageError."""
         raise UsageError(self, message)
 
+    def format_usage(self) -> str:
+        """Return the required arguments as one line: the help describes the options."""
+        return f"usage: {self._line()}\n"
+
+    def format_help(self) -> str:
+        """Return the help, with that line as its usage."""
+        self.usage = self._line().replace("%", "%%")
+        return super().format_help()
+
+    def _line(self) -> str:
+        """Return a line such as `opwest generate -o DIR [options] MANIFEST [MANIFEST ...]`."""
+        formatter = self._get_formatter()
+        exclusive = [group for group in self._mutually_exclusive_groups if group.required]
+        words = [self.prog]
+        for group in exclusive:
+            flags = (f"{a.option_strings[0]} {formatter._format_args(a, a.dest.upper())}" for a in group._group_actions)
+            words.append(f"({' | '.join(flags)})")
+        for action in self._actions:
+            if action.required and action.option_strings:
+                words.append(f"{action.option_strings[0]} {formatter._format_args(action, action.dest.upper())}")
+        if any(action.option_strings and not action.required for action in self._actions):
+            words.append("[options]")
+        for action in self._get_positional_actions():
+            words.append(formatter._format_args(action, str(action.metavar or action.dest)))
+        return " ".join(words)
+
 
 class UsageError(Exception):
-    """Wrong usage, with the parser that prints the correct usage."""
+    """Wrong usage, with the parser that prints the correct usage, and what to do."""
 
-    def __init__(self, origin: _Parser, message: str) -> None:
+    def __init__(self, origin: argparse.ArgumentParser, message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.origin = origin
         self.message = message
+        self.hint = hint
 
 
 class _Cores:
@@ -81,10 +100,74 @@ def parser(program: str = "opwest", first: str | None = None) -> argparse.Argume
     if first == "--version":
         return top
     verbs = top.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-    for name, declare in _COMMANDS.items():
-        if first == name or first not in _COMMANDS:
-            declare(verbs, name)
+    names = [first] if first in _COMMANDS else MAIN_COMMANDS
+    for name in names:
+        _COMMANDS[name](verbs, name)
+    if names is MAIN_COMMANDS:
+        others = ", ".join(name for name in command_names() if name not in (*MAIN_COMMANDS, "more"))
+        top.epilog = f"more: {others}\n\n'opwest more' describes them; 'opwest COMMAND --help' lists the options."
     return top
+
+
+def parse(program: str, words: Sequence[str]) -> argparse.Namespace:
+    """Return the options of a command line. Raises UsageError, with a suggestion for a misspelt command or option."""
+    first = words[0] if words else None
+    top = parser(program, first)
+    if first is not None and not first.startswith("-"):
+        if first not in _COMMANDS:
+            hint = similar(first, command_names()) or "'opwest --help' and 'opwest more' list the commands"
+            raise UsageError(top, f"unknown command {first!r}", hint)
+        command = _parser_of(top, words)
+        if command.prog == f"{program} import":  # the words name no kind, and no model that shows it
+            command = _import_of_any_kind(program)
+            command.parse_known_args(words[1:])
+            raise _unknown_kind(command, words)
+        _refuse_unknown_options(command, words)
+    return top.parse_args(words)
+
+
+def _import_of_any_kind(program: str) -> argparse.ArgumentParser:
+    """Return the parser for the help of `opwest import`: the options of all trained models."""
+    from opwest.cli.import_options import import_parser
+
+    kinds = "'opwest import KIND MODEL' sets the kind: tflite, onnx, vela (Ethos-U), mlf (microTVM)."
+    text = f"{commands.import_trained.__doc__}\n{kinds}"
+    return _Parser(prog=f"{program} import", description=text, parents=[import_parser()], conflict_handler="resolve")
+
+
+def _unknown_kind(command: argparse.ArgumentParser, words: Sequence[str]) -> UsageError:
+    """Return the error for an import whose kind is not known."""
+    from opwest.cli.import_options import KINDS
+
+    hint = similar(words[1], KINDS) or "the kinds are tflite, onnx, vela and mlf: opwest import KIND MODEL -o DIR"
+    return UsageError(command, f"unknown kind of model: {words[1]!r}", hint)
+
+
+def _parser_of(top: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of the command, and of its kind of import."""
+    for word in words:
+        choices = next((action.choices for action in top._actions if isinstance(action.choices, dict)), {})
+        if word not in choices:
+            break
+        top = choices[word]
+    return top
+
+
+def _refuse_unknown_options(command: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """Raise UsageError for the first unknown option. The parser itself reports missing arguments before it."""
+    known = command._option_string_actions
+    if any(action.nargs == argparse.REMAINDER for action in command._actions):
+        return
+    for word in words:
+        name = word.partition("=")[0]
+        if word == "--":
+            return
+        if name.startswith("--") and not any(option.startswith(name) for option in known):
+            options = [option for option in known if option.startswith("--")]
+            hint = similar(name, options) or f"'{command.prog} --help' lists the options"
+            if f"{words[0]} {name[2:]}" in _COMMANDS:
+                hint = f"did you mean '{command.prog} {name[2:]}'?"
+            raise UsageError(command, f"unknown option '{name}'", hint)
 
 
 def _command(
@@ -99,7 +182,7 @@ def _command(
 def _add_import(verbs: Any, name: str) -> None:
     from opwest.cli.import_options import add_import  # takes long to import, as that of bundles
 
-    add_import(verbs.add_parser(name, help="import a model or the output of another compiler"))
+    add_import(verbs.add_parser(name, help="import a trained model, or the output of another compiler"))
 
 
 def _add_bundle(bundle: Arguments) -> None:
@@ -108,10 +191,47 @@ def _add_bundle(bundle: Arguments) -> None:
     add_bundle(bundle)
 
 
-def _add_targets(verbs: Any, name: str) -> None:
-    targets = verbs.add_parser(name, help="list the named targets", description=commands.targets.__doc__)
-    add_json(Arguments(targets))
-    targets.set_defaults(function=commands.targets)
+def _board_action(verbs: Any, name: str) -> None:
+    from opwest.cli.bundle_options import BOARD_ACTIONS, add_board_action
+
+    action = name.removeprefix("bundle ")
+    add = functools.partial(add_board_action, action=action)
+    add_command(verbs, name, BOARD_ACTIONS[action], commands.bundle_on_board, add)
+
+
+def _list(help: str, function: Callable[[argparse.Namespace, Diagnostics], Result]) -> Callable[[Any, str], None]:
+    """Return a function that declares a command that prints a list: its only option is --json."""
+
+    def declare(verbs: Any, name: str) -> None:
+        command = verbs.add_parser(name, help=help, description=function.__doc__)
+        add_json(Arguments(command))
+        command.set_defaults(function=function)
+
+    return declare
+
+
+def _add_completion(completion: Arguments) -> None:
+    completion.target.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
+
+
+def _more(_options: argparse.Namespace, _faults: Diagnostics) -> Result:
+    """List the commands that `opwest --help` does not list."""
+    rows = {name: help_of(name) for name in _COMMANDS if name not in MAIN_COMMANDS and name != "more"}
+    lines = table_lines([[f"opwest {name}", text] for name, text in rows.items()])
+    return Result("\n".join(lines), [{"command": name, "help": text} for name, text in rows.items()])
+
+
+def command_names() -> list[str]:
+    """Return the names of all commands; an action of a command is part of its command."""
+    return [name for name in _COMMANDS if " " not in name]
+
+
+def help_of(name: str) -> str:
+    """Return the help of a command in one line."""
+    top = _Parser(prog="opwest")
+    verbs = top.add_subparsers()
+    _COMMANDS[name](verbs, name)
+    return str(verbs._choices_actions[0].help)
 
 
 def _add_inspect(inspect: Arguments) -> None:
@@ -315,20 +435,27 @@ def _add_zephyr(command: Arguments) -> None:
     command.path("--zephyr-base DIR", "Zephyr tree (default: $ZEPHYR_BASE, or the workspace of the current directory)")
 
 
-_COMMANDS: dict[str, Callable[[Any, str], None]] = {
-    "generate": _command("generate a Zephyr application", commands.generate, _add_generate),
-    "update": _command("generate projects again", commands.update, _add_update),
-    "check": _command("check a manifest and its objects", commands.check, _add_check),
-    "init": _command("draft a manifest from objects", commands.init, _add_init),
+_COMMANDS: Final[dict[str, Callable[[Any, str], None]]] = {
     "import": _add_import,
-    "tune": _command("measure the variants of layers", commands.tune, _add_tune),
-    "inspect": _command("print the content of objects", commands.inspect, _add_inspect),
-    "report": _command("generate a report", commands.report, _add_report),
-    "run": _command("run a generated application", commands.run, add_run),
-    "bundle": _command("make, sign, verify and install bundles", commands.bundle, _add_bundle),
+    "init": _command("draft a manifest from compiled operators", commands.init, _add_init),
+    "check": _command("check a manifest and its objects", commands.check, _add_check),
+    "generate": _command("generate a Zephyr application", commands.generate, _add_generate),
+    "run": _command("run an application on this machine, in QEMU or on a board", commands.run, add_run),
+    "report": _command("show memory, schedule and sizes as a page", commands.report, _add_report),
+    "update": _command("generate applications again, and merge your changes", commands.update, _add_update),
+    "tune": _command("measure the variants of a model's layers, in QEMU or on a board", commands.tune, _add_tune),
     "call": _command("call one operator on a board", commands.call, add_call),
+    "bundle": _command("make, sign and verify bundles: models outside of the firmware", commands.bundle, _add_bundle),
+    **dict.fromkeys(
+        [f"bundle {action}" for action in ("install", "list", "confirm", "roll-back", "check-steps")], _board_action
+    ),
+    "inspect": _command(
+        "print symbols, sizes and ABI of objects, or the models of an image", commands.inspect, _add_inspect
+    ),
     "plan": _command("plan memory for a table of buffers or a model", commands.plan, _add_plan),
-    "new-driver": _command("write the driver of an accelerator", commands.new_driver, _add_new_driver),
-    "doctor": _command("print what each feature lacks", commands.doctor, _add_doctor),
-    "targets": _add_targets,
+    "new-driver": _command("write the driver of an accelerator, with tests", commands.new_driver, _add_new_driver),
+    "doctor": _command("print what each feature lacks on this machine", commands.doctor, _add_doctor),
+    "targets": _list("list the named targets", commands.targets),
+    "completion": _command("print the completion of commands for a shell", commands.completion, _add_completion),
+    "more": _list("list the commands besides those of --help", _more),
 }

@@ -15,9 +15,9 @@ from opwest.api.run import check_connection
 from opwest.api.run import run as run_application
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result
+from opwest.cli.run_options import connection_of, stages_of
 from opwest.runs.arrays import Source, label_lines, loaded
-from opwest.runs.options import BAUD, TIMEOUT, CallOptions
-from opwest.runs.progress import StageProgress, make_progress
+from opwest.runs.options import CallOptions
 from opwest.runs.results import Outputs, Run
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -54,14 +54,9 @@ def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
         no_flash=options.no_flash,
         zephyr_base=options.zephyr_base,
         capture=options.json,
-        progress=progress_of(options),
+        progress=stages_of(options),
     )
     return Result("\n".join(_lines(done)), _json(done), status=int(not done.passed))
-
-
-def progress_of(options: argparse.Namespace) -> StageProgress:
-    """Return the progress on standard error."""
-    return make_progress(quiet=options.json or options.quiet)
 
 
 def sources_of(given: Sequence[str], option: str, faults: Diagnostics) -> list[Source]:
@@ -95,10 +90,9 @@ def tolerances_of(given: Sequence[str], faults: Diagnostics) -> dict[str | None,
             )
         elif match["name"] in tolerances:
             name = match["name"]
-            what = (
+            faults.error(
                 f"duplicate --tolerance {text!r} for all tensors" if name is None else f"duplicate tolerance {name!r}"
             )
-            faults.error(what)
         else:
             tolerances[match["name"]] = values
     return tolerances
@@ -112,9 +106,7 @@ def _lines(done: Run) -> list[str]:
     if done.check is not None:
         return [*lines, done.check.as_text()]
     for name in done.outputs:
-        lines += _output_lines(done, name)
-        labels = label_lines(done.outputs[name], done.labels.get(name, ()), frames=done.frames)
-        lines[len(lines) - (name in done.files) : len(lines) - (name in done.files)] = labels
+        lines += _output_lines(done, name, done.labels.get(name, ()), frames=done.frames)
     lines += [f"{name}: {error.as_text()}" for name, error in done.differences.items()]
     lines += _latency_lines(done)
     if done.accuracy is not None:
@@ -131,12 +123,13 @@ def _heading(done: Outputs) -> list[str]:
     return [] if done.board is None else [f"{done.model} on {done.board}, {done.device}"]
 
 
-def _output_lines(done: Outputs, name: str) -> list[str]:
+def _output_lines(done: Outputs, name: str, labels: Sequence[str] = (), *, frames: bool = False) -> list[str]:
     import numpy as np
 
     array = done.outputs[name]
     shown = np.array2string(array.reshape(-1), threshold=8)
     lines = [f"{name}: {done.dtypes[name]} {list(array.shape)}: {shown}"]
+    lines += label_lines(array, labels, frames=frames)
     return lines + ([f"  written to {done.files[name]}"] if name in done.files else [])
 
 
@@ -183,14 +176,11 @@ def call(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     check_connection(options.board, vars(options), faults)
     faults.raise_if_errors()
-    names = ("directory", "board", "serial", "build_dir", "no_build", "no_flash", "zephyr_base", "operator")
+    names = ("directory", "board", "operator", "model", "arg", "device", "output_dir")
     done = call_on_board(
         CallOptions(
-            **{name: getattr(options, name) for name in (*names, "model", "arg", "device", "output_dir")},
-            baud=options.baud or BAUD,
-            timeout=options.timeout or TIMEOUT,
-            given=frozenset(name for name in ("baud", "no_flash") if getattr(options, name)),
-            progress=progress_of(options),
+            **{name: getattr(options, name) for name in names},
+            **connection_of(options),
             repeat=options.repeat or 1,
         ),
         faults,

@@ -5,61 +5,48 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Final
+from typing import TYPE_CHECKING, Any
 
-from opwest.base.diagnostics import Diagnostics
 from opwest.cli.arguments import Arguments, number_of
 from opwest.objects.flash import Flash, flash_of_text
 
-_DEFAULTS: Final = {"repeat": 1, "baud": 115200, "timeout": 30.0}
+if TYPE_CHECKING:
+    from opwest.runs.progress import StageProgress
+
+_BAUD, _TIMEOUT = 115200, 30.0
 """The defaults of options that are errors where they have no effect, also with the value of the default."""
 
 
-def set_defaults(options: argparse.Namespace) -> None:
-    """Set the options that were not given to their defaults; `given` are the names of the others."""
-    options.given = frozenset(name for name, value in vars(options).items() if value)
-    for name, value in _DEFAULTS.items():
-        if getattr(options, name, None) is None:
-            setattr(options, name, value)
+def connection_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the image of the command line and the connection to it, as values of ImageOptions."""
+    names = ("serial", "build_dir", "no_build", "no_flash", "zephyr_base")
+    return {
+        **{name: getattr(options, name) for name in names},
+        "baud": options.baud or _BAUD,
+        "timeout": options.timeout or _TIMEOUT,
+        "given": frozenset(name for name in ("baud", "no_flash") if getattr(options, name)),
+        "progress": stages_of(options),
+    }
 
 
-def check_connection_options(options: argparse.Namespace, faults: Diagnostics) -> None:
-    """Report options of the connection that have no effect with the others."""
-    if options.no_build and options.no_flash and options.serial and options.zephyr_base is not None:
-        faults.error("--zephyr-base has no effect with --no-build, --no-flash and --serial: Zephyr is not used")
-    if options.board.startswith("native_"):
-        if options.baud is not None:
-            faults.error(f"--baud has no effect on board '{options.board}'")
-        if options.no_flash and options.serial is None:  # with --serial, the image runs already
-            faults.error(f"--no-flash has no effect on board '{options.board}' without --serial")
+def stages_of(options: argparse.Namespace) -> StageProgress:
+    """Return the progress on standard error."""
+    from opwest.runs.progress import make_progress
 
-
-def check_tune_options(options: argparse.Namespace, faults: Diagnostics) -> None:
-    """Report options of `opwest tune` that have no effect with the others."""
-    if options.serial is None:
-        for name in ("baud", "timeout"):
-            if getattr(options, name) is not None:
-                faults.error(f"--{name} requires --serial")
-        return
-    if options.board is None:
-        faults.error("--serial requires --board", hint="--core measures in QEMU")
-    if options.flash is not None:
-        faults.error("--flash excludes --serial", hint="only QEMU models the flash: the board has its own")
-    if options.cmsis_nn is not None:
-        faults.error("--cmsis-nn excludes --serial", hint="CMSIS-NN is measured in QEMU: leave out --serial")
+    return make_progress(quiet=options.json or options.quiet)
 
 
 def add_run(run: Arguments) -> None:
     """Add the options of `opwest run`."""
     _add_application(run)
-    where = run.exclusive(required=True)
-    where.flag("--host", help="compile with $CC (default: cc) and run on this machine")
+    where = run.exclusive()
+    where.flag("--host", help="compile with $CC (default: cc) and run on this machine (default)")
     where.value("--board BOARD", "build with west and run on native_sim, in QEMU or on a board")
     run.value("--model NAME", "model to run, if there are several")
     run.values(
         "--input NAME=FILE.npy",
         "content of an input, or FILE.npz with inputs by name; without --input, --stream, --reference, "
-        "--output-dir and --profile, --host runs the application's main()",
+        "--output-dir and --profile, the application's main() runs on this machine",
     )
     run.values(
         "--stream NAME=FILE.npy",
@@ -78,7 +65,7 @@ def add_run(run: Arguments) -> None:
         "with --reference or --check-steps: the largest error ABS + REL * |reference| that is no difference, of "
         "one tensor or of all; repeatable (default: that of the manifest's tests, else 0)",
     )
-    _add_host(run.group("with --host"))
+    _add_host(run.group("on this machine"))
     _add_board(run.group("with --board"))
 
 

@@ -55,8 +55,8 @@ def _text(rows: Sequence[ProjectUpdate], options: argparse.Namespace) -> str:
         several = len(rows) > 1
         return "".join(row.diff(row.directory if several else None) for row in rows).removesuffix("\n")
     lines = [line for row in rows for line in _would_change(row)] if options.check else []
-    if len(rows) == 1:
-        return "\n".join([_line(rows[0]), *lines])
+    if len(rows) == 1:  # a failure is an error, which is printed
+        return "" if rows[0].state == "failed" else "\n".join([_line(rows[0]), *lines])
     counts = Counter(row.state for row in rows)
     lines.append(f"{len(rows)} projects: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
     lines += [f"  {row.state}: {row.directory}" for row in rows if row.state in ("failed", "conflicts")]

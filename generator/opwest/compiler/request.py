@@ -17,6 +17,8 @@ KERNELS = ("auto", "portable", "cmsis-nn", "cmsis-nn-none", "cmsis-nn-dsp", "cms
 LIBRARIES = ("cmsis-nn",)
 """Libraries whose functions can be candidates beside the variants of operators."""
 OBJECTIVES = ("speed", "flash", "ram")
+_VARIANTS, _MEMORY, _ARITHMETIC, _CHECKS = "choice of variants", "memory", "arithmetic", "checks"
+"""Groups of options in the help."""
 UNLIMITED = 1 << 62
 """The value of `max_flash` without a limit."""
 ROUNDINGS = ("tflite", "cmsis-nn")
@@ -42,6 +44,8 @@ class Option:
     """Whether it has an effect on models that Vela compiles."""
     is_recorded: bool = True
     """Whether import.json contains it: it has an effect on the files."""
+    group: str | None = None
+    """The title of its group in the help; None: the first options."""
 
 
 def _option(default: Any, help: str, metavar: str | None = None, value: Any = "text", **more: Any) -> Any:
@@ -53,13 +57,14 @@ class Options:
     """The request for an import."""
 
     model: str | None = _option(None, "name of the model (default: name of the file)", "NAME", with_npu=True)
-    vectors: int = _option(8, "number of golden vectors (default: 8)", "N", "vectors", with_npu=True)
+    vectors: int = _option(8, "number of golden vectors (default: 8)", "N", "vectors", with_npu=True, group=_CHECKS)
     signature: str | None = _option(None, "signature to import (default: all, a model for each)", "NAME")
     compare: int = _option(
         0,
         "run N inputs through the format's runtime and the emitted C; report the first operator that differs",
         *("N", "count"),
         is_recorded=False,
+        group=_CHECKS,
     )
     kernels: str = _option(
         KERNELS[0],
@@ -68,6 +73,7 @@ class Options:
         "cmsis-nn-none, -dsp, -mve: for processors with these instructions",
         choices=KERNELS,
         with_npu=True,
+        group=_VARIANTS,
     )
     optimize: str = _option(
         OBJECTIVES[0],
@@ -91,6 +97,7 @@ class Options:
         "choose a variant for each layer to which it applies, such as dsp-halves; repeatable",
         "VARIANT",
         repeatable=True,
+        group=_VARIANTS,
     )
     libraries: Sequence[str] = _option(
         (),
@@ -99,12 +106,14 @@ class Options:
         flag="--with",
         choices=LIBRARIES,
         repeatable=True,
+        group=_VARIANTS,
     )
     tuning: Sequence[str] = _option(
         (),
         "a table of measurements of 'opwest tune', in addition to opwest's own; repeatable",
         *("FILE", "path"),
         repeatable=True,
+        group=_VARIANTS,
     )
     caller_memory: bool = _option(
         True,
@@ -112,12 +121,14 @@ class Options:
         "other tensors reuse it",
         flag="--io",
         choices={"caller": True, "workspace": False},
+        group=_MEMORY,
     )
     place: Sequence[str] = _option(
         (),
         "constants of layers, such as 2,4=sram, are copied to a pool when the model is opened; repeatable",
         "LAYERS=POOL",
         repeatable=True,
+        group=_MEMORY,
     )
     pools: Sequence[str] = _option(
         (),
@@ -126,6 +137,7 @@ class Options:
         flag="--pool",
         repeatable=True,
         with_npu=True,
+        group=_MEMORY,
     )
     boards: Sequence[str] = _option(
         (),
@@ -140,11 +152,13 @@ class Options:
         f"the flash that code and constants are in: {FORM} (default: that of the board, else {UNKNOWN.text})",
         *("FLASH", "flash"),
         flag="--flash",
+        group=_VARIANTS,
     )
     rounding: str = _option(
         ROUNDINGS[0],
         "int8 fully connected layers round once as in TFLite (default), or twice as in CMSIS-NN",
         choices=ROUNDINGS,
+        group=_ARITHMETIC,
     )
     operators: Sequence[Sequence[str]] = _option(
         (),
@@ -152,24 +166,30 @@ class Options:
         *("NAME=FILE.yaml", "pair"),
         flag="--operator",
         repeatable=True,
+        group=_VARIANTS,
     )
     optimisations: bool = _option(
         True,
         "one operation for each operator: no simplification, no passes, no stripes (default: all of them)",
         value="off",
         flag="--no-optimisations",
+        group=_CHECKS,
     )
-    float_io: bool = _option(False, "quantised inputs and outputs become float32 (default: unchanged)", value="on")
+    float_io: bool = _option(
+        False, "quantised inputs and outputs become float32 (default: unchanged)", value="on", group=_ARITHMETIC
+    )
     dequantise_weights: bool = _option(
         False,
         "int8 weights of layers with float32 data become float32 (default: they remain int8)",
         value="on",
+        group=_ARITHMETIC,
     )
     exact: bool = _option(
         False,
         "round quantised operators as onnxruntime does (default: TFLite's fixed-point rule)",
         value="on",
         format="onnx",
+        group=_ARITHMETIC,
     )
     format: str | None = None
     """The format that the file must have, tflite or onnx; None: any."""

@@ -60,8 +60,14 @@ def run_on_board(options: RunOptions, faults: Diagnostics) -> Run:
                 checked = check_steps(
                     link, served, arrays.runs.arrays, expected, tolerances=arrays.tolerances, progress=progress
                 )
-                found = {"board": build.board, "device": link.device, "build": build.folder}
-                return Run(served.name, clock=clock_of(options, build), check=checked, **found)
+                return Run(
+                    served.name,
+                    clock=clock_of(options, build),
+                    board=build.board,
+                    device=link.device,
+                    build=build.folder,
+                    check=checked,
+                )
             outcome = run_model(link, served, arrays.runs, progress=progress, profile=is_profiled(options))
             device = link.device
     return _result(options, build, served, device, outcome, arrays, model)

@@ -168,7 +168,7 @@ def test_question_is_repeated_after_a_restart():
     client = client_of(link_to(bundles, restart_at=range(3, 10**4, 2)), session=8)
     found = failure(client.ask, Job.STATE, "the state", kind=ForgottenError)
     assert found.message == "/dev/board: the board does not have the result of 'state'"
-    assert "'opwest bundle --list' prints the current model" in found.hint
+    assert "'opwest bundle list' prints the current model" in found.hint
     assert bundles.done.count(Job.STATE) == 9
 
 
@@ -196,9 +196,9 @@ def test_silent_board():
 @pytest.mark.parametrize(
     ("error", "message", "hint"),
     [
-        ("EBUSY", "the board accepts no upload: its slot is in use, or a model is not confirmed", "--confirm"),
+        ("EBUSY", "the board accepts no upload: its slot is in use, or a model is not confirmed", "bundle confirm"),
         ("EFBIG", "the bundle of 7001 bytes is larger than slot 1", "or fewer golden vectors: --vectors N"),
-        ("ENOENT", "the board has no slot 1", "'opwest bundle --list' prints the slots"),
+        ("ENOENT", "the board has no slot 1", "'opwest bundle list' prints the slots"),
         ("EIO", "cannot erase the slot: EIO", "the flash or its driver failed; try again"),
     ],
 )

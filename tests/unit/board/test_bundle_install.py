@@ -76,7 +76,7 @@ def test_model_that_waits_for_its_confirmation():
     bundles = Bundles(waits_for_confirmation=True)
     client = client_of(bundles)
     assert install_both(client).as_text.splitlines()[1:] == [
-        "it is not confirmed: opwest bundle --confirm keeps it, a restart or --roll-back ends it",
+        "it is not confirmed: 'opwest bundle confirm' keeps it, a restart or 'opwest bundle roll-back' ends it",
         "before: model0 1.2.3 in slot 0",
     ]
     found = failure(install_both, client)
@@ -283,7 +283,7 @@ def test_restart_during_a_job(job, state, is_done, outcome):
         found = failure(ACTIONS[job], client, kind=ModelError)
         assert found.message == outcome
         hints = {Job.INSTALL: "run it with 'opwest run --board' first"}
-        assert hints.get(job, "'opwest bundle --list' prints the current model") in found.hint
+        assert hints.get(job, "'opwest bundle list' prints the current model") in found.hint
     else:
         assert ACTIONS[job](client).as_text == outcome
     assert bundles.done.count(job) == 1
