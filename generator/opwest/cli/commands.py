@@ -89,9 +89,7 @@ def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
     'opwest bundle install', 'list', 'confirm', 'roll-back' and 'check-steps' use the bundles of a board.
     """
     from opwest.cli.bundle import bundle as do
-    from opwest.cli.bundle_options import check_bundle_options
 
-    check_bundle_options(options, faults)
     return do(options, faults)
 
 
