@@ -232,7 +232,7 @@ def _settings(given: Mapping[str, Any], kind: Kind, faults: Diagnostics) -> mode
         try:
             flash_of_text(given["flash"])
         except ValueError as error:
-            faults.error(f"invalid --flash {error}")
+            faults.error(f"invalid --flash {given['flash']!r}: {error}")
     faults.raise_if_errors()
     return models.Options(
         **{name: value for name, value in values.items() if name in options},

@@ -213,7 +213,7 @@ def _flash(
         try:
             flash = flash_of_text(given)
         except ValueError as error:
-            faults.error(f"invalid --flash {error}")
+            faults.error(f"invalid --flash {given!r}: {error}")
     else:
         flash = _stated(folder, faults)
     faults.raise_if_errors()

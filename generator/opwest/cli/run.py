@@ -120,7 +120,7 @@ def _lines(done: Run) -> list[str]:
 
 
 def _heading(done: Outputs) -> list[str]:
-    return [] if done.board is None else [f"{done.model} on {done.board}, {done.device}"]
+    return [] if done.board is None else [f"{done.model} on {done.board}, {done.connection}"]
 
 
 def _output_lines(done: Outputs, name: str, labels: Sequence[str] = (), *, frames: bool = False) -> list[str]:
@@ -167,7 +167,11 @@ def _json(done: Run) -> dict[str, Any]:
 
 
 def _board_json(done: Outputs) -> dict[str, Any]:
-    return {} if done.board is None else {"board": done.board, "device": done.device, "build": str(done.build)}
+    return (
+        {}
+        if done.board is None
+        else {"board": done.board, "device": done.connection, "build": str(done.build_directory)}
+    )
 
 
 def call(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -185,7 +189,7 @@ def call(options: argparse.Namespace, faults: Diagnostics) -> Result:
         ),
         faults,
     )
-    lines = [f"{done.operator} of {done.model} on {done.board}, {done.device}"]
+    lines = [f"{done.operator} of {done.model} on {done.board}, {done.connection}"]
     lines += [line for name in done.outputs for line in _output_lines(done, name)]
     lines += _latency_lines(done)
     return Result(

@@ -64,8 +64,8 @@ def run_on_board(options: RunOptions, faults: Diagnostics) -> Run:
                     served.name,
                     clock=clock_of(options, build),
                     board=build.board,
-                    device=link.device,
-                    build=build.folder,
+                    connection=link.device,
+                    build_directory=build.folder,
                     check=checked,
                 )
             outcome = run_model(link, served, arrays.runs, progress=progress, profile=is_profiled(options))

@@ -48,10 +48,9 @@ class Outputs:
     latency_ns: tuple[int, ...] = ()
     """The duration of each run on a board."""
     board: str | None = None
-    device: str | None = None
-    """The connection to the board."""
-    build: Path | None = None
-    """The directory of the build."""
+    connection: str | None = None
+    """The serial device or the address of the board."""
+    build_directory: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)
