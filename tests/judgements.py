@@ -9,6 +9,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def inspected(path: Path) -> tuple[list[dict[str, Any]], str | None]:
     faults = Diagnostics()
     done = inspect(argparse.Namespace(files=[path], target=None, libc=None), faults)
     if not done.as_json:
-        return [{"reasons": [fault.message for fault in faults.in_order()], "state_bytes": None, "variables": []}], None
+        return [{"reasons": [fault.message for fault in faults.in_order()], "state": None, "variables": []}], None
     (value,) = done.as_json
     rows = value.get("members", [value])
     if value["kind"] == "archive":
@@ -74,7 +75,7 @@ def checked(
             (found,) = pipeline.run(Request((manifest,)), faults, "plan").examinations
         except OpwestError as error:
             raise AssertionError("\n".join(map(str, error.diagnostics))) from None
-        return exportability(found.model, found.objects)
+        return [asdict(row) for row in exportability(found.model, found.objects)]
 
 
 def _own_target(abi: dict[str, Any]) -> dict[str, Any]:
@@ -97,6 +98,6 @@ def compare_judgements(path: Path, keys: str = "") -> list[dict[str, Any]]:
             continue
         reasons = [text for text in other["reasons"] if "is also defined in" not in text]  # a fault of two objects
         assert reasons == row["reasons"], f"{other['object']}: check: {reasons}; inspect: {row['reasons']}"
-        assert (other["state"], other["variables"]) == (row["state_bytes"], row["variables"]), path.name
+        assert (other["state"], [*other["variables"]]) == (row["state_bytes"], row["variables"]), path.name
         assert other["exportable"].startswith("no") == bool(other["reasons"])
     return rows

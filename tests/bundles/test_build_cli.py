@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from bundle_images import DIGITS as MANIFEST_OF_DIGITS
 from bundle_images import HOST_SLOT, need_host, small_model
+from opwest.api.bundle import MAKE, PERMITTED, SIGN
 from opwest.bundles.format import pack, unpack
 from opwest.bundles.toolchain import Library, Toolchain, machine_options
 from opwest.bundles.zephyr_build import _command, _options
-from opwest.cli.bundle_options import MAKE, PERMITTED, SIGN
 from opwest.cli.main import main
 from opwest.cli.parser import parser
 from opwest.model.inputs.targets import make_target

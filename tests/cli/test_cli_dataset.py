@@ -41,6 +41,6 @@ def test_faults(fail, digits_of, dataset, tmp_path):
         ([*start, "--labels", "absent.npy"], "cannot read 'absent.npy': No such file or directory"),
         (["run", digits_of, "--host", "--labels", few], "--labels requires --dataset"),
         ([*start, "--repeat", "2"], "--dataset excludes --repeat"),
-        (["run", digits_of, "--board", "native_sim/native/64", "--dataset", images], "--dataset cannot be used with --board"),
+        (["run", digits_of, "--board", "native_sim", "--dataset", images], "--dataset cannot be used with --board"),
     ):
         assert message in fail(*words).err

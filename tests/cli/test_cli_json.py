@@ -18,6 +18,8 @@ from output_schemas import COMMON, SCHEMAS, path_of, schema_of
 from requirements_support import need
 from small_models import generated, one_operator
 
+COMMANDS = command_names()
+
 
 def call(place, request):
     """The arguments of `call`, with a board on a pseudo terminal."""
@@ -70,7 +72,7 @@ def tune(place, request):
     offers = [PlacementOffer("0", "dsp-pairs", 64, 10, 35)]
     imported = SimpleNamespace(model=place / "net.tflite", options=SimpleNamespace(libraries=(), flash=UNKNOWN))
     done = Tuned(place / "tuning.yaml", imported, (), layers, 2, "QEMU", ["1 Softmax"], offers, [], UNKNOWN)
-    request.getfixturevalue("monkeypatch").setattr("opwest.cli.tune.tune", lambda *_: done)
+    request.getfixturevalue("monkeypatch").setattr("opwest.api.tune.measure_layers", lambda *_: done)
     return [place, "--core", "cortex-m4"]
 
 
@@ -79,7 +81,6 @@ def table(place, _):
     return [place / "buffers.csv", "--capacity", 16]
 
 
-COMMANDS = command_names()
 RUNS = {
     "generate": lambda place, _: [place / "source/manifest.yaml", "-o", place / "app"],
     "update": lambda place, request: ["--dry-run", generated_app(place, request)],
@@ -139,7 +140,7 @@ def objects(schema):
 
 def test_each_command_has_a_schema():
     names = {path.name.removesuffix(".schema.json") for path in SCHEMAS.iterdir()}
-    assert names == {*COMMANDS, COMMON} and RUNS.keys() == set(COMMANDS)
+    assert names == {*COMMANDS, COMMON} and sorted(RUNS) == sorted(COMMANDS)
     for command in COMMANDS:
         assert output_schemas.validator(command).is_valid(
             {"format": 1, "command": command, "ok": False, "diagnostics": [], "result": None}

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from golden_support import GOLDEN, copy_project
-from opwest.report.files import read_report
+from opwest.reports.files import read_report
 
 DEVICES = GOLDEN / "devices" / "manifest.yaml"
 

@@ -11,6 +11,7 @@ import numpy as np
 from fuzz_mutators import mutate_bytes, text_mutator
 from fuzz_readers import Read, Reader, said
 from opwest.base.diagnostics import Diagnostics
+from opwest.cli.run import sources_of
 from opwest.manifest.arrays import ArrayError, array_names, read_array
 from opwest.runs.arrays import read_runs
 
@@ -75,7 +76,7 @@ def _start_constants(folder: Path) -> Read:
             except ArrayError as fault:
                 found.append(said(fault))
         faults = Diagnostics()
-        read_runs([f"x={path}"], [], 1, [tensor], faults)
+        read_runs(sources_of([f"x={path}"], "input", faults), [], 1, [tensor], faults)
         return " ".join([*found, *(d.message[:12] for d in faults)])
 
     return read

@@ -8,6 +8,7 @@ from pathlib import Path
 from fuzz_readers import Read, Reader
 from fuzz_yaml import mutate_yaml
 from golden_support import GOLDEN
+from opwest.api.summary import summary_of
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.cli.check import summary
 from opwest.manifest.yaml_reader import read_yaml
@@ -74,7 +75,7 @@ def _start_manifest(folder: Path) -> Read:
             assert str(folder) not in str(error), "an absolute path"
             return words(faults)
         for model, plan in planned:
-            summary(model, plan)
+            summary(summary_of(model, plan))
         runtime = vendored_files([model for model, _ in planned])
         files = render_project(own_renderer(), planned, runtime, None, layout="application")
         assert len({str(file.path) for file in files}) == len(files)

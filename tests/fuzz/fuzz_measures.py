@@ -12,7 +12,7 @@ from fuzz_boards import SEPARATOR, smp_answers, start_shell, start_smp
 from fuzz_mutators import text_mutator
 from fuzz_readers import Read, Reader, plain, said
 from opwest.base.diagnostics import Diagnostics
-from opwest.report.measured import add_measured
+from opwest.reports.measured import add_measured
 from opwest.runs.digest import causes, end_of
 from opwest.runs.link import LinkError
 from opwest.runs.profile import Profile, parse_measures

@@ -9,9 +9,9 @@ from pathlib import Path
 from fuzz_mutators import mutate_json
 from fuzz_readers import Read, Reader
 from golden_support import lock_of
+from opwest.api.update import UpdateRequest, update_project
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.base.files import ProjectFile
-from opwest.cli.update import UpdateRequest, update_project
 from opwest.project import disk
 from opwest.project.journal import Change, Journal
 from opwest.project.lock import Lock

@@ -20,12 +20,12 @@ from opwest.plan import greedy, search
 from opwest.plan.fixed import judged
 from opwest.plan.tables import blocks_of, read_table, written_table
 from opwest.plan.verify import verify
-from opwest.report import data
-from opwest.report.changes import compare
-from opwest.report.files import MARKS, is_own, read_report, to_json, write_report
-from opwest.report.measured import add_measured
-from opwest.report.page import page, picture, pretty_json
-from opwest.report.sizes import add_images
+from opwest.reports import data
+from opwest.reports.changes import compare
+from opwest.reports.files import MARKS, is_own, read_report, to_json, write_report
+from opwest.reports.measured import add_measured
+from opwest.reports.page import page, picture, pretty_json
+from opwest.reports.sizes import add_images
 from report_support import HOSTILE, buffer, model, profile_json, report_of, results_json, step
 
 _EMBEDDED = re.compile(rb'(<(?:script|metadata)\b[^>]*\bid="opwest-report-data"[^>]*>)(.*?)(</)', re.DOTALL)

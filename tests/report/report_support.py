@@ -9,9 +9,9 @@ from typing import Any
 from opwest import pipeline
 from opwest.base.diagnostics import Diagnostics
 from opwest.project.request import Examination, Request
-from opwest.report import collect, data
-from opwest.report.files import decode
-from opwest.report.measured import add_measured
+from opwest.reports import collect, data
+from opwest.reports.files import decode
+from opwest.reports.measured import add_measured
 
 TESTS = Path(__file__).resolve().parents[1]
 TWO_NPUS = TESTS.parent / "examples" / "two_npus" / "manifest.yaml"

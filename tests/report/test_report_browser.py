@@ -4,10 +4,10 @@
 from dataclasses import replace
 
 import pytest
-from opwest.report.changes import compare
-from opwest.report.figures import MAP_HEIGHT
-from opwest.report.page import page as render
-from opwest.report.page import picture
+from opwest.reports.changes import compare
+from opwest.reports.figures import MAP_HEIGHT
+from opwest.reports.page import page as render
+from opwest.reports.page import picture
 from report_browser import browser, find_browser
 from report_support import HOSTILE, buffer, example, hostile, measured_example, model, report_of, step
 from requirements_support import absent, leave_to_rest

@@ -12,9 +12,9 @@ import pytest
 from golden_support import PROJECTS, copy_project
 from json_rows import text_of
 from opwest.base.diagnostics import Diagnostics, OpwestError
-from opwest.report import collect, data
-from opwest.report.files import MARKS, decode, is_own, read_report, to_json, write_report
-from opwest.report.page import page, picture, pretty_json
+from opwest.reports import collect, data
+from opwest.reports.files import MARKS, decode, is_own, read_report, to_json, write_report
+from opwest.reports.page import page, picture, pretty_json
 from report_support import HOSTILE, example, hostile, model, report_of
 
 EXPECTED = Path(__file__).parent / "expected"

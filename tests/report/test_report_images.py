@@ -9,10 +9,10 @@ from elf_writer import build_elf
 from opwest.base.diagnostics import Diagnostics
 from opwest.objects.elf import parse_elf
 from opwest.objects.library_symbols import is_float_code
-from opwest.report import data, sizes
-from opwest.report.changes import compare
-from opwest.report.page import page
-from opwest.report.sizes import HELPERS, OWN, add_images
+from opwest.reports import data, sizes
+from opwest.reports.changes import compare
+from opwest.reports.page import page
+from opwest.reports.sizes import HELPERS, OWN, add_images
 from report_support import model, report_of, step
 from requirements_support import need
 

@@ -8,13 +8,13 @@ import pytest
 from golden_support import PROJECTS, copy_project
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opwest.report import data, figures, memory_map, timeline, words
-from opwest.report.collect import collect, take_over
-from opwest.report.figures import HEAD, MAP_HEIGHT, map_row, part, timeline_rows
-from opwest.report.memory_map import live_bytes
-from opwest.report.page import page
-from opwest.report.sizes import ram_rows
-from opwest.report.timeline import MAX_STEPS, Edge, edges_of, graph_row
+from opwest.reports import data, figures, memory_map, timeline, words
+from opwest.reports.collect import collect, take_over
+from opwest.reports.figures import HEAD, MAP_HEIGHT, map_row, part, timeline_rows
+from opwest.reports.memory_map import live_bytes
+from opwest.reports.page import page
+from opwest.reports.sizes import ram_rows
+from opwest.reports.timeline import MAX_STEPS, Edge, edges_of, graph_row
 from report_support import buffer, examined, example, model, report_of, step
 
 # --- Geometry: the drawing equals the plan

@@ -9,9 +9,9 @@ import pytest
 from golden_support import copy_project
 from opwest.base.diagnostics import Diagnostics
 from opwest.cli.main import main
-from opwest.report import data
-from opwest.report.files import read_report, to_json
-from opwest.report.limits import check_limits, parse_limits
+from opwest.reports import data
+from opwest.reports.files import read_report, to_json
+from opwest.reports.limits import check_limits, parse_limits
 from report_support import report_of
 
 

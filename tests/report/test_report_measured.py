@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 from opwest.base.diagnostics import Diagnostics
-from opwest.report import data, timeline
-from opwest.report.changes import Change, compare
-from opwest.report.measured import add_measured
+from opwest.reports import data, timeline
+from opwest.reports.changes import Change, compare
+from opwest.reports.measured import add_measured
 from report_support import buffer, example, model, profile_json, report_of, results_json, step
 
 # --- Reading of measurements of `opwest run`: both formats and their faults

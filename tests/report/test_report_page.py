@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pytest
 from golden_support import GOLDEN, copy_project
-from opwest.report import data
-from opwest.report.changes import compare
-from opwest.report.files import DATA_ID, to_json
-from opwest.report.page import COLOURS, KINDS, MAX_ROWS, page, picture, pretty_json
+from opwest.reports import data
+from opwest.reports.changes import compare
+from opwest.reports.files import DATA_ID, to_json
+from opwest.reports.page import COLOURS, KINDS, MAX_ROWS, page, picture, pretty_json
 from report_support import HOSTILE, buffer, example, hostile, measured_example, model, report_of, step
 from wcag import contrast
 

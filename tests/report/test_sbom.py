@@ -13,7 +13,7 @@ from elf_writer import archive_of
 from golden_support import copy_project
 from opwest.base.diagnostics import Diagnostics
 from opwest.cli.main import main
-from opwest.report.sbom.collect import check_images, read_build
+from opwest.reports.sbom.collect import check_images, read_build
 from requirements_support import need
 
 UNLINKED = re.compile(r"\.opwest/|tests/|models/[^/]+/tests/")

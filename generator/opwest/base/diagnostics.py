@@ -8,6 +8,7 @@ it, at a terminal with the line of the file.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
@@ -102,11 +103,20 @@ class FileError(Exception):
 
 
 class OpwestError(Exception):
-    """Invalid input, with all collected diagnostics (exit code 1)."""
+    """Invalid input, with all collected diagnostics (exit code 1).
 
-    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+    `result` is what a function of the API found in spite of the errors, such as the projects that it updated.
+    """
+
+    __module__ = "opwest"  # its public name
+
+    def __init__(self, diagnostics: Iterable[Diagnostic], result: Any = None) -> None:
         self.diagnostics = tuple(diagnostics)
+        self.result = result
         super().__init__("\n".join(str(d) for d in self.diagnostics))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.diagnostics, self.result)
 
 
 def fail(
@@ -115,6 +125,12 @@ def fail(
     """Return an OpwestError with one error."""
     location = where if isinstance(where, Location) or where is None else Location(str(where))
     return OpwestError([Diagnostic("error", message, location, expected, hint)])
+
+
+def fault_of_system(error: OSError) -> Diagnostic:
+    """Return the error for a file that was not checked before."""
+    where = None if error.filename is None else Location(os.fsdecode(error.filename))
+    return Diagnostic("error", f"cannot read or write the file: {error.strerror or error}", where)
 
 
 def internal_error(error: BaseException, location: Location | None = None, *, hint: str) -> Diagnostic:

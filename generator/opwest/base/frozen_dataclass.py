@@ -55,6 +55,7 @@ class _Own:
     def fields(self) -> dict[str, dataclasses.Field[Any]]:
         """Return the fields of the class without those of its bases."""
         if not self.made:
+            made = {}
             for name, annotation in self.annotations.items():
                 value = self.values.get(name, _MISSING)
                 if not isinstance(value, dataclasses.Field):
@@ -62,7 +63,8 @@ class _Own:
                 value.name, value.type = name, annotation
                 if value.kw_only is _MISSING:
                     value.kw_only = False
-                self.made[name] = value
+                made[name] = value
+            self.made = made  # at once: another thread may make an object
         return self.made
 
     def complete(self) -> None:

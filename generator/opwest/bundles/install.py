@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import secrets
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from opwest.base.diagnostics import Diagnostics, Location, OpwestError
 from opwest.base.frozen_dataclass import dataclass
@@ -19,12 +18,27 @@ from opwest.bundles.format import LLEXT, Bundle, read_bundle
 from opwest.bundles.link import NO_SLOT, BundleLink, Job
 from opwest.runs.connection import Running, need_smpclient, prepare, running
 from opwest.runs.link import LinkError, ModelError
+from opwest.runs.options import ImageOptions
 from opwest.runs.places import Serial, wireless_place
-from opwest.runs.ports import check_device, need_serial
-from opwest.runs.progress import StageProgress, make_progress
+from opwest.runs.ports import check_device, choose_device, need_serial
+from opwest.runs.progress import StageProgress
 
 _UPLOADS = 3
 """How often a file is sent: the board may restart between the upload and the installation."""
+
+
+@dataclass(frozen=True)
+class BoardRequest(ImageOptions):
+    """What a host asks of a board: of `serial`, or of `board`, for which the application is built."""
+
+    action: Literal["install", "list", "confirm", "roll-back", "check-steps"] = "list"
+    files: Sequence[Path] = ()
+    """The bundles to install: one for each slot."""
+    manifest: Path | None = None
+    """With check-steps: the model to run on this machine."""
+    variant: str | None = None
+    transport: str | None = None
+    group: int | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +55,7 @@ class File:
         return "any slot" if content.kind == LLEXT else f"0x{content.slot_address:x}"
 
 
-def on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
+def on_board(options: BoardRequest, faults: Diagnostics) -> Result:
     """Do what the options request of a board."""
     files = _read_files(options.files, faults)
     expected = None
@@ -49,7 +63,7 @@ def on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
         from opwest.bundles.steps import expected_steps  # imports the generator
 
         expected = expected_steps(options.manifest, options.variant, faults)
-    progress = make_progress(quiet=options.json or options.quiet)
+    progress = options.progress
     try:
         with _connected(options, progress, faults) as client:
             if files:
@@ -96,25 +110,24 @@ def _read_files(paths: Sequence[Path], faults: Diagnostics) -> list[File]:
 
 
 @contextlib.contextmanager
-def _connected(options: argparse.Namespace, progress: StageProgress, faults: Diagnostics) -> Iterator[BundleClient]:
+def _connected(options: BoardRequest, progress: StageProgress, faults: Diagnostics) -> Iterator[BundleClient]:
     """Start or flash an image with --board, or use the one behind --serial, --udp or --ble."""
     place = wireless_place(options)
-    is_native = options.board is not None and options.board.startswith("native_") and place is None
+    is_native = options.board.startswith("native_") and place is None
     is_shell = (options.transport or ("shell" if is_native else "smp")) == "shell"
     if not is_shell:
         need_smpclient()
     with contextlib.ExitStack() as stack:
-        if options.board is not None:
-            values = {"check_steps": False, "operator": None, "profile": False, "output_profile": None}
-            given = argparse.Namespace(**{**vars(options), **values, "directory": options.application})
-            build = prepare(given, None, progress, faults, bundles=True)
-            image = stack.enter_context(running(given, build, progress))
+        if options.board:
+            build = prepare(options, None, progress, faults, bundles=True)
+            image = stack.enter_context(running(options, build, progress))
         elif place is not None:
             image = Running({}, place, has_shell=False, started=False)
         else:
             need_serial()
-            check_device(options.serial)
-            image = Running({}, Serial(options.serial, options.baud), has_shell=False, started=False)
+            device = choose_device(options.serial)
+            check_device(device)
+            image = Running({}, Serial(device, options.baud), has_shell=False, started=False)
         progress.show(f"waiting for the image on {image.place}")
 
         def connect() -> BundleLink:

@@ -6,16 +6,23 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.diagnostics import Diagnostics
 from opwest.cli.arguments import Arguments, option_of
-from opwest.cli.run_options import PLACES, add_connection, check_connection_options, count, set_defaults
+from opwest.cli.run_options import PLACES, add_connection, connection_of, count
+
+if TYPE_CHECKING:
+    from opwest.bundles.install import BoardRequest
 
 _WITH_BOARD = ("application", "build_dir", "no_build", "no_flash", "zephyr_base", "shield", "snippet", "cmake")
 
 
-def check_board_options(options: argparse.Namespace, faults: Diagnostics) -> None:
-    """Report options of a board action that have no effect with the others."""
+def board_request(options: argparse.Namespace, faults: Diagnostics) -> BoardRequest:
+    """Return the request of a board action. Raises OpwestError for options that have no effect with the others."""
+    from opwest.api.run import check_connection
+    from opwest.bundles.install import BoardRequest
+
     if options.board is None:
         if all(getattr(options, name) is None for name in PLACES):
             expected = "--serial DEV, --udp HOST, --ble NAME, or --board BOARD --application DIR"
@@ -29,7 +36,7 @@ def check_board_options(options: argparse.Namespace, faults: Diagnostics) -> Non
             faults.error("--board requires --application", expected="the directory of the application")
         elif not (options.application / "CMakeLists.txt").is_file():
             faults.error(f"'{options.application}' is not an application: no CMakeLists.txt found")
-        check_connection_options(options, faults)
+        check_connection(options.board, vars(options), faults)
     if options.transport == "shell" and (options.udp is not None or options.ble is not None):
         faults.error("--transport shell requires a serial device")
     if options.group is not None and options.transport == "shell":
@@ -37,7 +44,13 @@ def check_board_options(options: argparse.Namespace, faults: Diagnostics) -> Non
     if options.variant is not None and options.manifest is None:
         faults.error("--variant requires a manifest")
     faults.raise_if_errors()
-    set_defaults(options)
+    names = ("action", "files", "manifest", "variant", "transport", "group")
+    return BoardRequest(
+        options.application or Path(),
+        options.board or "",
+        **connection_of(options),
+        **{name: getattr(options, name) for name in names},
+    )
 
 
 def _group(text: str) -> int:
@@ -45,51 +58,6 @@ def _group(text: str) -> int:
     if not text.isdecimal() or not 64 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"'{text}' is no command group; expected a number from 64 to 65535")
     return int(text)
-
-
-MAKE, SIGN = "make", "sign"
-"""The actions without an option of their own: FILE is a manifest, or a bundle."""
-_MAKING = (
-    *("slot", "llext", "build", "target", "cc", "variant", "model_version", "vectors", "steps", "observable"),
-    *("header", "depfile"),
-)
-PERMITTED = MappingProxyType(
-    {
-        "export_key": (),
-        "verify": ("public_key",),
-        SIGN: ("key", "output"),
-        MAKE: (*_MAKING, "key", "unsigned", "output"),
-    }
-)
-"""The options, besides those of the output of the command, by action. An action takes precedence over later ones."""
-
-
-def check_bundle_options(options: argparse.Namespace, faults: Diagnostics) -> None:
-    """Report options that have no effect with the action."""
-    action = _action(options)
-    known = {name for names in (PERMITTED, *PERMITTED.values()) for name in names}
-    for name, value in vars(options).items():
-        if name in known - {action, *PERMITTED[action]} and value not in (None, False, [], ()):
-            _report(name, action, options, faults)
-
-
-def _action(options: argparse.Namespace) -> str:
-    """Return the key of the table."""
-    from opwest.bundles.format import is_bundle
-
-    named = (name for name in PERMITTED if vars(options).get(name) not in (None, False))
-    return next(named, SIGN if options.file is not None and is_bundle(options.file) else MAKE)
-
-
-def _report(name: str, action: str, options: argparse.Namespace, faults: Diagnostics) -> None:
-    """Report an option."""
-    if action not in (MAKE, SIGN):
-        faults.error(f"{option_of(name)} has no effect with {option_of(action)}")
-    elif name in PERMITTED[MAKE]:
-        faults.error(f"{option_of(name)} has no effect on a bundle", Location(str(options.file)))
-    else:
-        *others, last = (option_of(other) for other, names in PERMITTED.items() if name in names)
-        faults.error(f"{option_of(name)} requires {', '.join(others)}{' or ' if others else ''}{last}")
 
 
 def add_bundle(bundle: Arguments) -> None:

@@ -1,60 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The summary of a valid model in `check`: targets, memory, steps."""
+"""The output of `opwest check`: targets, memory, objects, the timeline of steps."""
 
 from __future__ import annotations
 
-import math
+import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from opwest.base.diagnostics import Diagnostics, Location, nearest
-from opwest.base.result import counted, table_lines
+from opwest.api.calls import collecting
+from opwest.api.check import check as check_manifests
+from opwest.api.summary import ModelSummary, Pool, ScheduledStep, ScheduleSummary, TargetSummary, Tensor
+from opwest.base.diagnostics import Diagnostics
+from opwest.base.result import Result, counted, table_lines
+from opwest.cli.inspect import table
+from opwest.model.checks.exportability import rows_json
 from opwest.model.checks.stack_need import needs_json, stack_text
-from opwest.model.types.builds import ANY_TARGET, TargetBuild
-from opwest.model.types.model import Interface, Model, Pool, State, Step
-from opwest.plan.memory import MemoryPlan
-from opwest.plan.schedule import EXCLUDED, Latency, Schedule, latency_bound
-from opwest.render.devices import device_origin
-from opwest.report.data import Profile
-from opwest.report.measured import read_profile
+from opwest.model.types.builds import ANY_TARGET
+from opwest.plan.schedule import EXCLUDED, Latency
 
 
-def summary(model: Model, plan: MemoryPlan) -> str:
+def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Check manifests; with errors, print only the tables of objects."""
+    result = collecting(check_manifests, faults)(
+        options.manifests,
+        schedule=options.schedule,
+        each=options.each,
+        profile=options.profile,
+        board=options.board,
+        zephyr_version=options.zephyr_version,
+        zephyr_base=options.zephyr_base,
+    )
+    if not result.models:
+        listed = [objects for objects in result.objects if objects.rows]
+        texts = [f"{objects.label}: objects\n\n{table(objects.rows)}" for objects in listed]
+        values: list[dict[str, Any]] = [
+            {
+                "model": objects.model,
+                "variant": objects.variant,
+                "exportability": rows_json(objects.rows),
+            }
+            for objects in listed
+        ]
+        return Result("\n\n".join(texts), values or None)
+    texts, values = [], []
+    for model, objects in zip(result.models, result.objects, strict=True):
+        texts.append(f"{summary(model)}\n\n{table(objects.rows)}")
+        values.append({**summary_json(model), "exportability": rows_json(objects.rows)})
+        if model.schedule is not None:
+            texts.append(timeline(model, model.schedule))
+            values[-1].update(schedule_json(model.schedule))
+    return Result("\n\n".join(texts), values)
+
+
+def summary(model: ModelSummary) -> str:
     """Return the summary of a model as text."""
     rows = []
     for role, tensors in (("input", model.inputs), ("output", model.outputs)):
-        rows += [(role, f"{tensor.name}: {tensor.type}, {counted(tensor.type.size, 'byte')}") for tensor in tensors]
+        rows += [(role, f"{tensor.name}: {tensor.type}, {counted(tensor.bytes, 'byte')}") for tensor in tensors]
     for state in model.states:
-        home = plan.homes.get(state.name, "no pool")
-        rows.append(("state", f"{state.name}: {state.type}, {counted(state.type.size, 'byte')} in {home}"))
-    size = sum(len(constant.content) for constant in model.constants)
-    rows.append(("constants", f"{counted(size, 'byte')} in {counted(len(model.constants), 'tensor')}"))
-    for pool in model.pools:
-        if pool.name in plan.pools:
-            planned = plan.pools[pool.name]
-            limit = f" of {pool.size}" if pool.size is not None else ""
-            states = _state_bytes(model, plan, pool.name)
-            lasting = f", {states} of them state" if states else ""
-            frames = plan.frames.get(pool.name)
-            both = f", {frames.size} for two frames" if frames else ""
-            sizes = f"{planned.size}{limit} bytes{lasting}{both}, lower bound {planned.lower_bound}"
-            rows.append(("pool", f"{pool.name}: {sizes}"))
+        home = state.pool or "no pool"
+        rows.append(("state", f"{state.name}: {state.type}, {counted(state.bytes, 'byte')} in {home}"))
+    rows.append(("constants", f"{counted(model.constant_bytes, 'byte')} in {counted(model.constants, 'tensor')}"))
+    rows += [("pool", _pool(pool)) for pool in model.pools]
     for device in model.devices:
-        program = f", program {device.program.name}" if device.program else ""
-        rows.append(("device", f"{device.name}: {device_origin(device)}{program}"))
+        program = f", program {device.program}" if device.program else ""
+        rows.append(("device", f"{device.name}: {device.origin}{program}"))
     if model.variant:
-        rows.append(("used by", ", ".join(target.name for target in model.variant.targets)))
-    rows += [("target", f"{_name(build)}: {_content(build)}") for build in model.builds]
-    for build in model.builds:
-        if build.unverified:
-            listed = _first(build.unverified, 3)
+        rows.append(("used by", ", ".join(model.variant_targets)))
+    rows += [("target", f"{_name(target)}: {_content(target)}") for target in model.targets]
+    for target in model.targets:
+        if target.unverified_abi:
+            listed = _first(target.unverified_abi, 3)
             reason = "options of the compiler not verified (no record; compile with -g)"
-            rows.append(("ABI", f"{_name(build)}: {reason}: {listed}"))
-    for build in model.builds:
-        if build.uncertain:
-            rows.append(("ABI", f"{_name(build)}: calling convention not verified: {_first(build.uncertain, 3)}"))
+            rows.append(("ABI", f"{_name(target)}: {reason}: {listed}"))
+    for target in model.targets:
+        if target.unverified_conventions:
+            listed = _first(target.unverified_conventions, 3)
+            rows.append(("ABI", f"{_name(target)}: calling convention not verified: {listed}"))
     rows += [("stack", stack_text(need)) for need in model.stack]
     if not model.stack:
         unknown = "unknown: the operators are compiled with the firmware and measured by its tests"
@@ -63,24 +85,25 @@ def summary(model: Model, plan: MemoryPlan) -> str:
     return "\n".join([heading, *(f"  {label:<9} {text}" for label, text in rows)])
 
 
-def _state_bytes(model: Model, plan: MemoryPlan, pool: str) -> int:
-    """Return the bytes of the states in a pool."""
-    return sum(state.type.size for state in model.states if plan.homes.get(state.name) == pool)
+def _pool(pool: Pool) -> str:
+    limit = f" of {pool.limit_bytes}" if pool.limit_bytes is not None else ""
+    lasting = f", {pool.state_bytes} of them state" if pool.state_bytes else ""
+    both = f", {pool.frames.size} for two frames" if pool.frames is not None else ""
+    return f"{pool.name}: {pool.bytes}{limit} bytes{lasting}{both}, lower bound {pool.lower_bound_bytes}"
 
 
-def _content(build: TargetBuild) -> str:
+def _content(target: TargetSummary) -> str:
     """Return the numbers of objects and sources of a target, and how their undefined symbols are checked."""
-    sources = sum(source.compiled for source in build.sources)
-    counts = [(len(build.objects), "object"), (sources, "source")]
+    counts = [(len(target.objects), "object"), (target.sources, "source")]
     parts = ", ".join(counted(count, what) for count, what in counts if count)
-    if not build.objects:
+    if not target.objects:
         return f"{parts}; undefined symbols not checked before linking"
-    libc = "the host's C library" if build.libc == "host" else f"the C library {build.libc}"
+    libc = "the host's C library" if target.libc == "host" else f"the C library {target.libc}"
     return f"{parts}; undefined symbols checked against {libc}"
 
 
-def _name(build: TargetBuild) -> str:
-    return build.target.name if build.target else ANY_TARGET
+def _name(target: TargetSummary) -> str:
+    return ANY_TARGET if target.name is None else target.name
 
 
 def _first(items: Sequence[object], most: int) -> str:
@@ -89,214 +112,134 @@ def _first(items: Sequence[object], most: int) -> str:
     return ", ".join(map(str, items[:most])) + (f" and {others} more" if others > 0 else "")
 
 
-def summary_json(model: Model, plan: MemoryPlan) -> dict[str, Any]:
+def summary_json(model: ModelSummary) -> dict[str, Any]:
     """Return the summary of a model as JSON."""
     return {
         "model": model.name,
-        "variant": model.variant.name if model.variant else None,
-        "operators": [o.name for o in model.operators],
-        "steps": [s.operator.name for s in model.steps],
-        "inputs": [_tensor_json(t) for t in model.inputs],
-        "outputs": [_tensor_json(t) for t in model.outputs],
-        "states": [
-            {**_tensor_json(s), "pool": plan.homes.get(s.name), "next": s.next.shown if s.next else None}
-            for s in model.states
-        ],
-        "views": [{"name": v.name, "root": v.root, "offset": v.offset, "bytes": v.type.size} for v in model.views],
-        "constant_bytes": sum(len(c.content) for c in model.constants),
-        "pools": [_pool_json(pool, plan) for pool in model.pools if pool.name in plan.pools],
-        "devices": [d.name for d in model.devices],
+        "variant": model.variant,
+        "operators": list(model.operators),
+        "steps": list(model.steps),
+        "inputs": [_tensor_json(tensor) for tensor in model.inputs],
+        "outputs": [_tensor_json(tensor) for tensor in model.outputs],
+        "states": [{**_tensor_json(state), "pool": state.pool, "next": state.next} for state in model.states],
+        "views": [{"name": v.name, "root": v.root, "offset": v.offset, "bytes": v.bytes} for v in model.views],
+        "constant_bytes": model.constant_bytes,
+        "pools": [_pool_json(pool) for pool in model.pools],
+        "devices": [device.name for device in model.devices],
         "stack": needs_json(model.stack),
         "targets": [
             {
-                "name": b.target.name if b.target else None,
-                "objects": [o.origin for o in b.objects],
-                "libc": b.libc,
-                "unverified_abi": list(b.unverified),
-                "unverified_conventions": list(b.uncertain),
-                "unverified_signatures": [name for name, _ in b.unverified_signatures],
+                "name": target.name,
+                "objects": list(target.objects),
+                "libc": target.libc,
+                "unverified_abi": list(target.unverified_abi),
+                "unverified_conventions": list(target.unverified_conventions),
+                "unverified_signatures": list(target.unverified_signatures),
             }
-            for b in model.builds
+            for target in model.targets
         ],
     }
 
 
-def _tensor_json(tensor: Interface | State) -> dict[str, Any]:
-    kind = tensor.type
-    return {"name": tensor.name, "dtype": kind.dtype.name, "shape": kind.shape, "bytes": kind.size}
+def _tensor_json(tensor: Tensor) -> dict[str, Any]:
+    return {"name": tensor.name, "dtype": tensor.dtype, "shape": tensor.shape, "bytes": tensor.bytes}
 
 
-def _pool_json(pool: Pool, plan: MemoryPlan) -> dict[str, Any]:
-    planned, both = plan.pools[pool.name], plan.frames.get(pool.name)
+def _pool_json(pool: Pool) -> dict[str, Any]:
+    both = pool.frames
     return {
         "name": pool.name,
-        "bytes": planned.size,
-        "limit_bytes": pool.size,
-        "lower_bound_bytes": planned.lower_bound,
-        "align": planned.align,
+        "bytes": pool.bytes,
+        "limit_bytes": pool.limit_bytes,
+        "lower_bound_bytes": pool.lower_bound_bytes,
+        "align": pool.align,
         "frames": both and {"stride_bytes": both.stride, "bytes": both.size},
-        "buffers": [{"name": name, "offset": offset} for name, offset in planned.offsets.items()],
+        "buffers": [{"name": name, "offset": offset} for name, offset in pool.offsets.items()],
     }
-
-
-class MeasuredLatency:
-    """The durations of a profile."""
-
-    def __init__(self, path: Path, models: Sequence[Model], faults: Diagnostics) -> None:
-        """Read a profile for one of the models. Raises OpwestError if it does not fit."""
-        self.path = path
-        at = Location(str(path))
-        name, profile = read_profile(path, faults)
-        self.model = name
-        self.points: dict[int, tuple[str, int]] = {}
-        fitting = [model for model in models if model.name == name]
-        if not fitting:
-            faults.error(f"profile of unknown model {name!r}", at, hint=nearest(name, [model.name for model in models]))
-        if profile.unit != "cycles":
-            faults.error(
-                f"the profile of {profile.where} is in {profile.unit}",
-                at,
-                expected="a profile in cycles, of a board",
-                hint="'cycles' of the manifest and of a profile are cycles of the processor of the target",
-            )
-        self._add(profile, fitting, at, faults)
-        faults.raise_if_errors()
-
-    def _add(self, profile: Profile, models: Sequence[Model], at: Location, faults: Diagnostics) -> None:
-        for point in profile.points:
-            if point.kind in ("step", "launch") and point.step is not None:
-                self.points[point.step] = (point.operator or "", math.ceil(point.max))
-        for model in models:
-            wrong = next((number for number in self.points if not self._fits(model.steps, number)), None)
-            if wrong is not None:
-                there = model.steps[wrong].operator.name if wrong < len(model.steps) else "absent"
-                faults.error(
-                    f"the profile is from another version of model {model.label!r}: "
-                    f"step {wrong} is {self.points[wrong][0]}, in the manifest {there}",
-                    at,
-                    expected="a profile of the current steps",
-                    hint="measure again with 'opwest run --output-profile'",
-                )
-
-    def _fits(self, steps: Sequence[Step], number: int) -> bool:
-        return number < len(steps) and steps[number].operator.name == self.points[number][0]
-
-    def bound(self, model: Model, schedule: Schedule) -> Latency:
-        """Return the bound of a model; that of its manifest if the profile is of another model."""
-        if model.name != self.model:
-            return schedule.latency
-        steps = [self._measured(step) for step in schedule.steps]
-        return latency_bound(model, steps, schedule.syncs, schedule.loads)
-
-    def _measured(self, step: Step) -> Step:
-        if step.index not in self.points:
-            return step
-        cycles = self.points[step.index][1]
-        if step.operator.is_async:
-            return replace(step, operator=replace(step.operator, launch_cycles=cycles))
-        return replace(step, cycles=cycles)
 
 
 _LISTED = 10
 """The largest number of steps without cycles that are listed."""
 
 
-def schedule_json(model: Model, plan: MemoryPlan, latency: Latency) -> dict[str, Any]:
-    """Return the schedule for the JSON output of `check`."""
-    holds = plan.schedule.holds
-    return {
-        "schedule": schedule_rows(model, plan),
-        "holds": [{"device": name, "first": hold.first, "last": hold.last} for name, hold in holds.items()],
-        "latency": {"cycles": latency.cycles, "unknown": list(latency.unknown)},
-    }
-
-
-def schedule_rows(model: Model, plan: MemoryPlan) -> list[dict[str, Any]]:
-    """Return the steps and waits in execution order, with the live bytes of every pool during a step.
+def schedule_json(schedule: ScheduleSummary) -> dict[str, Any]:
+    """Return the schedule for the JSON output of `check`.
 
     `load` is set if the program of a step is loaded before it; `leave` is the number of steps that may be unfinished
     after a wait.
     """
-    rows: list[dict[str, Any]] = []
-    schedule = plan.schedule
-    for index, syncs in enumerate(schedule.syncs):
-        for sync in syncs:
-            rows.append({"kind": "wait", "device": sync.device, "steps": list(sync.steps), "leave": sync.leave})
-        if index < len(schedule.steps):
-            step = schedule.steps[index]
-            rows.append(
-                {
-                    "kind": "launch" if step.operator.is_async else "step",
-                    "step": index,
-                    "operator": step.operator.name,
-                    "device": step.device,
-                    "program": step.program.name if step.program else None,
-                    "load": index in schedule.loads,
-                    "cycles": step.cycles,
-                    "line": step.location.line,
-                    "live_bytes": live_bytes(model, plan, index),
-                }
-            )
-    return rows
+    latency = schedule.latency
+    return {
+        "schedule": [_row_json(row) for row in schedule.rows],
+        "holds": [{"device": name, "first": hold.first, "last": hold.last} for name, hold in schedule.holds.items()],
+        "latency": {"cycles": latency.cycles, "unknown": list(latency.unknown)},
+    }
 
 
-def live_bytes(model: Model, plan: MemoryPlan, step: int) -> dict[str, int]:
-    """Return the live bytes of every pool in a step."""
-    live = dict.fromkeys(plan.pools, 0)
-    for buffer in model.planned:
-        life = plan.schedule.lives[buffer.name]
-        if life.first <= step <= life.last:
-            live[plan.homes[buffer.name]] += buffer.type.size
-    return live
+def _row_json(row: ScheduledStep) -> dict[str, Any]:
+    if row.kind == "wait":
+        return {"kind": "wait", "device": row.device, "steps": list(row.steps), "leave": row.leave}
+    return {
+        "kind": row.kind,
+        "step": row.step,
+        "operator": row.operator,
+        "device": row.device,
+        "program": row.program,
+        "load": row.load,
+        "cycles": row.cycles,
+        "line": row.line,
+        "live_bytes": dict(row.live_bytes),
+    }
 
 
-def timeline(model: Model, plan: MemoryPlan, latency: Latency) -> str:
+def timeline(model: ModelSummary, schedule: ScheduleSummary) -> str:
     """Return the schedule as a table with a column per device: `>` marks a launch, `|` a possibly running step.
 
     Loads have a row if the steps of the device have several programs.
     """
+    pools = [pool.name for pool in model.pools]
     agents = ["cpu", *(device.name for device in model.devices)]
-    rows = [["step", *agents, *(f"{pool} bytes" for pool in plan.pools), "line"]]
-    blank = [""] * (len(plan.pools) + 1)
+    rows = [["step", *agents, *(f"{pool} bytes" for pool in pools), "line"]]
+    blank = [""] * (len(pools) + 1)
     busy: set[str] = set()
     programs: dict[str, set[str]] = {}
-    for step in plan.schedule.steps:
-        if step.device and step.program:
-            programs.setdefault(step.device, set()).add(step.program.name)
+    for row in schedule.rows:
+        if row.device and row.program:
+            programs.setdefault(row.device, set()).add(row.program)
 
     def add(number: str, cells: Mapping[str, str], sizes_and_line: Sequence[str] = blank) -> None:
         by_agent = [cells.get(agent, "|" if agent in busy else "") for agent in agents]
         rows.append([number, *by_agent, *sizes_and_line])
 
-    for row in schedule_rows(model, plan):
-        device = row["device"]
-        if row["kind"] == "wait":
-            wait = f"wait {device} ({', '.join(map(str, row['steps']))})"
-            if row["leave"]:
-                add("", {"cpu": f"{wait}, {row['leave']} left"})
+    for row in schedule.rows:
+        device = row.device or "cpu"
+        if row.kind == "wait":
+            wait = f"wait {device} ({', '.join(map(str, row.steps))})"
+            if row.leave:
+                add("", {"cpu": f"{wait}, {row.leave} left"})
             else:
                 busy.discard(device)
                 add("", {"cpu": wait, device: "done"})
             continue
-        if row["load"] and len(programs[device]) > 1:
-            add("", {"cpu": f"load {device}", device: f"({row['program']})"})
-        operator = row["operator"] + (" >" if row["kind"] == "launch" else "")
-        add(str(row["step"]), {device or "cpu": operator}, [*map(str, row["live_bytes"].values()), str(row["line"])])
-        if row["kind"] == "launch":
+        if row.load and len(programs[device]) > 1:
+            add("", {"cpu": f"load {device}", device: f"({row.program})"})
+        operator = row.operator + (" >" if row.kind == "launch" else "")
+        add(str(row.step), {device: operator}, [*map(str, row.live_bytes.values()), str(row.line)])
+        if row.kind == "launch":
             busy.add(device)
     lines = table_lines(rows, {0, *range(1 + len(agents), len(rows[0]))})
-    for pool in plan.pools:
-        if size := _state_bytes(model, plan, pool):
-            lines.append(f"state in {pool}: {size} bytes, live in every step")
+    for pool in model.pools:
+        if pool.state_bytes:
+            lines.append(f"state in {pool.name}: {pool.state_bytes} bytes, live in every step")
     for state in model.states:
         if state.next:
-            lines.append(f"end: copy {state.next.shown} to state {state.name}, {state.type.size} bytes")
-    count = len(plan.schedule.steps)
-    for name, hold in plan.schedule.holds.items():
+            lines.append(f"end: copy {state.next} to state {state.name}, {state.bytes} bytes")
+    count = len(model.steps)
+    for name, hold in schedule.holds.items():
         end = "the end" if hold.last == count else f"the waits before step {hold.last}"
         lines.append(f"own {name}: from step {hold.first} to {end}")
-    lines.append(f"latency bound: {_latency_words(latency, count)}")
-    order = "any (steps reordered as far as tensors allow)" if model.reorder else "given"
+    lines.append(f"latency bound: {_latency_words(schedule.latency, count)}")
+    order = "any (steps reordered as far as tensors allow)" if schedule.reorder else "given"
     return "\n".join([f"{model.label}: schedule, order: {order}", *(f"  {line}" for line in lines)])
 
 

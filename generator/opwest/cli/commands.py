@@ -8,45 +8,41 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opwest.base.diagnostics import Diagnostics, OpwestError, fail
+from opwest.base.diagnostics import Diagnostics, fail
 from opwest.base.result import Result
 
 if TYPE_CHECKING:
     import argparse
 
-    from opwest.zephyr.workspace import ZephyrOptions
-
 
 def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Generate a complete Zephyr application. A repeated run replaces the generated files and keeps your own."""
-    from opwest import pipeline
-    from opwest.project.request import Request
+    from opwest.api.calls import collecting
+    from opwest.api.generate import generate as generate_application
 
-    if options.target and options.metadata != "llvm":
-        raise fail("--target requires --metadata=llvm")
-    _warn_of_base(options, faults)
-    request = Request(
-        tuple(options.manifests),
-        options.output,
-        vendored=options.runtime == "vendored",
+    done = collecting(generate_application, faults)(
+        options.manifests,
+        output=options.output,
+        runtime=options.runtime,
         metadata=options.metadata,
-        targets=tuple(dict.fromkeys(options.target)),
-        layout=options.layout,
+        target=options.target,
+        board=options.board,
+        zephyr_version=options.zephyr_version,
+        zephyr_base=options.zephyr_base,
         template=options.template,
-        zephyr=_zephyr(options),
+        layout=options.layout,
         inputs=options.inputs,
         depfile=options.depfile,
     )
-    done = pipeline.run(request, faults).written
     lines = [
-        f"{options.output}: {len(done.written)} files written, {len(done.removed)} removed, {done.unchanged} unchanged"
+        f"{done.directory}: {len(done.written)} files written, {len(done.removed)} removed, {done.unchanged} unchanged"
     ]
     if done.kept:
         lines.append(f"{len(done.kept)} user files kept")
     return Result(
         "\n".join(lines),
         {
-            "directory": str(options.output),
+            "directory": str(done.directory),
             "written": list(done.written),
             "removed": list(done.removed),
             "unchanged_count": done.unchanged,
@@ -63,43 +59,7 @@ def update(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """
     from opwest.cli.update import update as update_projects
 
-    _warn_of_base(options, faults)
-    return update_projects(options, faults, _zephyr)
-
-
-def _warn_of_base(options: argparse.Namespace, faults: Diagnostics) -> None:
-    """Warn about a ZEPHYR_BASE that is no Zephyr tree."""
-    from opwest.zephyr.workspace import fault_of_base
-
-    wrong = fault_of_base() if options.zephyr_base is None else None
-    if wrong is not None:
-        faults.warning(wrong, hint="boards, modules and Kconfig symbols are not checked")
-
-
-def _zephyr(options: argparse.Namespace) -> ZephyrOptions:
-    """Return the boards, version and workspace of Zephyr from the command line, or from the current workspace."""
-    from dataclasses import replace
-
-    from opwest.zephyr.version import parse_version
-    from opwest.zephyr.workspace import ZephyrOptions, find_workspace
-
-    workspace = find_workspace(options.zephyr_base)
-    if options.zephyr_base is not None and (workspace is None or workspace.version is None):
-        raise fail(f"'{options.zephyr_base}' is not a Zephyr tree: missing file 'VERSION'")
-    if workspace is not None and "output" in options:  # an application may define boards
-        workspace = replace(workspace, roots=(options.output,))
-    version = None
-    if options.zephyr_version is not None:
-        version = parse_version(options.zephyr_version)
-        if version is None:
-            message = f"invalid --zephyr-version {options.zephyr_version!r}"
-            raise fail(message, expected="a version, such as 4.2 or 3.7.1")
-        if workspace is not None and workspace.version is not None and workspace.version.pair != version.pair:
-            if options.zephyr_base is not None:
-                message = f"--zephyr-base has no effect: '{options.zephyr_base}' is Zephyr {workspace.version}"
-                raise fail(message, expected=f"Zephyr {version}, as --zephyr-version")
-            workspace = None  # the current workspace has another version of Zephyr
-    return ZephyrOptions(tuple(options.board), version, workspace)
+    return update_projects(options, faults)
 
 
 def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -107,46 +67,9 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
     With errors, print only the table of objects: whether each can be exported, and if not, why.
     """
-    from opwest import pipeline
-    from opwest.cli.check import MeasuredLatency, schedule_json, summary, summary_json, timeline
-    from opwest.cli.inspect import table
-    from opwest.model.checks.exportability import exportability, rows_json
-    from opwest.model.checks.signatures import note_unverified
-    from opwest.project.request import Request
+    from opwest.cli.check import check as check_manifests
 
-    if options.profile is not None and not options.schedule:
-        raise fail("--profile requires --schedule")
-    _warn_of_base(options, faults)
-    zephyr, examinations = _zephyr(options), []
-    for manifests in [(path,) for path in options.manifests] if options.each else [tuple(options.manifests)]:
-        own = Diagnostics()
-        try:
-            examinations += pipeline.run(Request(manifests, zephyr=zephyr), own, "plan").examinations
-        except OpwestError as error:
-            for diagnostic in error.diagnostics:
-                own.add(diagnostic)
-        for diagnostic in own:
-            faults.add(diagnostic)
-        faults.sources |= own.sources
-    measured = None
-    if options.profile is not None and not faults.has_errors:
-        measured = MeasuredLatency(options.profile, [examination.model for examination in examinations], faults)
-    texts, values = [], []
-    for model, plan, objects, _ in examinations:
-        rows = exportability(model, objects)
-        if not faults.has_errors:
-            note_unverified(faults, model)
-            texts.append(f"{summary(model, plan)}\n\n{table(rows)}")
-            values.append({**summary_json(model, plan), "exportability": rows_json(rows)})
-            if options.schedule:
-                latency = measured.bound(model, plan.schedule) if measured else plan.schedule.latency
-                texts.append(timeline(model, plan, latency))
-                values[-1].update(schedule_json(model, plan, latency))
-        elif rows:
-            texts.append(f"{model.label}: objects\n\n{table(rows)}")
-            variant = model.variant.name if model.variant else None
-            values.append({"model": model.name, "variant": variant, "exportability": rows_json(rows)})
-    return Result("\n\n".join(texts), values or None)
+    return check_manifests(options, faults)
 
 
 def inspect(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -166,19 +89,16 @@ def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
     'opwest bundle install', 'list', 'confirm', 'roll-back' and 'check-steps' use the bundles of a board.
     """
     from opwest.cli.bundle import bundle as do
-    from opwest.cli.bundle_options import check_bundle_options
 
-    check_bundle_options(options, faults)
     return do(options, faults)
 
 
 def bundle_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Install and manage bundles on a board: of --serial, or one that is built and started first, of --board."""
     from opwest.bundles.install import on_board
-    from opwest.cli.bundle_options import check_board_options
+    from opwest.cli.bundle_options import board_request
 
-    check_board_options(options, faults)
-    return on_board(options, faults)
+    return on_board(board_request(options, faults), faults)
 
 
 def init(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -225,13 +145,9 @@ def tune(options: argparse.Namespace, faults: Diagnostics) -> Result:
     They run in QEMU, or with --serial on a board. DIR is the output of 'opwest import' of a TFLite or ONNX model.
     'opwest import --tuning DIR/tuning.yaml' chooses the variants by these costs, without QEMU and boards.
     """
-    from opwest.cli.run_options import check_tune_options, set_defaults
-    from opwest.cli.tune import tune_import
+    from opwest.cli.tune import tune as tune_layers
 
-    check_tune_options(options, faults)
-    faults.raise_if_errors()
-    set_defaults(options)
-    return tune_import(options, faults)
+    return tune_layers(options, faults)
 
 
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -266,29 +182,16 @@ def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 def run(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Run a generated application on this machine or under Zephyr, on given arrays or with its own main()."""
-    from opwest.cli.run_options import check_run_options, set_defaults
+    from opwest.cli.run import run as run_application
 
-    check_run_options(options, faults)
-    faults.raise_if_errors()
-    set_defaults(options)
-    if options.host:
-        from opwest.runs.host import run_on_host
-
-        return run_on_host(options, faults)
-    from opwest.runs.board import run_on_board
-
-    return run_on_board(options, faults)
+    return run_application(options, faults)
 
 
 def call(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Call one operator of a generated application under Zephyr, by name, on given arguments."""
-    from opwest.cli.run_options import check_connection_options, set_defaults
-    from opwest.runs.call import call_on_board
+    from opwest.cli.run import call as call_operator
 
-    check_connection_options(options, faults)
-    faults.raise_if_errors()
-    set_defaults(options)
-    return call_on_board(options, faults)
+    return call_operator(options, faults)
 
 
 def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:

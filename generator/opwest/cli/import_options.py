@@ -14,7 +14,7 @@ from opwest.cli import commands
 from opwest.cli.arguments import Arguments, add_command, add_output, number_of
 from opwest.cli.run_options import count, flash_option
 from opwest.compiler.request import UNLIMITED, Options, flag_of, options_of
-from opwest.frontends.formats import FORMATS, format_of_file
+from opwest.frontends.formats import FORMATS, kind_of
 
 KINDS = (*(row.name for row in FORMATS), "tvm", "mlf", "vela")
 """The kinds of imports."""
@@ -27,9 +27,8 @@ def with_kind(words: Sequence[str]) -> list[str]:
     files = [word for before, word in itertools.pairwise(given) if before not in with_values]
     if any(word in (*KINDS, "-h", "--help") for word in files):
         return given
-    kind = next((_kind(Path(word)) for word in files if Path(word).exists()), None)
-    if kind is None:
-        kind = next((row.name for word in files for row in FORMATS if word.endswith(row.suffix)), None)
+    paths = sorted((Path(word) for word in files), key=lambda path: not path.exists())
+    kind = next(filter(None, map(kind_of, paths)), None)
     return given if kind is None else ["import", kind, *given[1:]]
 
 
@@ -48,15 +47,6 @@ def _flags_with_values() -> set[str]:
     """Return the options of all kinds whose next word is a value and no model."""
     every = import_parser()
     return {flag for action in every._actions if action.nargs != 0 for flag in action.option_strings}
-
-
-def _kind(path: Path) -> str:
-    """Return the kind of an existing model: by its content, or else by its name."""
-    if path.is_dir() or path.suffix == ".tar":
-        return "mlf"
-    if path.suffix == ".npz" or path.name.endswith("_vela.tflite"):
-        return "vela"
-    return format_of_file(path).name
 
 
 def add_import(command: argparse.ArgumentParser) -> None:

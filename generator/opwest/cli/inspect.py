@@ -13,6 +13,7 @@ from opwest.base.result import Result, table_lines
 from opwest.bundles.explanation import as_json as bundle_json
 from opwest.bundles.explanation import as_text as bundle_text
 from opwest.bundles.format import is_bundle, read_bundle
+from opwest.model.checks.exportability import ObjectRow
 from opwest.model.inputs.targets import make_target
 from opwest.model.types.builds import Target, is_ir
 from opwest.objects.elf import parse_elf
@@ -34,11 +35,11 @@ def _cell(value: object) -> str:
     return text if len(text) <= _MAX_NAME_LENGTH else "…" + text[1 - _MAX_NAME_LENGTH :]
 
 
-def table(rows: Sequence[dict[str, Any]], most: int = 24) -> str:
+def table(rows: Sequence[ObjectRow], most: int = 24) -> str:
     """Return the rows as a table; stack is the largest frame of the object's operators, in bytes."""
     if len(rows) > most:
-        rows = sorted(rows, key=lambda row: not row["reasons"])  # rejected objects first, so that they are shown
-    shown = [[_cell(row[key]) for key in _KEYS] for row in rows[:most]]
+        rows = sorted(rows, key=lambda row: not row.reasons)  # rejected objects first, so that they are shown
+    shown = [[_cell(getattr(row, key)) for key in _KEYS] for row in rows[:most]]
     lines = table_lines([_HEAD, *shown], ())
     if len(rows) > most:
         lines.append(f"... and {len(rows) - most} more: --json shows all")

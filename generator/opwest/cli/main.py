@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from opwest.base import timing
-from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError, internal_error, printable
+from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError, fault_of_system, internal_error, printable
 from opwest.base.result import Result
 from opwest.cli.arguments import check_output_options, is_quiet, is_verbose
 from opwest.cli.parser import UsageError, command_names, parse
@@ -74,8 +74,7 @@ def _main(options: argparse.Namespace) -> int:
     except BrokenPipeError:
         return _closed_pipe()
     except OSError as error:  # a file that the command did not check before
-        where = None if error.filename is None else Location(os.fsdecode(error.filename))
-        faults.error(f"cannot read or write the file: {error.strerror or error}", where)
+        faults.add(fault_of_system(error))
     except KeyboardInterrupt:
         print("opwest: interrupted", file=sys.stderr)
         return 130

@@ -1,127 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`opwest report`: make a report, compare it with an earlier one, write it; make a bill of materials."""
+"""The output of `opwest report`."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from dataclasses import asdict
-from pathlib import Path
+from typing import Any
 
+from opwest.api.calls import collecting
+from opwest.api.report import NO_FILE, ReportResult
+from opwest.api.report import report as make_report
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result
-from opwest.cli.arguments import option_of
-from opwest.report import data, words
-from opwest.report.changes import Change, compare
-from opwest.report.collect import read_inputs, report_of
-from opwest.report.files import read_report, write_report
-from opwest.report.limits import check_limits, parse_limits
-from opwest.report.page import page, picture, pretty_json
-from opwest.report.sbom.collect import make_sbom, render_sbom, write_sbom
-
-FORMATS = ("html", "svg", "json")
+from opwest.reports import words
 
 
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Generate the report, the bill of materials, or both."""
-    _check(options, faults)
-    inputs = read_inputs(options.paths, faults)
-    bill = ""
-    if options.sbom is not None:
-        bill = render_sbom(make_sbom(inputs, options.firmware, options.zephyr_spdx, faults), options.sbom)
-    if options.output is None:
-        return _bill_only(options.sbom, bill)
-    kind = _format(options)
-    limits = parse_limits(options.fail_on, faults, has_baseline=options.compare is not None)
-    faults.raise_if_errors()
-    before = None if options.compare is None else read_report(options.compare)
-    current = report_of(inputs, options.profile, faults, options.firmware, options.variant)
-    changes = None if before is None else compare(before, current)
-    content = _render(kind, current, changes, options.compare)
-    shown = _json(current, changes, options, kind)
-    if options.sbom is not None:
-        write_sbom(options.sbom, bill)
-    if str(options.output) != "-":
-        write_report(options.output, content)
-    # After the report is written: it shows the reasons.
-    shown["exceeded"] = [asdict(row) for row in check_limits(limits, before, current, options.compare, faults)]
-    if str(options.output) == "-":
-        shown["content"] = json.loads(content) if kind == "json" else content
-        return Result(content.removesuffix("\n"), shown, is_content=True)
-    return Result(_text(current, changes, options.output), shown)
-
-
-def _check(options: argparse.Namespace, faults: Diagnostics) -> None:
-    """Report options that have no effect together."""
     if options.output is None and options.sbom is None:
         options.usage_error("one of the arguments -o/--output --sbom is required")
-    if options.sbom is None and options.zephyr_spdx is not None:
-        faults.error("--zephyr-spdx has no effect without --sbom")
-    if options.output is None:
-        for name in ("format", "profile", "compare", "fail_on", "variant"):
-            if getattr(options, name):
-                message = f"{option_of(name)} has no effect on a bill of materials"
-                faults.error(message, hint="add --output FILE for a report")
-    elif options.compare is not None and _format(options) == "svg":
-        faults.error("--compare has no effect on a picture", expected="the format html or json")
-    if options.output is not None and options.sbom is not None and _same(options.output, options.sbom):
-        faults.error("--output and --sbom name the same file", expected="two files")
-    elif options.output is not None and str(options.sbom) == "-":
-        faults.error("--sbom - prints the bill of materials only", hint="omit --output, or name a file")
-    faults.raise_if_errors()
+    done = collecting(make_report, faults)(
+        options.paths,
+        output=options.output,
+        format=options.format,
+        profile=options.profile,
+        firmware=options.firmware,
+        compare=options.compare,
+        fail_on=options.fail_on,
+        variant=options.variant,
+        sbom=options.sbom,
+        zephyr_spdx=options.zephyr_spdx,
+    )
+    if done.report is None:
+        if str(done.sbom) == NO_FILE:
+            shown = {"sbom": None, "content": done.sbom_content}
+            return Result(done.sbom_content.removesuffix("\n"), shown, is_content=True)
+        return Result(f"{done.sbom}: bill of materials", {"sbom": str(done.sbom), "content": None})
+    if done.output is None:
+        content = json.loads(done.content) if done.format == "json" else done.content
+        return Result(done.content.removesuffix("\n"), {**_json(done), "content": content}, is_content=True)
+    return Result(_text(done), _json(done))
 
 
-def _same(path: Path, other: Path) -> bool:
-    """Whether two paths name the same file; `-` is no file."""
-    return str(path) == str(other) or ("-" not in (str(path), str(other)) and path.resolve() == other.resolve())
-
-
-def _bill_only(path: Path, content: str) -> Result:
-    if str(path) == "-":
-        return Result(content.removesuffix("\n"), {"sbom": None, "content": content}, is_content=True)
-    write_sbom(path, content)
-    return Result(f"{path}: bill of materials", {"sbom": str(path), "content": None})
-
-
-def _format(options: argparse.Namespace) -> str:
-    """Return the format: the option, else the suffix of the file."""
-    if options.format is not None:
-        return str(options.format)
-    suffix = options.output.suffix.lower().removeprefix(".")
-    return suffix if suffix in FORMATS else "html"
-
-
-def _render(kind: str, current: data.Report, changes: tuple[Change, ...] | None, against: Path | None) -> str:
-    if kind == "svg":
-        return picture(current)
-    if kind == "json":
-        return pretty_json(current, changes)
-    return page(current, changes, None if against is None else against.name)
-
-
-def _text(current: data.Report, changes: tuple[Change, ...] | None, output: Path) -> str:
-    lines = [f"{output}: {', '.join(model.name for model in current.models)}"]
-    for model in current.models:
+def _text(done: ReportResult) -> str:
+    models = done.report.models if done.report else ()
+    lines = [f"{done.output}: {', '.join(model.name for model in models)}"]
+    for model in models:
         lines += [
             f"  {model.name}: pool {pool.name} {words.counted(pool.planned, 'byte')}, peak in step {pool.peak.step}"
             for pool in model.pools
         ]
-    if changes is not None:
-        worse = sum(change.verdict == "worse" for change in changes)
-        better = sum(change.verdict == "better" for change in changes)
-        lines.append(f"  {words.counted(len(changes), 'difference')}: {better} better, {worse} worse")
+    if done.differences is not None:
+        worse = sum(change.verdict == "worse" for change in done.differences)
+        better = sum(change.verdict == "better" for change in done.differences)
+        lines.append(f"  {words.counted(len(done.differences), 'difference')}: {better} better, {worse} worse")
     return "\n".join(lines)
 
 
-def _json(
-    current: data.Report, changes: tuple[Change, ...] | None, options: argparse.Namespace, kind: str
-) -> dict[str, object]:
+def _json(done: ReportResult) -> dict[str, Any]:
+    assert done.report is not None
     return {
-        "file": None if str(options.output) == "-" else str(options.output),
-        "sbom": None if options.sbom is None else str(options.sbom),
+        "file": None if done.output is None else str(done.output),
+        "sbom": None if done.sbom is None else str(done.sbom),
         "content": None,
-        "content_format": kind,
-        "models": [model.name for model in current.models],
-        "stale": [asdict(stale) for stale in current.stale],
-        "differences": None if changes is None else [change.as_json() for change in changes],
+        "content_format": done.format,
+        "models": [model.name for model in done.report.models],
+        "stale": [asdict(stale) for stale in done.report.stale],
+        "differences": None if done.differences is None else [change.as_json() for change in done.differences],
+        "exceeded": [asdict(row) for row in done.exceeded],
     }

@@ -74,3 +74,14 @@ def format_of_file(path: Path) -> Format:
     certain = (row for row in FORMATS if row.is_certain and row.is_start(start))
     named = (row for row in FORMATS if path.suffix == row.suffix)
     return next(certain, None) or next(named, None) or FORMATS[-1]
+
+
+def kind_of(path: Path) -> str | None:
+    """Return the kind of the import of a model: by its content, or else by its name; None for a missing file."""
+    if not path.exists():
+        return next((row.name for row in FORMATS if path.name.endswith(row.suffix)), None)
+    if path.is_dir() or path.suffix == ".tar":
+        return "mlf"
+    if path.suffix == ".npz" or path.name.endswith("_vela.tflite"):
+        return "vela"
+    return format_of_file(path).name

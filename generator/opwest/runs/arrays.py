@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,21 @@ from opwest.model.types.dtypes import DTYPES, elements_of, reference_of, roundin
 
 if TYPE_CHECKING:
     from opwest.model.types.dtypes import Elements as Array
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """An array of the user with the name of its tensor: in memory, or in a file."""
+
+    name: str
+    array: Array | None = None
+    file: str = ""
+    key: str | None = None
+    """The name of the array in an .npz file."""
+
+    def has(self, seen: str) -> str:
+        """Return the beginning of a message about its content."""
+        return f"the array is {seen}" if self.array is not None else f"'{self.file}' contains {seen}"
 
 
 @dataclass(frozen=True)
@@ -33,11 +48,15 @@ class Runs:
 
 
 def read_runs(
-    given: Sequence[str], streamed: Sequence[str], repeat: int, inputs: Sequence[Mapping[str, Any]], faults: Diagnostics
+    given: Sequence[Source],
+    streamed: Sequence[Source],
+    repeat: int,
+    inputs: Sequence[Mapping[str, Any]],
+    faults: Diagnostics,
 ) -> Runs:
     """Return the inputs of all runs; report missing, unknown and duplicate inputs, and arrays of another type.
 
-    `given` are the options --input, `streamed` the options --stream, whose frames define the number of runs.
+    The frames of `streamed` define the number of runs.
     """
     arrays = _read(given, "input", inputs, faults)
     frames = _read(streamed, "stream", inputs, faults)
@@ -49,9 +68,9 @@ def read_runs(
         elif name not in arrays and name not in frames:
             faults.error(f"missing input {name!r}", expected=f"--input {name}=FILE.npy")
         else:
-            array, file = frames[name] if name in frames else arrays[name]
+            array, source = frames[name] if name in frames else arrays[name]
             option = "stream" if name in frames else "input"
-            fitted = _fitted(tensor, array, option, file, faults) if array is not None else None
+            fitted = _fitted(tensor, array, option, source, faults) if array is not None else None
             if fitted is not None:
                 inputs_by_name[name] = fitted
     counts = {name: len(array) for name, array in inputs_by_name.items() if name in frames}
@@ -63,7 +82,7 @@ def read_runs(
     return Runs(inputs_by_name, count, frozenset(counts))
 
 
-def _fitted(tensor: Mapping[str, Any], array: Array, option: str, file: str, faults: Diagnostics) -> Array | None:
+def _fitted(tensor: Mapping[str, Any], array: Array, option: str, source: Source, faults: Diagnostics) -> Array | None:
     """Return an array as elements of a tensor, with a first dimension of frames if it is streamed."""
     name, dtype, shape = tensor["name"], DTYPES[tensor["dtype"]], list(tensor["shape"])
     if option == "stream" and shape[:1] == [1] and array.ndim == len(shape) and list(array.shape[1:]) == shape[1:]:
@@ -74,7 +93,7 @@ def _fitted(tensor: Mapping[str, Any], array: Array, option: str, file: str, fau
         seen = f"{array.dtype.name} {list(array.shape)}"
         wanted = ", ".join(["N", *map(str, shape)])
         words = f"[{wanted}], for N frames" if option == "stream" else str(shape)
-        faults.error(f"input {name!r}: '{file}' contains {seen}", expected=f"{tensor['dtype']} {words}")
+        faults.error(f"input {name!r}: {source.has(seen)}", expected=f"{tensor['dtype']} {words}")
         return None
     elements, rounded = converted
     if rounded:
@@ -83,7 +102,7 @@ def _fitted(tensor: Mapping[str, Any], array: Array, option: str, file: str, fau
 
 
 def read_references(
-    given: Sequence[str], outputs: Sequence[Mapping[str, Any]], runs: Runs, faults: Diagnostics
+    given: Sequence[Source], outputs: Sequence[Mapping[str, Any]], runs: Runs, faults: Diagnostics
 ) -> dict[str, Array]:
     """Return the references by output name; report arrays of another shape and arrays without numbers.
 
@@ -93,50 +112,37 @@ def read_references(
     arrays = _read(given, "reference", outputs, faults)
     for tensor in outputs:
         name = tensor["name"]
-        read, file = arrays.get(name, (None, ""))
+        read, source = arrays.get(name, (None, Source(name)))
         if read is None:
             continue
         references[name] = array = reference_of(read, DTYPES[tensor["dtype"]])
         shape = [*([runs.count] if runs.streams else []), *tensor["shape"]]
         if list(array.shape) != shape or array.dtype.kind not in "biuf":
             seen = f"{array.dtype.name} {list(array.shape)}"
-            faults.error(f"reference {name!r}: '{file}' contains {seen}", expected=f"numbers {shape}")
+            faults.error(f"reference {name!r}: {source.has(seen)}", expected=f"numbers {shape}")
     return {name: references[name] for name in arrays if name in references}
 
 
 def _read(
-    given: Sequence[str], option: str, tensors: Sequence[Mapping[str, Any]], faults: Diagnostics
-) -> dict[str, tuple[Array | None, str]]:
-    """Return the given arrays, None for unreadable files, and their files, by name."""
+    given: Sequence[Source], option: str, tensors: Sequence[Mapping[str, Any]], faults: Diagnostics
+) -> dict[str, tuple[Array | None, Source]]:
+    """Return the given arrays, None for unreadable files, and their sources, by name."""
     role = "output" if option == "reference" else "input"
     known = [tensor["name"] for tensor in tensors]
-    arrays: dict[str, tuple[Array | None, str]] = {}
-    for name, file, key in _named(given, option, faults):
+    arrays: dict[str, tuple[Array | None, Source]] = {}
+    for source in given:
+        name = source.name
         if name not in known:
-            where = f" in '{file}'" if key else ""
+            where = f" in '{source.file}'" if source.key else ""
             faults.error(f"unknown {role} {name!r}{where}", hint=nearest(name, known))
         elif name in arrays:
             faults.error(f"duplicate {option} {name!r}")
+        elif source.array is not None:
+            arrays[name] = source.array, source
         else:
             expected = "a file written by numpy.save"
-            arrays[name] = read_file(f"{option} {name!r}: ", file, key, expected, faults), file
+            arrays[name] = read_file(f"{option} {name!r}: ", source.file, source.key, expected, faults), source
     return arrays
-
-
-def _named(given: Sequence[str], option: str, faults: Diagnostics) -> Iterator[tuple[str, str, str | None]]:
-    """Yield the name, the file and, for an .npz file, the key of every array; report invalid arguments."""
-    for text in given:
-        name, separator, file = text.partition("=")
-        if separator and name and file:
-            yield name, file, None
-        elif separator or not text.endswith(".npz"):
-            faults.error(f"invalid --{option} {text!r}", expected="NAME=FILE.npy, or FILE.npz with arrays by name")
-        else:
-            names = _loaded(f"{option}: ", Path(text), None, "a file written by numpy.savez", faults)
-            if isinstance(names, dict):
-                yield from ((key, text, key) for key in names)
-            elif names is not None:
-                faults.error(f"{option}: '{text}' is an .npy file", expected=f"--{option} NAME={text}")
 
 
 def read_file(where: str, file: str, key: str | None, expected: str, faults: Diagnostics) -> Array | None:
@@ -144,14 +150,14 @@ def read_file(where: str, file: str, key: str | None, expected: str, faults: Dia
 
     `where` is the beginning of the message of an error.
     """
-    array = _loaded(where, Path(file), key, expected, faults)
+    array = loaded(where, Path(file), key, expected, faults)
     if not isinstance(array, dict):
         return array
     faults.error(f"{where}'{file}' is an .npz file", expected=expected)
     return None
 
 
-def _loaded(
+def loaded(
     where: str, file: Path, key: str | None, expected: str | None, faults: Diagnostics
 ) -> Array | dict[str, None] | None:
     """Return an array, or the names in an .npz file without `key`; None after an error."""
@@ -165,28 +171,16 @@ def _loaded(
     return None
 
 
-def keep_outputs(
-    outputs: Mapping[str, Array], tensors: Iterable[Mapping[str, Any]], folder: Path | None, *, frames: bool = False
-) -> list[str]:
-    """Write outputs to `folder`, if given, one NAME.npy each; return the lines to print.
-
-    `tensors` contain dtype and labels by name; the arrays of dtypes that numpy lacks contain converted numbers.
-    With `frames` the first dimension of the outputs counts the frames of a stream.
-    """
+def write_outputs(outputs: Mapping[str, Array], folder: Path | None) -> dict[str, Path]:
+    """Write outputs to a directory, if given, one NAME.npy each; return the files."""
+    if folder is None:
+        return {}
     import numpy as np
 
-    lines = []
-    known = {tensor["name"]: tensor for tensor in tensors}
-    if folder is not None:
-        make_folder(folder)
+    make_folder(folder)
     for name, array in outputs.items():
-        shown = np.array2string(array.reshape(-1), threshold=8)
-        lines.append(f"{name}: {known[name]['dtype']} {list(array.shape)}: {shown}")
-        lines += label_lines(array, known[name].get("labels") or (), frames=frames)
-        if folder is not None:
-            np.save(folder / f"{name}.npy", array)
-            lines.append(f"  written to {folder / name}.npy")
-    return lines
+        np.save(folder / f"{name}.npy", array)
+    return {name: folder / f"{name}.npy" for name in outputs}
 
 
 def make_folder(path: Path) -> None:
@@ -231,29 +225,30 @@ def _words(row: Array, labels: Sequence[str], *, scores: bool) -> str:
 
 
 def read_labels(
-    given: Path | None, output: str | None, outputs: Sequence[Mapping[str, Any]], count: int, faults: Diagnostics
+    given: Source | None, outputs: Sequence[Mapping[str, Any]], count: int, faults: Diagnostics
 ) -> tuple[str, Array] | None:
     """Return the output with the classes, and the class number of each case; report unusable files.
 
-    The output is `output`, or the only one. Without `given` the result is None.
+    The output is the name of `given`, or the only one. Without `given` the result is None.
     """
     if given is None:
         return None
     names = [tensor["name"] for tensor in outputs]
-    if output is None and len(names) != 1:
-        faults.error(f"the model has {len(names)} outputs", expected=f"--labels NAME={given}")
+    if not given.name and len(names) != 1:
+        faults.error(f"the model has {len(names)} outputs", expected=f"--labels NAME={given.file or 'FILE.npy'}")
         return None
-    name = names[0] if output is None else output
+    name = given.name or names[0]
     if name not in names:
         faults.error(f"unknown output {name!r}", expected=f"one of: {', '.join(names)}")
         return None
-    array = _loaded("", given, None, None, faults)
+    array = given.array if given.array is not None else loaded("", Path(given.file), None, None, faults)
     if array is None:
         return None
     expected = f"{count} integers, the class of each case"
     if isinstance(array, dict) or array.dtype.kind not in "iu" or array.size != count:
         seen = "an .npz file" if isinstance(array, dict) else f"{array.dtype.name} {list(array.shape)}"
-        faults.error(f"labels: '{given}' is {seen}", expected=expected)
+        what = f"'{given.file}' is" if given.array is None else "the array is"
+        faults.error(f"labels: {what} {seen}", expected=expected)
         return None
     return name, array.reshape(-1)
 
@@ -265,11 +260,3 @@ def classes_of(array: Array) -> Array:
         return rows[:, 0]
     classes: Array = rows.argmax(axis=1)
     return classes
-
-
-def accuracy_line(name: str, classes: Array, labels: Array) -> tuple[str, dict[str, Any]]:
-    """Return the line to print, and its content as JSON values."""
-    right = int((classes == labels).sum())
-    share = right / len(labels)
-    line = f"accuracy of {name}: {share:.2%} ({right} of {len(labels)})"
-    return line, {"output": name, "correct": right, "cases": len(labels), "accuracy": share}

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import struct
 from collections.abc import Mapping, Sequence
@@ -12,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from opwest.base.diagnostics import Diagnostics, fail, nearest
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.result import Result
 from opwest.model.types.dtypes import DTYPES, elements_of, numbers_from
 from opwest.render.arguments import ENTRY
 from opwest.render.tables.layout import NO_DEVICE
-from opwest.runs.arrays import keep_outputs, make_folder, read_file
-from opwest.runs.connection import clock_of, connected, latency_lines, link_errors, prepare, served_model
+from opwest.runs.arrays import make_folder, read_file, write_outputs
+from opwest.runs.connection import clock_of, connected, link_errors, prepare, served_model
 from opwest.runs.link import REBUILD_HINT, Link, LinkError, ModelError, Report, Served
-from opwest.runs.progress import StageProgress, make_progress
+from opwest.runs.options import CallOptions
+from opwest.runs.progress import StageProgress
 from opwest.runs.project_data import UPDATE_HINT, choose_model, required_record, selected_variant
+from opwest.runs.results import OperatorCall
 from opwest.runs.session import check_tensors, failure_hint, opened
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def find_operator(name: str, model: Mapping[str, Any], project: Path) -> tuple[i
     return index, model["operators"][index]
 
 
-def prepare_call(options: argparse.Namespace, model: Mapping[str, Any], project: Path, faults: Diagnostics) -> Call:
-    """Check the command line against the operator's signature; return the call. Raises OpwestError with all faults."""
-    index, operator = find_operator(options.operator, model, project)
+def prepare_call(options: CallOptions, model: Mapping[str, Any], project: Path, faults: Diagnostics) -> Call:
+    """Check the options against the operator's signature; return the call. Raises OpwestError with all faults."""
+    index, operator = find_operator(options.operator or "", model, project)
     device = _device(options.device, operator, model, faults)
     memory = bytearray(model["arguments"]["size"])
     given = _given(options.arg, operator, faults)
@@ -160,15 +160,15 @@ def _tensor(name: str, file: str, argument: Mapping[str, Any], faults: Diagnosti
     return converted[0].tobytes()
 
 
-def call_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
+def call_on_board(options: CallOptions, faults: Diagnostics) -> OperatorCall:
     """Call one operator under Zephyr; return its results and the duration."""
-    project: Path = options.directory
+    project = options.directory
     record = required_record(project)
     model = choose_model(options.model, project, record)
     call = None if model.get("variants") else prepare_call(options, model, project, faults)
     if options.output_dir:
         make_folder(options.output_dir)
-    progress = make_progress(quiet=options.json or options.quiet)
+    progress = options.progress
     with link_errors(progress):
         build = prepare(options, record, progress, faults)
         if call is None:  # the operators depend on the variant in the image
@@ -179,22 +179,17 @@ def call_on_board(options: argparse.Namespace, faults: Diagnostics) -> Result:
             check_tensors(served, model["tensors"], link.device)
             results, times = call_operator(link, served, call, repeat=options.repeat, progress=progress)
             device = link.device
-    clock = clock_of(options, build)
-    lines = [f"{call.operator} of {served.name} on {build.board}, {device}"]
-    lines += keep_outputs(results, call.results, options.output_dir)
-    lines += latency_lines(times, clock)
-    return Result(
-        "\n".join(lines),
-        {
-            "model": served.name,
-            "operator": call.operator,
-            "board": build.board,
-            "connection": device,
-            "build_directory": str(build.folder),
-            "outputs": {name: array.tolist() for name, array in results.items()},
-            "latency_ns": list(times),
-            "clock": clock,
-        },
+    return OperatorCall(
+        served.name,
+        results,
+        {result["name"]: result["dtype"] for result in call.results},
+        write_outputs(results, options.output_dir),
+        clock_of(options, build),
+        times,
+        build.board,
+        device,
+        build.folder,
+        call.operator,
     )
 
 

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The difference between an output and its reference, and the tolerances of `--tolerance` and of the manifest."""
+"""The difference between an output and its reference, and the tolerances of the user and of the manifest."""
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from opwest.base.diagnostics import Diagnostics, nearest
@@ -28,8 +26,6 @@ class Tolerance:
 
 
 EXACT: Final = Tolerance()
-_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_GIVEN = re.compile(rf"(?:(?P<name>[^=]+)=)?(?P<absolute>{_NUMBER})(?:,(?P<relative>{_NUMBER}))?")
 
 
 @dataclass(frozen=True)
@@ -38,44 +34,34 @@ class Tolerances:
 
     named: Mapping[str, Tolerance]
     others: Tolerance | None = None
-    """That of the command line for all tensors, in place of the manifest's."""
+    """That of the user for all tensors, in place of the manifest's."""
     manifest: Mapping[str, Tolerance] | None = None
 
     def of(self, name: str) -> Tolerance:
-        """Return the tolerance of a tensor: the command line's, else the manifest's, else none."""
+        """Return the tolerance of a tensor: the user's, else the manifest's, else none."""
         if name in self.named:
             return self.named[name]
         return self.others or (self.manifest or {}).get(name, EXACT)
 
 
 def read_tolerances(
-    given: Sequence[str], model: Mapping[str, Any] | None, compared: Collection[str], faults: Diagnostics
+    given: Mapping[str | None, Tolerance],
+    model: Mapping[str, Any] | None,
+    compared: Collection[str],
+    faults: Diagnostics,
 ) -> Tolerances:
-    """Return the tolerances of the command line and of a model's record; `compared` are the tensors with a reference.
+    """Return the given tolerances (None: of all other tensors) and those of a model's record.
 
-    Reports invalid tolerances and those without effect.
+    `compared` are the tensors with a reference. Reports tolerances without effect.
     """
     named: dict[str, Tolerance] = {}
-    others = None
-    for text in given:
-        match = _GIVEN.fullmatch(text)
-        values = (float(match["absolute"]), float(match["relative"] or 0)) if match else (math.inf, 0.0)
-        if match is None or not all(map(math.isfinite, values)):
-            faults.error(
-                f"invalid --tolerance {text!r}",
-                expected="[NAME=]ABSOLUTE[,RELATIVE], such as 0.001 or y=0,1e-5: finite numbers, 0 or more",
-            )
-        elif match["name"] is None:
-            if others is not None:
-                faults.error(f"duplicate --tolerance {text!r} for all tensors")
-            others = Tolerance(*values)
-        elif match["name"] not in compared:
-            hint = nearest(match["name"], compared)
-            faults.error(f"--tolerance has no effect: {match['name']!r} has no reference", hint=hint)
-        elif match["name"] in named:
-            faults.error(f"duplicate tolerance {match['name']!r}")
-        else:
-            named[match["name"]] = Tolerance(*values)
+    for name, tolerance in given.items():
+        if name is not None and name not in compared:
+            hint = nearest(name, compared)
+            faults.error(f"--tolerance has no effect: {name!r} has no reference", hint=hint)
+        elif name is not None:
+            named[name] = tolerance
+    others = given.get(None)
     if others is not None and compared and named.keys() >= set(compared):
         faults.error("--tolerance for all tensors has no effect: each tensor has its own")
     if given and not compared and not faults.has_errors:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import importlib.util
 import re
@@ -26,6 +25,7 @@ from opwest.runs.build_folder import ignore_builds
 from opwest.runs.compile import installed_runtime
 from opwest.runs.harness import own_renderer
 from opwest.runs.link import Link, LinkError, ModelError, Served
+from opwest.runs.options import ImageOptions
 from opwest.runs.places import Place, Serial, Udp, wireless_place
 from opwest.runs.ports import check_device, choose_device, is_present, need_serial, wait_for_device
 from opwest.runs.preflight import Tools, examine_build, find_workspace_of_build
@@ -166,7 +166,7 @@ def link_errors(progress: StageProgress) -> Iterator[None]:
 
 
 def prepare(
-    options: argparse.Namespace,
+    options: ImageOptions,
     record: Mapping[str, Any] | None,
     progress: StageProgress,
     faults: Diagnostics,
@@ -225,16 +225,15 @@ def prepare(
     return build
 
 
-def cmake_options(options: argparse.Namespace) -> tuple[str, ...]:
-    """Return the options of CMake that the command line gives, with those of shields and snippets."""
-    given = vars(options)
-    lists = {"SHIELD": given.get("shield") or (), "SNIPPET": given.get("snippet") or ()}
+def cmake_options(options: ImageOptions) -> tuple[str, ...]:
+    """Return the given options of CMake, with those of shields and snippets."""
+    lists = {"SHIELD": options.shield, "SNIPPET": options.snippet}
     named = (f"-D{name}={';'.join(values)}" for name, values in lists.items() if values)
-    return (*named, *(given.get("cmake") or ()))
+    return (*named, *options.cmake)
 
 
 @contextlib.contextmanager
-def connected(options: argparse.Namespace, build: Build, progress: StageProgress) -> Iterator[Link]:
+def connected(options: ImageOptions, build: Build, progress: StageProgress) -> Iterator[Link]:
     """Start or flash the image, and yield a connection to it."""
     with running(options, build, progress) as image:
         link: Link
@@ -267,7 +266,7 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(options: argparse.Namespace, build: Build, progress: StageProgress) -> Iterator[Running]:
+def running(options: ImageOptions, build: Build, progress: StageProgress) -> Iterator[Running]:
     """Start or flash the image, and yield it; a LinkError of the caller reports the output of an image that ended."""
     configuration = build.configuration()
     native = configuration.get("CONFIG_ARCH_POSIX") == "y" if configuration else build.board.startswith("native_")
@@ -315,7 +314,7 @@ def served_model(link: Link, model: Mapping[str, Any] | None, option: str | None
     return find_model(models, name, link.device)
 
 
-def clock_of(options: argparse.Namespace, build: Build) -> str:
+def clock_of(options: ImageOptions, build: Build) -> str:
     """Return the clock of the latency: 'board', 'simulated' or 'emulated'."""
     if build.configuration().get("CONFIG_ARCH_POSIX") == "y":
         return "simulated"

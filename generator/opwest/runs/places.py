@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
+
+if TYPE_CHECKING:
+    from opwest.runs.options import ImageOptions
 
 UDP_PORT = 1337
 """The default of CONFIG_MCUMGR_TRANSPORT_UDP_PORT."""
@@ -74,16 +76,16 @@ REQUIRED: Mapping[type[Wireless], Requirement] = {
 
 
 def udp_place(text: str) -> Udp:
-    """Return the place HOST, HOST:PORT or [HOST]:PORT of the command line. Raises ArgumentTypeError."""
+    """Return the place HOST, HOST:PORT or [HOST]:PORT of the command line. Raises ValueError."""
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%\w]+)\]|([^\s:\[\]]+))(?::(\d{1,5}))?", text)
     port = int(match[3]) if match and match[3] else UDP_PORT
     if match is None or not 1 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"'{text}'; expected HOST or HOST:PORT, an IPv6 address in brackets")
+        raise ValueError(f"'{text}'; expected HOST or HOST:PORT, an IPv6 address in brackets")
     return Udp(match[1] or match[2], port)
 
 
-def wireless_place(options: argparse.Namespace) -> Wireless | None:
+def wireless_place(options: ImageOptions) -> Wireless | None:
     """Return the place of --udp or --ble; None without them."""
-    given = vars(options)
-    udp, ble = given.get("udp"), given.get("ble")
-    return udp if udp is not None else Ble(ble) if ble is not None else None
+    if options.udp is not None:
+        return options.udp
+    return None if options.ble is None else Ble(options.ble)

@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opwest.base.diagnostics import fail
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import table_lines
 from opwest.render.tables.layout import NO_DEVICE, NO_STEP
+
+if TYPE_CHECKING:
+    from opwest.runs.options import ImageOptions
 
 FORMAT = 1
 """Version of the JSON format, see docs/report.md."""
@@ -130,7 +132,7 @@ class Profile:
         return lines
 
 
-def is_profiled(options: argparse.Namespace) -> bool:
+def is_profiled(options: ImageOptions) -> bool:
     """Whether the options of `opwest run` request measurements."""
     return options.profile or options.output_profile is not None
 
@@ -182,13 +184,10 @@ def _check_counts(*numbers: int) -> None:
             raise ValueError(f"a count is {number:.6g}" if abs(number) < 1 << 1000 else "a count is infinite")
 
 
-def keep_profile(profile: Profile, path: Path | None) -> list[str]:
-    """Write a profile as JSON to `path`, if given; return the lines to print."""
-    lines = profile.as_text()
+def keep_profile(profile: Profile, path: Path | None) -> None:
+    """Write a profile as JSON to `path`, if given."""
     if path is not None:
         try:
             path.write_text(json.dumps(profile.as_json(), indent=2) + "\n", encoding="utf-8")
         except OSError as error:
             raise fail(f"cannot write the profile: {error.strerror}", path) from error
-        lines.append(f"  written to {path}")
-    return lines

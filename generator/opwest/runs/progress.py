@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from typing import TextIO
+from collections.abc import Callable
+from typing import Final, TextIO
 
 from opwest.base.diagnostics import printable
 
@@ -17,6 +18,10 @@ class StageProgress:
         self._stream = stream
         self._live = stream is not None and stream.isatty()
         self._open = False
+
+    def __call__(self, text: str) -> None:
+        """Start a stage."""
+        self.show(text)
 
     def show(self, text: str) -> None:
         """Start a stage."""
@@ -53,6 +58,34 @@ class StageProgress:
         if self._open and self._stream is not None:
             print(file=self._stream, flush=True)
             self._open = False
+
+
+class CallbackProgress(StageProgress):
+    """Passes each stage, and each completed transfer, to a function."""
+
+    def __init__(self, callback: Callable[[str], None]) -> None:
+        super().__init__(None)
+        self._callback = callback
+
+    def show(self, text: str) -> None:
+        """Pass on the start of a stage."""
+        self._callback(text)
+
+    def part(self, what: str, done: int, total: int) -> None:
+        """Pass on a completed transfer."""
+        if done == total:
+            self._callback(f"{what}: {total} bytes")
+
+
+SILENT: Final = StageProgress(None)
+"""Prints nothing."""
+
+
+def progress_to(callback: Callable[[str], None] | None) -> StageProgress:
+    """Return a progress that passes lines to a function; a StageProgress prints them itself."""
+    if callback is None:
+        return SILENT
+    return callback if isinstance(callback, StageProgress) else CallbackProgress(callback)
 
 
 def make_progress(*, quiet: bool) -> StageProgress:

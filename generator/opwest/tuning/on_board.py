@@ -6,9 +6,9 @@ The model of an image has an ordinary manifest: each layer is filled, computed b
 
 from __future__ import annotations
 
-import argparse
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from opwest.runs.arrays import Runs
 from opwest.runs.build_folder import ignore_builds
 from opwest.runs.connection import connected, need_smpclient, prepare, served_model
 from opwest.runs.link import LinkError
+from opwest.runs.options import ImageOptions
 from opwest.runs.profile import Profile
 from opwest.runs.progress import StageProgress
 from opwest.runs.project_data import choose_model, required_record
@@ -377,23 +378,11 @@ _COUNTERS = {
 class BoardRunner:
     """Runs one image after the other; only the first build compiles Zephyr."""
 
-    def __init__(self, folder: Path, options: argparse.Namespace, progress: StageProgress) -> None:
+    def __init__(self, folder: Path, options: ImageOptions, progress: StageProgress) -> None:
         """`folder`: the import; `options`: the board and the connection to it."""
         self._folder = folder / "build" / f"tune_{board_file(options.board)}"
         self._progress = progress
-        names = ("board", "serial", "baud", "timeout", "zephyr_base", "given")
-        self._options = argparse.Namespace(
-            **{name: getattr(options, name) for name in names},
-            **dict.fromkeys(("udp", "ble")),
-            directory=self._folder / "app",
-            build_dir=self._folder / "image",
-            operator=None,
-            check_steps=False,
-            profile=True,
-            output_profile=None,
-            no_build=False,
-            no_flash=False,
-        )
+        self._options = replace(options, directory=self._folder / "app", build_dir=self._folder / "image", profile=True)
 
     def __call__(self, model: CandidatesModel) -> BoardRun:
         """Run a model of candidates. Raises TooLargeError or OpwestError."""
@@ -421,7 +410,7 @@ class BoardRunner:
 
     def _check_ram(self, needed: int) -> None:
         """Raise TooLargeError, without a build, for more memory than an earlier configuration has."""
-        size = configuration_of(self._options.build_dir).get("CONFIG_SRAM_SIZE", "0")
+        size = configuration_of(self._folder / "image").get("CONFIG_SRAM_SIZE", "0")
         limit = int(size) << 10 if size.isdecimal() else 0
         if limit and needed > limit:
             raise TooLargeError(f"the data of the layers need {needed} bytes, the board has {limit} bytes of RAM")

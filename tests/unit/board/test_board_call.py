@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of one operator: checked arguments, and both transports against boards emulated on pseudo terminals."""
 
-import argparse
 import struct
 
 import numpy as np
@@ -14,6 +13,7 @@ need("smpclient", "serial")
 from fake_board import Model, server  # noqa: E402
 from opwest.base.diagnostics import Diagnostics, OpwestError  # noqa: E402
 from opwest.runs.call import Call, call_operator, prepare_call  # noqa: E402
+from opwest.runs.options import CallOptions  # noqa: E402
 from opwest.runs.session import find_model  # noqa: E402
 
 X = np.arange(500, dtype=np.int16)
@@ -54,7 +54,7 @@ def prepare(tmp_path):
 
     def call(operator, *args, device=None):
         words = [word.replace("@", f"{tmp_path}/") for word in args]
-        options = argparse.Namespace(operator=operator, arg=words, device=device)
+        options = CallOptions(tmp_path, operator=operator, arg=words, device=device)
         return prepare_call(options, RECORD, tmp_path, Diagnostics())
 
     return call
@@ -125,6 +125,6 @@ def test_infinity_and_nan_are_scalars(prepare):
 
 
 def test_record_of_an_earlier_version(tmp_path):
-    options = argparse.Namespace(operator="add", arg=[], device=None)
+    options = CallOptions(tmp_path, operator="add")
     with pytest.raises(OpwestError, match="the lock has no signatures of operators"):
         prepare_call(options, {"name": "twice", "devices": []}, tmp_path, Diagnostics())

@@ -4,7 +4,6 @@
 No test uses a radio.
 """
 
-import argparse
 import asyncio
 import socket
 import sys
@@ -73,7 +72,7 @@ def test_places_of_udp(text, shown):
     if shown is not None:
         assert str(udp_place(text)) == shown
     else:
-        with pytest.raises(argparse.ArgumentTypeError, match="expected HOST or HOST:PORT"):
+        with pytest.raises(ValueError, match="expected HOST or HOST:PORT"):
             udp_place(text)
 
 

@@ -7,6 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 from opwest.base.diagnostics import Diagnostics, Location, OpwestError
+from opwest.cli.run import tolerances_of
 from opwest.imports.comparison import _difference
 from opwest.runs.arrays import label_lines
 from opwest.runs.compare import Tolerance, Tolerances, difference, read_tolerances
@@ -102,14 +103,19 @@ def test_integers_and_tolerances():
     )
 
 
+def tolerances(words, record, compared, faults):
+    given = {name: Tolerance(*pair) for name, pair in tolerances_of(words, faults).items()}
+    return read_tolerances(given, record, compared, faults)
+
+
 def test_tolerances_of_the_command_line_and_of_the_manifest():
     record = {"tolerances": [{"output": "y", "absolute": 3, "relative": 0.5}]}
     faults = Diagnostics()
-    assert read_tolerances([], record, ["y", "z"], faults).of("y") == Tolerance(3, 0.5)
-    assert read_tolerances([], record, ["y", "z"], faults).of("z") == Tolerance()
-    found = read_tolerances(["z=.5,1e-3", "2"], record, ["y", "z"], faults)
+    assert tolerances([], record, ["y", "z"], faults).of("y") == Tolerance(3, 0.5)
+    assert tolerances([], record, ["y", "z"], faults).of("z") == Tolerance()
+    found = tolerances(["z=.5,1e-3", "2"], record, ["y", "z"], faults)
     assert (found.of("z"), found.of("y")) == (Tolerance(0.5, 1e-3), Tolerance(2.0))
-    assert read_tolerances(["0"], record, ["y"], faults).of("y") == Tolerance()
+    assert tolerances(["0"], record, ["y"], faults).of("y") == Tolerance()
     assert isinstance(found, Tolerances) and not len(faults)
 
 
@@ -129,13 +135,13 @@ def test_tolerances_of_the_command_line_and_of_the_manifest():
 )
 def test_invalid_tolerances(given, message):
     faults = Diagnostics()
-    read_tolerances(given, None, ["y", "z"], faults)
+    tolerances(given, None, ["y", "z"], faults)
     assert [d.message for d in faults] == [message]
 
 
 def test_a_tolerance_without_references_has_no_effect():
     faults = Diagnostics()
-    read_tolerances(["1"], None, [], faults)
+    tolerances(["1"], None, [], faults)
     assert [d.message for d in faults] == ["--tolerance has no effect: no tensor has a reference"]
 
 

@@ -8,6 +8,7 @@ import pytest
 from c_support import compile_all, golden_app, includes
 from campaign import sized
 from objects_factory import compile_object
+from opwest.api.summary import summary_of
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.cli.check import summary, summary_json
 from opwest.model.checks.stack_need import _FRAME_PER_ARGUMENT, _FRAME_WORDS, stack_text
@@ -41,7 +42,8 @@ def make(folder, *sources, steps=("op",), flags=M3, su=True, declared=""):
     lines += ["  steps:", *(f"    - {{call: {s}, args: [{names[i]}, {names[i + 1]}]}}" for i, s in enumerate(steps))]
     (folder / "manifest.yaml").write_text("\n".join(lines) + "\n")
     ((model, plan),) = projects.check([folder / "manifest.yaml"], Diagnostics())
-    assert f"  stack     {summary_json(model, plan)['stack'][0]['target']}: " in summary(model, plan)
+    shown = summary_of(model, plan)
+    assert f"  stack     {summary_json(shown)['stack'][0]['target']}: " in summary(shown)
     return model
 
 
@@ -137,14 +139,16 @@ def test_sources_alone_are_unknown(tmp_path):
         "steps: [{call: op, args: [x, y]}]}\n"
     )
     ((model, plan),) = projects.check([tmp_path / "manifest.yaml"], Diagnostics())
+    shown = summary_of(model, plan)
     assert model.stack == () and stack_size([model]) == 4096
-    assert "  stack     unknown: the operators are compiled with the firmware and measured" in summary(model, plan)
+    assert "  stack     unknown: the operators are compiled with the firmware and measured" in summary(shown)
 
     text = (tmp_path / "manifest.yaml").read_text().replace("{op: {", "{op: {stack: 5000, ")
     (tmp_path / "manifest.yaml").write_text(text)
     ((model, plan),) = projects.check([tmp_path / "manifest.yaml"], Diagnostics())
+    shown = summary_of(model, plan)
     most = 5000 + _FRAME_WORDS * 8 + _FRAME_PER_ARGUMENT * 3
-    assert f"  stack     any: at most {most} bytes (largest: op), from the operators' 'stack'" in summary(model, plan)
+    assert f"  stack     any: at most {most} bytes (largest: op), from the operators' 'stack'" in summary(shown)
     assert stack_size([model]) == 7424
 
 

@@ -28,7 +28,7 @@ from opwest.project.origin import Origin
 from opwest.project.store import check_portable
 from opwest.render.literals import c_string, cmake_string, yaml_string
 from opwest.render.tensors import manifest_name
-from opwest.report.sbom import collect
+from opwest.reports.sbom import collect
 
 ROOT = Path(__file__).resolve().parents[3]
 GENERATOR = ROOT / "generator" / "opwest"

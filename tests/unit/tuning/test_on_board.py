@@ -4,7 +4,6 @@
 import functools
 import json
 import subprocess
-from argparse import Namespace
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from opwest.compiler.selection.costs import Table, key_of
 from opwest.compiler.selection.tuning_files import Tables, text_of
 from opwest.objects.flash import UNKNOWN
 from opwest.objects.rewriting import code_size
+from opwest.runs.options import ImageOptions
 from opwest.runs.progress import StageProgress
 from opwest.tuning import random_layers
 from opwest.tuning.on_board import (
@@ -277,8 +277,7 @@ def test_code_size_is_that_of_the_sections_in_flash(tmp_path):
 
 
 def test_data_larger_than_the_ram_of_an_earlier_configuration(tmp_path):
-    names = ("serial", "baud", "timeout", "zephyr_base", "given")
-    options = Namespace(board="small/board", **dict.fromkeys(names))
+    options = ImageOptions(tmp_path, "small/board")
     configuration = tmp_path / "build/tune_small_board/image/zephyr/.config"
     configuration.parent.mkdir(parents=True)
     configuration.write_text("CONFIG_SRAM_SIZE=3\n")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import projects
 from golden_support import copy_project
+from opwest.api.update import UpdateRequest, update_project
 from opwest.base.diagnostics import Diagnostics
-from opwest.cli.update import UpdateRequest, update_project
 from opwest.project.writer import write_project
 from opwest.zephyr.workspace import ZephyrOptions
 from write_support import RECORD

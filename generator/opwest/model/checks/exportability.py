@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.builds import Examined
 from opwest.model.types.model import Model
 from opwest.objects.facts import Member, ObjectError
@@ -15,45 +16,70 @@ from opwest.objects.stack import StackUse, stack_usage
 _MAX_REASON_LENGTH = 60
 
 
-def exportability(model: Model, objects: Sequence[Examined]) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class ObjectRow:
+    """An object, and whether it can be exported; sizes in bytes, None if they are unknown."""
+
+    object: str
+    kind: str
+    target: str
+    exportable: str
+    """yes or no, with the beginning of the first reason."""
+    reasons: tuple[str, ...]
+    code: int | None
+    constant: int | None
+    state: int | None
+    state_text: str | None
+    variables: tuple[str, ...]
+    """The names of its writable variables."""
+    stack: Mapping[str, int | None]
+    """The stack frame of each operator."""
+    stack_text: str
+
+
+def exportability(model: Model, objects: Sequence[Examined]) -> list[ObjectRow]:
     """Return a row for every linked and every rejected object."""
     symbols = {operator.symbol: operator.name for operator in model.operators}
     return [_row(examined, symbols) for examined in objects if examined.linked or examined.reasons]
 
 
-def rows_json(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def rows_json(rows: Sequence[ObjectRow]) -> list[dict[str, Any]]:
     """Return the rows for JSON output."""
     return [
         {
-            **{key: row[key] for key in ("object", "kind", "target")},
-            "exportable": not row["reasons"],
-            "reasons": row["reasons"],
-            **{f"{key}_bytes": row[key] for key in ("code", "constant", "state")},
-            "variables": row["variables"],
-            "stack": [{"operator": operator, "bytes": size} for operator, size in row["stack"].items()],
+            "object": row.object,
+            "kind": row.kind,
+            "target": row.target,
+            "exportable": not row.reasons,
+            "reasons": list(row.reasons),
+            "code_bytes": row.code,
+            "constant_bytes": row.constant,
+            "state_bytes": row.state,
+            "variables": list(row.variables),
+            "stack": [{"operator": operator, "bytes": size} for operator, size in row.stack.items()],
         }
         for row in rows
     ]
 
 
-def _row(examined: Examined, symbols: dict[str, str]) -> dict[str, Any]:
+def _row(examined: Examined, symbols: dict[str, str]) -> ObjectRow:
     member, reasons = examined.member, examined.reasons
     stack = _stack(examined, member, symbols) if member else {}
     state = None if examined.item is None else state_of(examined.item)
-    return {
-        "object": examined.name,
-        "kind": examined.kind,
-        "target": examined.target,
-        "exportable": verdict(reasons, examined.item) + (f": {_short(reasons[0])}" if reasons else ""),
-        "reasons": list(reasons),
-        "code": member.sizes.code if member else None,
-        "constant": member.sizes.constant if member else None,
-        "state": state.bytes if state is not None else None,
-        "state_text": None if state is None else "unknown" if state.bytes is None else str(state.bytes),
-        "variables": list(state.names) if state is not None else [],
-        "stack": {operator: use.bytes if use.known else None for operator, use in stack.items()},
-        "stack_text": _stack_text(stack),
-    }
+    return ObjectRow(
+        object=examined.name,
+        kind=examined.kind,
+        target=examined.target,
+        exportable=verdict(reasons, examined.item) + (f": {_short(reasons[0])}" if reasons else ""),
+        reasons=tuple(reasons),
+        code=member.sizes.code if member else None,
+        constant=member.sizes.constant if member else None,
+        state=state.bytes if state is not None else None,
+        state_text=None if state is None else "unknown" if state.bytes is None else str(state.bytes),
+        variables=tuple(state.names) if state is not None else (),
+        stack={operator: use.bytes if use.known else None for operator, use in stack.items()},
+        stack_text=_stack_text(stack),
+    )
 
 
 def _stack(examined: Examined, member: Member, symbols: dict[str, str]) -> dict[str, StackUse]:

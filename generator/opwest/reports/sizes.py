@@ -19,8 +19,8 @@ from opwest.model.types.c_names import CNames
 from opwest.objects.elf import SHF_ALLOC, SHT_NOBITS, STT_FUNC, STT_OBJECT, Elf, parse_elf
 from opwest.objects.facts import ObjectError
 from opwest.objects.library_symbols import is_float_code
-from opwest.report import data, words
-from opwest.report.files import read_limited
+from opwest.reports import data, words
+from opwest.reports.files import read_limited
 
 MAX_ITEMS: Final = 48
 """The maximum number of items drawn; the smallest others are combined."""

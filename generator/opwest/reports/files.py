@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 from opwest.base.diagnostics import fail
 from opwest.project import disk
 from opwest.project.disk import system_faults
-from opwest.report import data
+from opwest.reports import data
 
 T = TypeVar("T")
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from opwest.base import path_suggestions
 from opwest.base.diagnostics import Diagnostics, Location, fail, nearest
-from opwest.report import data
-from opwest.report.files import read_limited
+from opwest.reports import data
+from opwest.reports.files import read_limited
 
 PROFILE: Final = "opwest-profile"
 PROFILE_FORMAT: Final = 1

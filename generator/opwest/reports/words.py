@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opwest.base.diagnostics import printable
-from opwest.report import data
+from opwest.reports import data
 
 
 def visible(text: str) -> str:

@@ -8,8 +8,8 @@ from statistics import median
 from typing import Any, Literal
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.report import data, words
-from opwest.report.timeline import measured_name
+from opwest.reports import data, words
+from opwest.reports.timeline import measured_name
 
 _NEUTRAL = ("schedule", "tensors")
 """Groups in which a smaller number is no improvement."""

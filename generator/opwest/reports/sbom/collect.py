@@ -18,9 +18,9 @@ from opwest.base.diagnostics import Diagnostics, Location, fail
 from opwest.model.types.model import Model
 from opwest.project.lock import read_lock
 from opwest.project.request import of_variant
-from opwest.report.collect import Inputs, collect
-from opwest.report.files import read_limited, write_own
-from opwest.report.sbom.document import (
+from opwest.reports.collect import Inputs, collect
+from opwest.reports.files import read_limited, write_own
+from opwest.reports.sbom.document import (
     DOCUMENT,
     NOASSERTION,
     Document,
@@ -33,7 +33,7 @@ from opwest.report.sbom.document import (
     spdx_json,
     tag_value,
 )
-from opwest.report.sizes import add_images
+from opwest.reports.sizes import add_images
 from opwest.zephyr.version import full_libc, of_externals
 
 _EXPECTED: Final = "build.spdx, as 'west spdx' writes it to build/spdx/"

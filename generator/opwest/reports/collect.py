@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from opwest import __version__, pipeline
 from opwest.base.diagnostics import Diagnostics, Location, OpwestError, fail
-from opwest.model.checks.exportability import exportability
+from opwest.model.checks.exportability import ObjectRow, exportability
 from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Model, Step
 from opwest.objects.library_symbols import float_calls
@@ -24,10 +24,10 @@ from opwest.project.request import Examination, Request, of_variant
 from opwest.render.devices import device_origin
 from opwest.render.project_files import project_record as record_of
 from opwest.render.tensors import manifest_name, quantization_words
-from opwest.report import data, words
-from opwest.report.measured import add_measured
-from opwest.report.memory_map import live_bytes
-from opwest.report.sizes import add_images
+from opwest.reports import data, words
+from opwest.reports.measured import add_measured
+from opwest.reports.memory_map import live_bytes
+from opwest.reports.sizes import add_images
 from opwest.runs.project_data import project_record
 from opwest.zephyr.workspace import ZephyrOptions
 
@@ -86,7 +86,7 @@ def collect(examination: Examination) -> data.Model:
         constants=_constants(model),
         programs=tuple(data.Program(p.name, CNames.program(p.content), len(p.content)) for p in model.programs),
         operators=_operators(examination, rows),
-        objects=tuple(_object(row, calls.get((row["object"], row["target"]), ())) for row in rows),
+        objects=tuple(_object(row, calls.get((row.object, row.target), ())) for row in rows),
         inputs=tuple(data.Input(name, digest) for name, digest in model.inputs_read),
         latency_cycles=plan.schedule.latency.cycles,
     )
@@ -182,7 +182,7 @@ def _constants(model: Model) -> tuple[data.Constant, ...]:
     )
 
 
-def _operators(examination: Examination, rows: list[dict[str, Any]]) -> tuple[data.Operator, ...]:
+def _operators(examination: Examination, rows: list[ObjectRow]) -> tuple[data.Operator, ...]:
     """Return the operators with the sizes of their functions, without the functions that they call."""
     steps: dict[str, list[int]] = defaultdict(list)
     for step in examination.plan.schedule.steps:
@@ -195,19 +195,18 @@ def _operators(examination: Examination, rows: list[dict[str, Any]]) -> tuple[da
                     code[name][examined.target] = symbol.size
     stack: dict[str, dict[str, int]] = defaultdict(dict)
     for row in rows:
-        for operator, size in row["stack"].items():
+        for operator, size in row.stack.items():
             if size is not None:
-                stack[operator][row["target"]] = size
+                stack[operator][row.target] = size
     return tuple(
         data.Operator(o.name, o.symbol, tuple(steps[o.name]), dict(code[o.symbol]), dict(stack[o.name]), o.permits)
         for o in examination.model.operators
     )
 
 
-def _object(row: dict[str, Any], float_calls: tuple[str, ...]) -> data.Object:
-    fields = {key: row[key] for key in ("kind", "target", "exportable", "code", "constant", "state")}
-    reasons = tuple(row["reasons"])
-    return data.Object(name=row["object"], reasons=reasons, stack=row["stack_text"], float_calls=float_calls, **fields)
+def _object(row: ObjectRow, float_calls: tuple[str, ...]) -> data.Object:
+    fields = {key: getattr(row, key) for key in ("kind", "target", "exportable", "code", "constant", "state")}
+    return data.Object(name=row.object, reasons=row.reasons, stack=row.stack_text, float_calls=float_calls, **fields)
 
 
 class Inputs(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Literal
 
 from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.frozen_dataclass import dataclass
-from opwest.report import data
+from opwest.reports import data
 
 _FORM = re.compile(r"(?P<figure>[a-z]+)=(?P<sign>\+?)(?P<number>[0-9]{1,15}(?:\.[0-9]{1,6})?)(?P<percent>%?)")
 _EXPECTED = "FIGURE=+PERCENT%, FIGURE=+NUMBER (since --compare) or FIGURE=NUMBER (at most)"

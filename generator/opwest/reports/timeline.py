@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, Final, Literal
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.report import data, words
+from opwest.reports import data, words
 
 MAX_STEPS: Final = 100
 ROW: Final = 26

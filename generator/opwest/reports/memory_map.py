@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.report import data, words
+from opwest.reports import data, words
 
 
 def live_bytes(buffers: Sequence[data.Buffer], steps: int) -> list[int]:

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from opwest.base.diagnostics import fail
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.readers.licences import identifiers, normal
-from opwest.report.files import read_limited
+from opwest.reports.files import read_limited
 
 NOASSERTION: Final = "NOASSERTION"
 DOCUMENT: Final = "SPDXRef-DOCUMENT"

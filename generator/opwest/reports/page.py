@@ -16,11 +16,11 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup
 
-from opwest.report import data, sizes, words
-from opwest.report.changes import Change
-from opwest.report.figures import LANE, LANE_GAP, map_row, timeline_row, timeline_rows, treemap_row
-from opwest.report.files import DATA_ID, to_json, to_value
-from opwest.report.timeline import MAX_STEPS, graph_row, measured_name, measured_time
+from opwest.reports import data, sizes, words
+from opwest.reports.changes import Change
+from opwest.reports.figures import LANE, LANE_GAP, map_row, timeline_row, timeline_rows, treemap_row
+from opwest.reports.files import DATA_ID, to_json, to_value
+from opwest.reports.timeline import MAX_STEPS, graph_row, measured_name, measured_time
 
 COLOURS: Final = {
     # name: light, dark

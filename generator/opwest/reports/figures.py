@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.report import data, memory_map, timeline, words
-from opwest.report.memory_map import MAX_BUFFERS, Rectangle
-from opwest.report.words import visible
+from opwest.reports import data, memory_map, timeline, words
+from opwest.reports.memory_map import MAX_BUFFERS, Rectangle
+from opwest.reports.words import visible
 
 
 def squarify(sizes: Sequence[int], width: float, height: float) -> list[Rectangle]:
