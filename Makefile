@@ -6,7 +6,7 @@
 # make test-all   all tests: make test, then make test-rest
 # make test-rest  the tests that the last make test did not pass, and those of an environment without llvmlite and west
 # make test-pythons  a part of the tests under Python 3.11 to 3.14, where these are installed
-# make docs   the documentation as a site, in build/site: broken links and pages without an entry in docs/README.md are errors
+# make docs   the documentation as a site, in build/site: broken links and pages without an entry in an index are errors
 # make docs-pictures  pictures of the site at 1280 and 390 px, light and dark, in build/site-pictures
 # make bench  the benchmarks: one table of all figures, in build/bench
 # make campaign  on the host: 10,000 frames with state, 3,000 random schedules, 500 with queues, 500 pairs of models that

@@ -13,6 +13,14 @@ SCHEMA = ROOT / "schemas" / "device-manifest.schema.json"
 PAGE = ROOT / "docs" / "manifest.md"
 HEAD = """# The device manifest
 
+A manifest declares one model: operators, tensors, constants, memory, devices and steps. `opwest check` reports all of
+its errors:
+
+<!-- run by: tests/docs/test_first_draft.py -->
+```sh
+opwest check manifest.yaml
+```
+
 Generated from [the JSON Schema](../schemas/device-manifest.schema.json) by `scripts/manifest_reference.py`. Editors
 with support for `yaml-language-server` show the same texts if the file begins with
 `# yaml-language-server: $schema=PATH/device-manifest.schema.json`.

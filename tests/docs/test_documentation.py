@@ -14,7 +14,7 @@ import pytest
 import yaml
 from in_process import fail, succeed
 from opwest.manifest.schema import schema_path
-from pages import PAGES, ROOT, block
+from pages import COMMANDS, PAGES, ROOT, block, blocks
 
 README = ROOT / "README.md"
 
@@ -55,6 +55,12 @@ def test_size_of_the_pages_for_users() -> None:
     assert len(pages) <= size["PAGES"] and sum(map(size["words"], pages)) <= size["WORDS"], (
         "python scripts/docs_size.py"
     )
+
+
+def test_pages_for_users_begin_with_a_command() -> None:
+    for page in runpy.run_path(str(ROOT / "scripts" / "docs_size.py"))["users_pages"]():
+        first = next((block for block in blocks(page) if block.language in (*COMMANDS, "c", "cmake")), None)
+        assert first is not None and first.section == "", f"{page.name}: expected a command before the first section"
 
 
 def test_links_have_targets() -> None:
