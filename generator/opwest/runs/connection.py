@@ -225,8 +225,8 @@ def prepare(
 def cmake_options(options: argparse.Namespace) -> tuple[str, ...]:
     """Return the options of CMake that the command line gives, with those of shields and snippets."""
     given = vars(options)
-    lists = {"SHIELD": given.get("shield") or (), "SNIPPET": given.get("snippet") or ()}
-    named = (f"-D{name}={';'.join(values)}" for name, values in lists.items() if values)
+    lists = {"SHIELD": ";".join(given.get("shield") or ()), "SNIPPET": ";".join(given.get("snippet") or ())}
+    named = (f"-D{name}={value}" for name, value in lists.items() if value)
     return (*named, *(given.get("cmake") or ()))
 
 
