@@ -144,7 +144,7 @@ FILES = [
     (changed(USMP, LIB0, b"float b1_let[3]", b"float b1_let[999999999]"), "the constants have more than"),
     (changed(USMP, LIB0, b".b1_let", b".b3_let"), "constant 'b1_let' has no values"),
     params(GOOD_PARAMS[:-1], "the parameter file is truncated in parameter 'p0'"),
-    params(GOOD_PARAMS + b"x", "1 bytes after the last array"),
+    params(GOOD_PARAMS + b"x", "1 byte after the last array"),
     params(b"x" + GOOD_PARAMS[1:], "wrong magic number"),
     params(GOOD_PARAMS[:16] + struct.pack("<Q", 1 << 60) + GOOD_PARAMS[24:], f"{1 << 60} names"),
     params(

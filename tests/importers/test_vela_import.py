@@ -245,7 +245,7 @@ REFUSALS = {
     "writes the OFM, bytes 120 to 135 of region 1, which has 128 bytes": whole(step(16, 120), to=48),
     "the file has no metadata OfflineMemoryAllocation": whole().build(None),
     "the metadata OfflineMemoryAllocation has 8 bytes": whole().build(b"12345678"),
-    "has version 0 and 1 offsets, 1 follow": whole().build(struct.pack("<4i", 0, 1, 1, 0)),
+    "has version 0 and 1 offset, 1 follow": whole().build(struct.pack("<4i", 0, 1, 1, 0)),
     "tensor 'image' is not planned": whole(at=None),
     "tensor 'image' is planned at byte 8 of the scratch memory": whole(at=8),
     "tensor 'image' is planned at bytes 128 to 143": whole(step(16, 48), at=128),

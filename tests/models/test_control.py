@@ -197,10 +197,10 @@ def test_refused_control():
 @pytest.mark.parametrize(
     ("make", "kind", "change", "text"),
     [
-        (variables, "ASSIGN_VARIABLE", lambda one: one[1].pop(), "1 inputs and 0 results.*2 inputs and 0 results"),
+        (variables, "ASSIGN_VARIABLE", lambda one: one[1].pop(), "1 input and 0 results.*2 inputs and 0 results"),
         (variables, "VAR_HANDLE", lambda one: one[2].append(one[2][0]), "0 inputs and 2 results.*0 inputs and 1 res"),
         (variables, "READ_VARIABLE", lambda one: one[1].__setitem__(0, None), "an absent input"),
-        (condition, "IF", lambda one: one[2].append(one[2][0]), "a subgraph with 1 outputs for 2 results"),
+        (condition, "IF", lambda one: one[2].append(one[2][0]), "a subgraph with 1 output for 2 results"),
     ],
 )
 def test_refused_counts(make, kind, change, text):

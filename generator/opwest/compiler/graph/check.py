@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.result import counted
 from opwest.compiler.faults import REPORT
 from opwest.compiler.graph.spec import check_node
 from opwest.compiler.graph.types import MAX_ELEMENTS, Graph, Node, Shape, Tensor, Unsupported
@@ -76,7 +77,7 @@ def set_results(node: Node) -> None:
         raise node.refusal
     results = check_node(node)
     if len(results) != len(node.outputs):
-        raise Unsupported(f"{len(node.outputs)} results", f"{len(results)} results")
+        raise Unsupported(f"{counted(len(node.outputs), 'result')}", f"{counted(len(results), 'result')}")
     for tensor, (dtype, shape) in zip(node.outputs, results, strict=True):
         _check_result(tensor, dtype, shape)
         tensor.shape = shape
@@ -88,7 +89,7 @@ def _check_result(tensor: Tensor, dtype: str, shape: tuple[int, ...]) -> None:
     if any(n < 0 for n in shape):
         raise Unsupported(f"result '{tensor.name}' has the shape {list(shape)}", "sizes of at least 0")
     if prod(shape) > MAX_ELEMENTS:
-        raise Unsupported(f"result '{tensor.name}' has {prod(shape)} elements", f"at most {MAX_ELEMENTS}")
+        raise Unsupported(f"result '{tensor.name}' has {counted(prod(shape), 'element')}", f"at most {MAX_ELEMENTS}")
 
 
 def report(faults: Diagnostics, place: str, node: Node, reason: Unsupported) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from opwest.base.diagnostics import Location
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.graph.spec import Operator, specify
 from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
 
@@ -194,7 +195,7 @@ def _array(argument: Argument, use: Use) -> Any:
         raise _refusal(argument, ": the option is empty", "an option")
     if argument.shape is not None:
         if array.size != int(np.prod(argument.shape, dtype=np.int64)):
-            text = f" has the shape {list(argument.shape)}, the option {array.size} elements"
+            text = f" has the shape {list(argument.shape)}, the option {counted(array.size, 'element')}"
             raise _refusal(argument, text, f"shape: [{array.size}], or no shape")
         array = array.reshape(argument.shape)
     return array

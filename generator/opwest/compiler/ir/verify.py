@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.result import counted
 from opwest.compiler.ir import operations as ir
 from opwest.compiler.ir.movement import RESULT, Move, places_of
 from opwest.compiler.ir.program import Operation, Program, Value, extent_of, rows_of
@@ -134,10 +135,12 @@ RULES: dict[str, Callable[[Program], None]] = {
 
 def _ending(operation: Any, results: int) -> None:
     bias, finish = operation.bias, operation.finish
-    _require(bias is None or bias.size == results, f"{results} results, and another number of biases", operation)
+    _require(
+        bias is None or bias.size == results, f"{counted(results, 'result')}, and another number of biases", operation
+    )
     if isinstance(finish, Requantisation):
         count = len(finish.multipliers or finish.scales)
-        _require(count in (1, results), f"{results} results, and {count} multipliers", operation)
+        _require(count in (1, results), f"{counted(results, 'result')}, and {counted(count, 'multiplier')}", operation)
 
 
 def _window(operation: Any, shape: Sequence[int], results: int) -> None:
@@ -223,7 +226,7 @@ def _direct(operation: ir.DirectConvolution) -> None:
     results = weights[3] if operation.groups == 0 else weights[0]
     _window(operation, operation.inputs[0].shape, results)
     bias = operation.inputs[2].size if len(operation.inputs) > 2 else results
-    _require(bias == results, f"{results} results, and {bias} biases", operation)
+    _require(bias == results, f"{counted(results, 'result')}, and {bias} biases", operation)
 
 
 def _same(operation: Operation) -> None:
@@ -249,7 +252,7 @@ def _hybrid(operation: ir.HybridConvolution) -> None:
     weights = operation.weights.shape
     results = weights[2] if operation.is_depthwise else weights[0]
     _window(operation, operation.inputs[0].shape, results)
-    _require(operation.scales.size in (1, results), f"{operation.scales.size} scales of weights", operation)
+    _require(operation.scales.size in (1, results), f"{counted(operation.scales.size, 'scale')} of weights", operation)
 
 
 def _hybrid_product(operation: ir.HybridProduct) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.graph.check import CONTROL, set_results
 from opwest.compiler.graph.spec import OPERATORS
 from opwest.compiler.graph.types import Graph, Node, Tensor, Unsupported
@@ -140,7 +141,9 @@ class _Resolver:
     def inline(self, graph: Graph, inputs: Sequence[Tensor], suffix: str) -> list[Tensor]:
         """Add a copy of a subgraph with these inputs, and return its outputs."""
         if len(graph.inputs) != len(inputs):
-            raise Unsupported(f"a subgraph with {len(graph.inputs)} inputs for {len(inputs)} values")
+            raise Unsupported(
+                f"a subgraph with {counted(len(graph.inputs), 'input')} for {counted(len(inputs), 'value')}"
+            )
         copies = dict(zip(graph.inputs, inputs, strict=True))
 
         def copy(tensor: Tensor) -> Tensor:
@@ -171,7 +174,9 @@ class _Resolver:
     def replace(self, node: Node, values: Sequence[Tensor]) -> None:
         """Use these values instead of the results of a node. Raises Unsupported."""
         if len(values) != len(node.outputs):
-            raise Unsupported(f"a subgraph with {len(values)} outputs for {len(node.outputs)} results")
+            raise Unsupported(
+                f"a subgraph with {counted(len(values), 'output')} for {counted(len(node.outputs), 'result')}"
+            )
         self.now.update(zip(node.outputs, values, strict=True))
 
     def loop(self, node: Node, values: Sequence[Tensor]) -> None:
@@ -184,7 +189,7 @@ class _Resolver:
                 raise Unsupported("a loop with too many turns", _EXPECTED_NODES, _HINT)
             before = len(self.nodes)
             if len(condition.outputs) != 1:
-                raise Unsupported(f"a condition of WHILE with {len(condition.outputs)} outputs", "1 output")
+                raise Unsupported(f"a condition of WHILE with {counted(len(condition.outputs), 'output')}", "1 output")
             [go_on] = self.inline(condition, values, f" of {node.label}, turn {turn}")
             if not go_on.is_constant:
                 raise Unsupported(
@@ -214,8 +219,10 @@ def _check_counts(node: Node) -> None:
     """Check the numbers of inputs and results, and the presence of inputs. Raises Unsupported."""
     least, results = _COUNTS[node.kind]
     if len(node.inputs) < least or results not in (None, len(node.outputs)):
-        expected = f"{least} inputs and {results} results" if results is not None else f"at least {least} inputs"
-        raise Unsupported(f"{len(node.inputs)} inputs and {len(node.outputs)} results", expected)
+        expected = (
+            f"{least} inputs and {counted(results, 'result')}" if results is not None else f"at least {least} inputs"
+        )
+        raise Unsupported(f"{counted(len(node.inputs), 'input')} and {counted(len(node.outputs), 'result')}", expected)
     if any(tensor is None for tensor in node.inputs):
         raise Unsupported("an absent input")
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.graph.spec import Operator, Result, broadcast_inputs, same, specify
 from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
 from opwest.compiler.semantics.fixed_point import RANGES, Multiplier, one_quantization, quantize_multiplier
@@ -167,7 +168,9 @@ def each_of(tensor: Tensor, shape: Shape) -> tuple[Any, Any]:
     quantization = tensor.quantization
     assert quantization is not None and quantization.axis is not None
     if quantization.axis >= len(shape) or shape[quantization.axis] != len(quantization.scales):
-        raise Unsupported(f"{len(quantization.scales)} scales along dimension {quantization.axis} of {list(shape)}")
+        raise Unsupported(
+            f"{counted(len(quantization.scales), 'scale')} along dimension {quantization.axis} of {list(shape)}"
+        )
     broadcast = tuple(n if i == quantization.axis else 1 for i, n in enumerate(shape))
     scales, zeros = np.asarray(quantization.scales, np.float32), np.asarray(quantization.zeros, np.int32)
     return scales.reshape(broadcast), zeros.reshape(broadcast)

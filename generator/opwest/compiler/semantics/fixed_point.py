@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
 
 MIN_SHIFT = -31
@@ -95,7 +96,7 @@ def one_quantization(tensor: Tensor) -> Quantization:
     if quantization is None:
         raise Unsupported(f"'{tensor.name}' is {tensor.dtype} without a scale", "a quantised tensor")
     if len(quantization.scales) != 1:
-        raise Unsupported(f"'{tensor.name}' has {len(quantization.scales)} scales", "one scale")
+        raise Unsupported(f"'{tensor.name}' has {counted(len(quantization.scales), 'scale')}", "one scale")
     low, high = RANGES[tensor.dtype]
     zero = quantization.zero
     if not low <= zero <= high:

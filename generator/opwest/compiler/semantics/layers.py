@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from opwest.base.result import counted
 from opwest.compiler.graph.spec import Operator, Result, broadcast, specify
 from opwest.compiler.graph.types import Node, Rules, Tensor, Unsupported
 from opwest.compiler.semantics.fixed_point import (
@@ -90,7 +91,7 @@ def scales_of(node: Node, results: int) -> tuple[float, ...]:
     if len(quantization.scales) == 1:
         return quantization.scales * results
     if len(quantization.scales) != results:
-        raise Unsupported(f"{len(quantization.scales)} scales for {results} results")
+        raise Unsupported(f"{counted(len(quantization.scales), 'scale')} for {counted(results, 'result')}")
     return quantization.scales
 
 
@@ -146,7 +147,7 @@ def _check_bias(node: Node, results: int) -> None:
         scales_of(node, results)
     bias = node.optional(2)
     if bias is not None and bias.size != results:
-        raise Unsupported(f"bias {list(bias.shape)} for {results} results")
+        raise Unsupported(f"bias {list(bias.shape)} for {counted(results, 'result')}")
 
 
 _ACTIVATION = {"fused_activation_function": "NONE"}
@@ -197,7 +198,7 @@ def _product(node: Node) -> Sequence[Result]:
     rows, depth = one.shape[-2:][::-1] if node.options["adj_x"] else one.shape[-2:]
     inner, columns = other.shape[-2:][::-1] if node.options["adj_y"] else other.shape[-2:]
     if depth != inner:
-        raise Unsupported(f"matrices {shapes} with {depth} columns and {inner} rows")
+        raise Unsupported(f"matrices {shapes} with {counted(depth, 'column')} and {counted(inner, 'row')}")
     has_sums = has_plain_sums(node)
     if one.dtype != "float32" and not has_sums:
         for tensor in (one, other, node.output):
@@ -216,7 +217,7 @@ def has_plain_sums(node: Node) -> bool:
 def check_depth(one: str, other: str, depth: int) -> None:
     """Raise Unsupported if sums of products of elements that are computed do not fit in 32 bits."""
     if one in ("int8", "uint8") and other in ("int8", "uint8") and depth >= (1 << 31) // 255**2:
-        raise Unsupported(f"sums of {depth} products", f"at most {(1 << 31) // 255**2 - 1}")
+        raise Unsupported(f"sums of {counted(depth, 'product')}", f"at most {(1 << 31) // 255**2 - 1}")
 
 
 specify(

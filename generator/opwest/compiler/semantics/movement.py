@@ -13,6 +13,7 @@ from math import prod
 
 import numpy as np
 
+from opwest.base.result import counted
 from opwest.compiler.graph.spec import Operator, Result, broadcast, same, specify
 from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
 
@@ -30,14 +31,14 @@ def one_integer(node: Node, number: int) -> int:
     """Return the only element of an input that is known. Raises Unsupported."""
     numbers = integers(node, number)
     if len(numbers) != 1:
-        raise Unsupported(f"input {number} has {len(numbers)} elements", "one element")
+        raise Unsupported(f"input {number} has {counted(len(numbers), 'element')}", "one element")
     return numbers[0]
 
 
 def axis_of(axis: int, rank: int) -> int:
     """Return an axis counted from the front. Raises Unsupported."""
     if not -rank <= axis < rank:
-        raise Unsupported(f"axis {axis} of {rank} dimensions", f"{-rank} to {rank - 1}")
+        raise Unsupported(f"axis {axis} of {counted(rank, 'dimension')}", f"{-rank} to {rank - 1}")
     return axis % rank
 
 
@@ -78,7 +79,7 @@ def permutation(node: Node) -> list[int]:
     rank = len(node.input(0).shape)
     order = [axis_of(axis, rank) for axis in integers(node, 1)]
     if sorted(order) != list(range(rank)):
-        raise Unsupported(f"permutation {integers(node, 1)} of {rank} dimensions")
+        raise Unsupported(f"permutation {integers(node, 1)} of {counted(rank, 'dimension')}")
     return order
 
 
@@ -157,7 +158,7 @@ def _mirror(node: Node) -> Sequence[Result]:
     data, less = node.input(0), mirror_offset(node)
     for n, pair in zip(data.shape, amounts(node), strict=True):
         if max(pair) > n - less:
-            raise Unsupported(f"paddings {list(pair)} of {n} elements in the mode {node.options['mode']}")
+            raise Unsupported(f"paddings {list(pair)} of {counted(n, 'element')} in the mode {node.options['mode']}")
     return _pad(node)
 
 
@@ -201,7 +202,7 @@ def _depth_blocks(node: Node) -> Sequence[Result]:
             raise Unsupported(f"blocks of {block} in {height} rows and {width} columns")
         return [(data.dtype, (n, height // block, width // block, depth * block * block))]
     if depth % (block * block):
-        raise Unsupported(f"blocks of {block} from {depth} channels")
+        raise Unsupported(f"blocks of {block} from {counted(depth, 'channel')}")
     return [(data.dtype, (n, height * block, width * block, depth // (block * block)))]
 
 
@@ -233,7 +234,7 @@ def _batch_to_space(node: Node) -> Sequence[Result]:
     blocks, crops = block_shape(node)
     batch, *space, depth = node.input(0).shape
     if batch % prod(blocks):
-        raise Unsupported(f"blocks {blocks} from {batch} images")
+        raise Unsupported(f"blocks {blocks} from {counted(batch, 'image')}")
     counts = [n * block - sum(pair) for n, block, pair in zip(space, blocks, crops, strict=True)]
     return [(node.input(0).dtype, (batch // prod(blocks), *counts, depth))]
 

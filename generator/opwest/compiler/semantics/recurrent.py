@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.graph.spec import Operator, Result, specify
 from opwest.compiler.graph.types import Node, Quantization, Shape, Tensor, Unsupported
 from opwest.compiler.semantics.fixed_point import (
@@ -35,7 +36,7 @@ def check_state(tensor: Tensor, size: int) -> None:
     if not tensor.is_state:
         raise Unsupported(f"the state '{tensor.name}' is not a variable tensor", "a variable tensor")
     if tensor.size != size:
-        raise Unsupported(f"the state '{tensor.name}' has {tensor.size} elements", str(size))
+        raise Unsupported(f"the state '{tensor.name}' has {counted(tensor.size, 'element')}", str(size))
 
 
 def check_constants(*tensors: Tensor | None) -> None:
@@ -317,7 +318,7 @@ def _gates(node: Node, numbers: Sequence[int], what: str) -> None:
     """Raise Unsupported unless all gates or none have a weight; the input gate only if it exists."""
     existing, wanted = present(node, numbers), list(numbers[1:] if is_coupled(node) else numbers)
     if existing and existing != wanted:
-        raise Unsupported(f"{what} for {len(existing)} gates", f"{len(wanted)}")
+        raise Unsupported(f"{what} for {counted(len(existing), 'gate')}", f"{len(wanted)}")
 
 
 def _lstm(node: Node) -> Sequence[Result]:
@@ -325,7 +326,7 @@ def _lstm(node: Node) -> Sequence[Result]:
     if len(data.shape) != 3:
         raise Unsupported(f"data {list(data.shape)}", "3 dimensions")
     if len(node.inputs) not in (20, 24):
-        raise Unsupported(f"{len(node.inputs)} inputs", "20 or 24")
+        raise Unsupported(f"{counted(len(node.inputs), 'input')}", "20 or 24")
     if coupled != (node.optional(5) is None) or coupled != (node.optional(12) is None):
         raise Unsupported("an input gate without weights or bias", "both, or neither")
     activations = ACTIVATIONS if data.dtype == "float32" else ACTIVATIONS[:1]
@@ -351,7 +352,9 @@ def _shapes(node: Node) -> Sequence[Result]:
         if tensor is not None and tensor.shape != shape:
             raise Unsupported(f"weights '{tensor.name}' {list(tensor.shape)}", f"{list(shape)}")
     if node.optional(PROJECTION) is None and (units != cells or node.optional(PROJECTION_BIAS) is not None):
-        raise Unsupported(f"{cells} cells and {units} results without a projection", "weights of a projection")
+        raise Unsupported(
+            f"{counted(cells, 'cell')} and {counted(units, 'result')} without a projection", "weights of a projection"
+        )
     check_constants(*(node.optional(i) for i in wanted))
     batch = data.shape[1] if node.options["time_major"] else data.shape[0]
     check_state(node.input(LAST), batch * units)

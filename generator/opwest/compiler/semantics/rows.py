@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.graph.spec import Operator, Result, same, specify
 from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
 from opwest.compiler.semantics.fixed_point import (
@@ -199,7 +200,7 @@ def _mean_or_sum(node: Node) -> Sequence[Result]:
         one_quantization(data)
         one_quantization(node.output)
         if count_of(node) * (high - low) >= 2**31:
-            raise Unsupported(f"a sum of {count_of(node)} elements", "a sum that fits in 32 bits")
+            raise Unsupported(f"a sum of {counted(count_of(node), 'element')}", "a sum that fits in 32 bits")
     return _reduction(node)
 
 
@@ -215,7 +216,7 @@ def _product(node: Node) -> Sequence[Result]:
 def _positions(node: Node) -> Sequence[Result]:
     data, axis = node.input(0), node.input(1)
     if axis.size != 1:
-        raise Unsupported(f"{axis.size} dimensions", "one")
+        raise Unsupported(f"{counted(axis.size, 'dimension')}", "one")
     if not data.shape:
         raise Unsupported("data without dimensions", "at least 1 dimension")
     at = position_axis(node)
@@ -243,10 +244,12 @@ def greatest_count(node: Node) -> int:
 def _greatest(node: Node) -> Sequence[Result]:
     data = node.input(0)
     if not data.shape or node.input(1).size != 1:
-        raise Unsupported(f"data {list(data.shape)} and {node.input(1).size} counts", "1 dimension and one count")
+        raise Unsupported(
+            f"data {list(data.shape)} and {counted(node.input(1).size, 'count')}", "1 dimension and one count"
+        )
     count = greatest_count(node)
     if not 1 <= count <= data.shape[-1]:
-        raise Unsupported(f"{count} elements of {data.shape[-1]}", f"1 to {data.shape[-1]}")
+        raise Unsupported(f"{counted(count, 'element')} of {data.shape[-1]}", f"1 to {data.shape[-1]}")
     if data.dtype in QUANTISED and data.quantization != node.outputs[0].quantization:
         raise Unsupported(
             f"'{data.name}' and '{node.outputs[0].name}' have different scales or zero points", "equal ones"
@@ -262,7 +265,7 @@ def _running_sum(node: Node) -> Sequence[Result]:
     data = node.input(0)
     if not data.shape or node.input(1).size != 1:
         raise Unsupported(
-            f"data {list(data.shape)} and {node.input(1).size} dimensions", "1 dimension at least and one"
+            f"data {list(data.shape)} and {counted(node.input(1).size, 'dimension')}", "1 dimension at least and one"
         )
     position_axis(node)
     if data.dtype == "int8":

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.graph.spec import Operator, Result, specify
 from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
 from opwest.compiler.semantics.fixed_point import one_quantization, rounded_away
@@ -87,7 +88,7 @@ def _cut(size: int, start: int, end: int, step: int, masks: tuple[bool, bool, bo
         first = 0 if step > 0 else size - 1
     if shrinks:
         if not 0 <= first < size:
-            raise Unsupported(f"index {start} of {size} elements", "an index inside of the dimension")
+            raise Unsupported(f"index {start} of {counted(size, 'element')}", "an index inside of the dimension")
         return Cut(first, 1, 1, size, True)
     end = end + first if is_offset else end
     last = min(max(end + size if end < 0 else end, low), high)
@@ -106,20 +107,22 @@ def parts(node: Node) -> tuple[int, list[int]]:
         data = node.input(0)
         axis = axis_of(node.options["axis"], len(data.shape))
         if not data.shape[axis] == node.options["num"] == len(node.outputs):
-            raise Unsupported(f"{len(node.outputs)} results along {data.shape[axis]} elements", "as many results")
+            raise Unsupported(
+                f"{counted(len(node.outputs), 'result')} along {data.shape[axis]} elements", "as many results"
+            )
         return axis, [1] * data.shape[axis]
     data = node.input(1 if node.kind == "SPLIT" else 0)
     axis = axis_of(one_integer(node, 0 if node.kind == "SPLIT" else 2), len(data.shape))
     size, count = data.shape[axis], node.options["num_splits"]
     if node.kind == "SPLIT":
         if count < 1 or count != len(node.outputs) or size % count:
-            raise Unsupported(f"{size} elements cannot be split into {count} equal parts")
+            raise Unsupported(f"{counted(size, 'element')} cannot be split into {count} equal parts")
         return axis, [size // count] * count
     sizes = integers(node, 1)
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = size - sum(sizes) - 1
     if len(sizes) != count or any(n < 0 for n in sizes) or sum(sizes) != size:
-        raise Unsupported(f"{size} elements cannot be split into {integers(node, 1)}")
+        raise Unsupported(f"{counted(size, 'element')} cannot be split into {integers(node, 1)}")
     return axis, sizes
 
 

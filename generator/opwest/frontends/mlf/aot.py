@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.compiler.names import free_name, identifier
 from opwest.frontends.mlf.c_text import Function, Parameter, arrays, is_packed, packed_entries, same_name
@@ -238,7 +239,7 @@ def _pool(model: Model, name: str, role: Role, result: Draft) -> Pool:
     size = next((sizes[m] for m in macros if m in sizes), None) or model.metadata.workspace
     if not size:
         raise fault(f"the directory does not record the size of workspace {name!r}", model.place, "<module>_lib0.c")
-    remark = f"the size of '{name}', {size} bytes, is an upper bound from the header or metadata.json: no array found"
+    remark = f"the size of '{name}', {counted(size, 'byte')}, is an upper bound, from the header or metadata.json"
     if remark not in result.remarks:
         result.remarks.append(remark)
     return Pool(name, size, ALIGN)

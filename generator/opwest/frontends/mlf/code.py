@@ -10,6 +10,7 @@ from dataclasses import field
 from pathlib import PurePosixPath
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.frontends.mlf.c_text import Function, functions
 from opwest.frontends.mlf.library import Library
@@ -160,7 +161,7 @@ def read_code(library: Library, module: str) -> Code:
 
 def _add_source(code: Code, name: str, content: bytes, place: str) -> None:
     if len(content) > _MAX_SOURCE:
-        raise fault(f"the source has {len(content)} bytes", place, f"at most {_MAX_SOURCE}")
+        raise fault(f"the source has {counted(len(content), 'byte')}", place, f"at most {_MAX_SOURCE}")
     text = _decoded(content, "source", place)
     code.texts[name] = text
     for symbol, function in functions(text).items():
@@ -241,8 +242,8 @@ def corrected(name: str, text: str, glue: Iterable[str], head: str, guards: Sequ
     text, capped = _cap_shifts(text)
     if capped:
         remarks.append(
-            f"{name}: {len(capped)} shifts of 64-bit numbers by up to {max(capped)} bits, undefined in C, replaced by "
-            f"shifts by {_MAX_SHIFT}: the intended result is 0"
+            f"{name}: {counted(len(capped), 'shift')} of 64-bit numbers by up to {max(capped)} bits, undefined in C, "
+            f"replaced by shifts by {_MAX_SHIFT}: the intended result is 0"
         )
     return f"{head}{''.join(guards)}{_PRAGMAS}{text}", remarks
 

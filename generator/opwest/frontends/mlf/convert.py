@@ -14,6 +14,7 @@ from typing import Literal
 
 from opwest.base.diagnostics import nearest
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.compiler.folder import npz, refuse_occupied, write_folder
 from opwest.frontends.mlf.aot import draft
@@ -151,7 +152,7 @@ def _model_name(metadata: Metadata, result: Draft) -> str:
 def _header(library: Library, metadata: Metadata) -> Header:
     content = library.files.get(f"codegen/host/include/tvmgen_{metadata.module}.h", b"")
     if len(content) > _MAX_TEXT:
-        raise fault(f"the header has {len(content)} bytes", str(library.path), f"at most {_MAX_TEXT}")
+        raise fault(f"the header has {counted(len(content), 'byte')}", str(library.path), f"at most {_MAX_TEXT}")
     return read_header(content.decode("utf-8", "replace"))
 
 

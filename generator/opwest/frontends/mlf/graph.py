@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.compiler.names import free_name, identifier
 from opwest.frontends.mlf.c_text import arrays, values
@@ -64,7 +65,7 @@ class Graph:
         whole = read_json(content, place)
         self.nodes = [self._node(n) for n in self._list(whole, "nodes")]
         if len(self.nodes) > TENSORS:
-            raise fault(f"the graph has {len(self.nodes)} nodes", place, f"at most {TENSORS}")
+            raise fault(f"the graph has {counted(len(self.nodes), 'node')}", place, f"at most {TENSORS}")
         self.rows = [self._index(r) for r in self._list(whole, "node_row_ptr")]
         self.entries = self._entries(whole.get("attrs"))
         self.heads = [self._reference(h) for h in self._list(whole, "heads")]
@@ -180,7 +181,7 @@ class Graph:
     def _add_reshape(self, result: Draft, number: int, node: _Node) -> None:
         """Convert a reshape to an alias of its input, or to a copy if the shape differs or it is a result."""
         if len(node.inputs) != 1:
-            raise fault(f"node {node.name[:60]!r} reshapes {len(node.inputs)} tensors", self.place, "one")
+            raise fault(f"node {node.name[:60]!r} reshapes {counted(len(node.inputs), 'tensor')}", self.place, "one")
         source = node.inputs[0]
         before, after = self._entry(*source), self._entry(number, 0)
         if before.dtype != after.dtype or prod(before.shape) != prod(after.shape):
@@ -217,7 +218,7 @@ class Graph:
         known = attrs if isinstance(attrs, dict) else {}
         shapes, dtypes = self._attribute(known, "shape"), self._attribute(known, "dltype")
         if len(shapes) != len(dtypes) or len(shapes) > TENSORS:
-            raise fault(f"{len(shapes)} shapes, {len(dtypes)} element types", self.place, "equal numbers")
+            raise fault(f"{counted(len(shapes), 'shape')}, {len(dtypes)} element types", self.place, "equal numbers")
         for device in self._attribute(known, "device_index") if "device_index" in known else []:
             if device != _HOST:
                 raise fault(f"unsupported TVM device {device} of a node", self.place, f"the processor, {_HOST}")

@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import spelled
+from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.project.disk import system_faults
 
@@ -78,7 +79,9 @@ class _Reader:
                 self._content(header.size, is_kept=False)
                 continue
             if header.size > MEMBER_BYTES:
-                raise self._fault(f"{name!r} has {header.size} bytes", header.offset, f"at most {MEMBER_BYTES}")
+                raise self._fault(
+                    f"{name!r} has {counted(header.size, 'byte')}", header.offset, f"at most {MEMBER_BYTES}"
+                )
             kept += header.size
             if kept > KEPT_BYTES:
                 text = "the total size of the model's files is too large"
@@ -155,7 +158,7 @@ class _Reader:
     def _small(self, header: _Header) -> bytes:
         """Return the content of a header that describes the next member."""
         if header.size > HEADER_BYTES:
-            raise self._fault(f"a header has {header.size} bytes", header.offset, f"at most {HEADER_BYTES}")
+            raise self._fault(f"a header has {counted(header.size, 'byte')}", header.offset, f"at most {HEADER_BYTES}")
         return self._content(header.size)
 
     def _records(self, content: bytes, offset: int) -> dict[bytes, bytes]:
@@ -179,7 +182,7 @@ class _Reader:
         offset = self.stream.tell()
         if offset + size > self.length:
             left = max(self.length - offset, 0)
-            text = f"truncated archive: member of {size} bytes, {left} bytes remaining"
+            text = f"truncated archive: member of {counted(size, 'byte')}, {left} bytes remaining"
             raise self._fault(text, offset, "the whole member")
         content = self.stream.read(size) if is_kept else b""
         self.stream.seek(offset + size + -size % _BLOCK)

@@ -17,6 +17,7 @@ from typing import Any
 
 from opwest.base.diagnostics import nearest
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.frontends.mlf.library import DIMENSIONS, ELEMENTS, JSON_BYTES, TENSORS, Library
 from opwest.model.types.dtypes import dtype_of_packed
@@ -42,12 +43,12 @@ def read_params(content: bytes, place: str) -> dict[str, Parameter]:
     names = [reader.name() for _ in range(reader.count("names"))]
     count = reader.count("arrays")
     if count != len(names):
-        raise fault(f"{count} arrays for {len(names)} names", place, "one array per name")
+        raise fault(f"{counted(count, 'array')} for {counted(len(names), 'name')}", place, "one array per name")
     if len(set(names)) != len(names):
         raise fault("duplicate parameter", place, "unique names")
     parameters = {name: reader.array(name) for name in names}
     if reader.at != len(content):
-        raise fault(f"{len(content) - reader.at} bytes after the last array", place, "the end of the file")
+        raise fault(f"{counted(len(content) - reader.at, 'byte')} after the last array", place, "the end of the file")
     return parameters
 
 
@@ -59,7 +60,9 @@ class _Reader:
 
     def take(self, size: int, what: str) -> bytes:
         if size > len(self.content) - self.at:
-            raise fault(f"the parameter file is truncated in {what}, at byte {self.at}", self.place, f"{size} bytes")
+            raise fault(
+                f"the parameter file is truncated in {what}, at byte {self.at}", self.place, f"{counted(size, 'byte')}"
+            )
         part = self.content[self.at : self.at + size]
         self.at += size
         return part
@@ -90,7 +93,7 @@ class _Reader:
         self.take(16, what)
         dimensions = self.number("<i", what)
         if not 0 <= dimensions <= DIMENSIONS:
-            raise fault(f"{what} has {dimensions} dimensions", self.place, f"0 to {DIMENSIONS}")
+            raise fault(f"{what} has {counted(dimensions, 'dimension')}", self.place, f"0 to {DIMENSIONS}")
         code, bits, lanes = struct.unpack("<BBH", self.take(4, what))
         shape = tuple(self.number("<q", what) for _ in range(dimensions))
         size = self.number("<q", what)
@@ -99,7 +102,11 @@ class _Reader:
             raise fault(f"{what} has the type code {code}, {bits} bits, {lanes} lanes", self.place, "a plain number")
         dtype = np.dtype(known.numpy).newbyteorder("<")
         if any(n <= 0 for n in shape) or prod(shape) * dtype.itemsize != size:
-            raise fault(f"{what} has the shape {list(shape)} and {size} bytes", self.place, "bytes that fit the shape")
+            raise fault(
+                f"{what} has the shape {list(shape)} and {counted(size, 'byte')}",
+                self.place,
+                "bytes that fit the shape",
+            )
         return Parameter(known.name, np.frombuffer(self.take(size, what), dtype).reshape(shape))
 
 
@@ -148,7 +155,9 @@ def read_metadata(library: Library, module: str | None) -> Metadata:
         raise fault("no module in metadata.json", place, "at least one in 'modules'")
     if module is None and len(modules) > 1:
         names = ", ".join(sorted(modules))
-        raise fault(f"the archive contains {len(modules)} modules: {names}", place, hint="choose one with --module")
+        raise fault(
+            f"the archive contains {counted(len(modules), 'module')}: {names}", place, hint="choose one with --module"
+        )
     name = module if module is not None else next(iter(modules))
     if name not in modules:
         raise fault(f"unknown module {name!r}", place, hint=nearest(name, modules))
@@ -214,7 +223,7 @@ def _ports(listed: Any, place: str) -> tuple[IoTensor, ...]:
 def read_json(content: bytes, place: str) -> dict[str, Any]:
     """Return a JSON object. Raises OpwestError."""
     if len(content) > JSON_BYTES:
-        raise fault(f"the file has {len(content)} bytes", place, f"at most {JSON_BYTES}")
+        raise fault(f"the file has {counted(len(content), 'byte')}", place, f"at most {JSON_BYTES}")
     try:
         whole = json.loads(content)
     except RecursionError:

@@ -13,6 +13,7 @@ from math import prod
 
 from opwest.base.diagnostics import nearest
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.compiler.names import free_name
 from opwest.frontends.mlf.c_text import same_name
@@ -36,7 +37,7 @@ def kept_name(name: str, role: str, taken: set[str], remarks: list[str]) -> str:
         if fault_of_name(kept) is not None:
             kept = f"{role}_{kept.lstrip('_')}"
     elif len(name) > _MAX_LENGTH:
-        kept, reason = name[:_MAX_LENGTH], f"has {len(name)} characters"
+        kept, reason = name[:_MAX_LENGTH], f"has {counted(len(name), 'character')}"
     free = free_name(kept, taken)
     if free != name:
         words = f"'{name[:_MAX_LENGTH]}' {reason or 'is the name of another tensor or device'}"
@@ -153,7 +154,7 @@ def _tensor(
         raise fault(f"{role} {name!r} has the shape {list(shape)}", place, "dimensions from 1, as numbers")
     if size is not None and prod(shape) * item != size:
         text = f"{role} {name!r} has the shape {list(shape)} of {dtype}, {prod(shape) * item} bytes"
-        raise fault(text, place, f"{size} bytes, as recorded elsewhere in the directory")
+        raise fault(text, place, f"{counted(size, 'byte')}, as recorded elsewhere in the directory")
     return Tensor(name, dtype, shape)
 
 

@@ -9,6 +9,7 @@ from dataclasses import field
 from typing import Literal
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.frontends.mlf.c_text import ALIGNED, arrays, functions, same_name, values
 from opwest.frontends.mlf.draft import Draft
@@ -118,7 +119,7 @@ def read_pools(text: str, place: str) -> dict[str, Pool]:
     for array in arrays(text):
         if array.dtype in ("uint8", "int8") and array.start < 0 and not array.constant:
             if not 0 < array.count <= ELEMENTS:
-                raise fault(f"workspace {array.name!r} has {array.count} bytes", place, f"1 to {ELEMENTS}")
+                raise fault(f"workspace {array.name!r} has {counted(array.count, 'byte')}", place, f"1 to {ELEMENTS}")
             pools[array.name] = Pool(array.name, array.count, max(array.align, 1))
     for match in _POOL.finditer(text):
         pools[match[4]] = _constants(text, match, place)

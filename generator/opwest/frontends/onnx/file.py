@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.result import counted
 from opwest.compiler.graph.types import MAX_ELEMENTS, Damaged, Unsupported
 
 _PLACES = {
@@ -95,7 +96,7 @@ def parse(content: bytes) -> tuple[Any, dict[str, Any]]:
         version = versions.get("", 0) or "none"
         raise Unsupported(f"opset {version} of ai.onnx", f"opset {MIN_OPSET} to {MAX_OPSET}")
     if len(model.graph.node) > _MAX_NODES:
-        raise Unsupported(f"{len(model.graph.node)} operators", f"at most {_MAX_NODES}")
+        raise Unsupported(f"{counted(len(model.graph.node), 'operator')}", f"at most {_MAX_NODES}")
     for tensor in _tensors(model.graph):
         _check_tensor(tensor)
     declared = {}

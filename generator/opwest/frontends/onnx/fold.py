@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.result import counted
 from opwest.compiler.graph.types import MAX_ELEMENTS, Damaged, Unsupported
 from opwest.compiler.graph.user import Use, UserOperator
 from opwest.frontends.onnx import control, quantised
@@ -95,7 +96,7 @@ class Reader:
             raise Unsupported(f"the input '{value.name}' is not a tensor with a shape", "a tensor with a shape")
         shape = _sizes(kind)
         if len(shape) > 8:
-            raise Damaged(f"the input '{value.name}' has {len(shape)} dimensions, at most 8 are possible")
+            raise Damaged(f"the input '{value.name}' has {counted(len(shape), 'dimension')}, at most 8 are possible")
         if shape and shape[0] < 1:
             shape[0] = 1
             self.remarks.append(f"input '{value.name}' of shape {_text(kind)} is imported as {shape}")
@@ -210,7 +211,9 @@ class Reader:
                 if kind.HasField("shape") and len(sizes) <= 8 and all(n > 0 for n in sizes):
                     shape = sizes
             if shape is not None and prod(shape) > MAX_ELEMENTS:
-                raise Damaged(f"the tensor '{name}' has {prod(shape)} elements, at most {MAX_ELEMENTS} are possible")
+                raise Damaged(
+                    f"the tensor '{name}' has {counted(prod(shape), 'element')}, at most {MAX_ELEMENTS} are possible"
+                )
             types[name] = (dtype, shape)
         return types
 
@@ -344,7 +347,9 @@ def _inferred(node: Any, version: int, inputs: list[Item | None]) -> Iterator[tu
         dims = _sizes(kind)
         known = kind.HasField("shape") and all(n >= 0 for n in dims)
         if known and prod(dims) > MAX_ELEMENTS:
-            raise Damaged(f"the tensor '{name}' has {prod(dims)} elements, at most {MAX_ELEMENTS} are possible")
+            raise Damaged(
+                f"the tensor '{name}' has {counted(prod(dims), 'element')}, at most {MAX_ELEMENTS} are possible"
+            )
         yield name, (dtype_of(kind.elem_type) if kind.elem_type else "float32", tuple(dims) if known else None)
 
 

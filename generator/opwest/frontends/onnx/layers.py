@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.graph.spec import broadcast
 from opwest.compiler.graph.types import Quantization, Shape, Tensor, Unsupported
 from opwest.frontends.onnx.movement import numbers
@@ -38,12 +39,12 @@ def _terms(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     left, arrow, right = "".join(equation.split()).partition("->")
     given = left.split(",")
     if len(given) != len(ranks):
-        raise Unsupported(f"equation '{equation}' for {len(ranks)} operands")
+        raise Unsupported(f"equation '{equation}' for {counted(len(ranks), 'operand')}")
     terms, most = [], 0
     for term, rank in zip(given, ranks, strict=True):
         count = rank - len(term.replace("...", ""))
         if ("..." not in term and count) or count < 0 or count > 9:
-            raise Unsupported(f"equation '{equation}': '{term}' for {rank} dimensions")
+            raise Unsupported(f"equation '{equation}': '{term}' for {counted(rank, 'dimension')}")
         most = max(most, count if "..." in term else 0)
         terms.append((term, count))
     ellipsis = "0123456789"[:most]
@@ -200,7 +201,7 @@ def convolution(op: Op, t: Translation) -> None:
     outputs, inputs, *_ = weights.content.shape
     groups = int(op.get("group", 1))
     if groups < 1 or inputs * groups != data.known[1] or outputs % groups:
-        raise Unsupported(f"data {list(data.known)}, weights {list(weights.content.shape)}, {groups} groups")
+        raise Unsupported(f"data {list(data.known)}, weights {list(weights.content.shape)}, {counted(groups, 'group')}")
     source = t.reshape(layer_data(t, data, weights, form.order), form.image)
     if groups > 1 and form.kernel.shape[1] == 1:
         kind, kernel = "DEPTHWISE_CONV_2D", np.transpose(form.kernel, (1, 2, 3, 0))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.result import counted
 from opwest.compiler.graph.types import Tensor, Unsupported
 from opwest.frontends.onnx.elements import operand, order_of, quantise_constants
 from opwest.frontends.onnx.translation import (
@@ -89,7 +90,7 @@ def transpose(op: Op, t: Translation) -> None:
     data, result = op.input(0), op.output
     wanted = [int(n) for n in op.get("perm", list(range(data.rank))[::-1])]
     if sorted(wanted) != list(range(data.rank)):
-        raise Unsupported(f"perm {wanted} of {data.rank} dimensions")
+        raise Unsupported(f"perm {wanted} of {counted(data.rank, 'dimension')}")
     if of_integers(op, t, lambda x: np.transpose(x, wanted), wanted.index):
         return
     held = t.anywhere(data)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.result import counted
 from opwest.compiler.graph.types import Tensor, Unsupported
 from opwest.compiler.reference.elementwise import quantised_even
 from opwest.compiler.semantics.elementwise import QuantizeNumbers
@@ -92,7 +93,7 @@ def _along(op: Op, index: Any) -> tuple[Any, ...]:
     shape = op.input(0).known
     axis = int(op.get("axis", 0))
     if not -len(shape) <= axis < len(shape) or index.ndim != len(shape):
-        raise Unsupported(f"axis {axis} of {len(shape)} dimensions, indices {list(index.shape)}")
+        raise Unsupported(f"axis {axis} of {counted(len(shape), 'dimension')}, indices {list(index.shape)}")
     indices = list(np.indices(index.shape))
     indices[axis % len(shape)] = index
     return tuple(indices)
@@ -104,7 +105,7 @@ def _flat(op: Op, places: tuple[Any, ...]) -> Any:
     total: Any = np.zeros((), np.int64)
     for indices, n in zip(places, shape, strict=True):
         if ((indices < -n) | (indices >= n)).any():
-            raise Unsupported(f"an index outside of {n} elements")
+            raise Unsupported(f"an index outside of {counted(n, 'element')}")
         total = total * n + indices % n
     return total
 
@@ -129,7 +130,7 @@ def scatter(op: Op, t: Translation) -> None:
     if op.kind == "ScatterND":
         depth = index.shape[-1] if index.ndim else 0
         if not 1 <= depth <= data.rank:
-            raise Unsupported(f"indices {list(index.shape)} for {data.rank} dimensions")
+            raise Unsupported(f"indices {list(index.shape)} for {counted(data.rank, 'dimension')}")
         rest = np.indices(data.known[depth:]).reshape(data.rank - depth, prod(data.known[depth:]))
         first = [index[..., axis].reshape(-1, 1) for axis in range(depth)]
         places = tuple(np.broadcast_arrays(*first, *(array[None, :] for array in rest)))
@@ -138,7 +139,7 @@ def scatter(op: Op, t: Translation) -> None:
     where = np.arange(data.size)
     flat = _flat(op, places).reshape(-1)
     if flat.size != updates.size:
-        raise Unsupported(f"{updates.size} elements for {flat.size} indices")
+        raise Unsupported(f"{counted(updates.size, 'element')} for {flat.size} indices")
     for number, at in enumerate(flat.tolist()):
         where[at] = data.size + number
     both: list[Tensor] = [t.reshape(t.tensor(item), (item.size,)) for item in (data, updates)]
@@ -160,7 +161,7 @@ def part(op: Op, t: Translation) -> None:
     cut = [slice(None)] * data.rank
     for start, stop, axis, step in zip(starts, ends, axes, steps, strict=True):
         if not -data.rank <= axis < data.rank:
-            raise Unsupported(f"axes {list(axes)} of {data.rank} dimensions")
+            raise Unsupported(f"axes {list(axes)} of {counted(data.rank, 'dimension')}")
         low = start if start >= 0 or step > 0 or start >= -data.known[axis] else None
         last = None if step < 0 and stop < -data.known[axis] else stop
         cut[axis % data.rank] = slice(low, last, step)
@@ -244,7 +245,7 @@ def pad(op: Op, t: Translation) -> None:
     given = op.numbers(1, "pads")
     axes = op.numbers(3) or tuple(range(data.rank))
     if given is None or len(given) != 2 * len(axes):
-        raise Unsupported(f"pads {given}", f"{2 * len(axes)} numbers")
+        raise Unsupported(f"pads {given}", f"{counted(2 * len(axes), 'number')}")
     pairs = [[0, 0] for _ in range(data.rank)]
     for number, axis in enumerate(axes):
         pairs[axis % data.rank] = [given[number], given[number + len(axes)]]

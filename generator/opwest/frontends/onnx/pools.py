@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.result import counted
 from opwest.compiler.graph.types import Quantization, Shape, Tensor, Unsupported
 from opwest.frontends.onnx.layers import append_layer, layer_data, weights_of
 from opwest.frontends.onnx.movement import numbers, same, sliced
@@ -31,7 +32,7 @@ def transposed(op: Op, t: Translation) -> None:
     strides = list(op.get("strides", [1] * spatial))
     dilations = list(op.get("dilations", [1] * spatial))
     if groups < 1 or item.rank != data.rank or item.known[0] != data.known[1] or item.known[0] % groups:
-        raise Unsupported(f"data {list(data.known)}, weights {list(item.known)}, {groups} groups")
+        raise Unsupported(f"data {list(data.known)}, weights {list(item.known)}, {counted(groups, 'group')}")
     end = t.end(op)
     weights = weights_of(t, op, 1, end)
     kernel = weights.content  # [o / groups, c, kernel...]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.result import counted
 from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
 from opwest.frontends.onnx.elements import arithmetic
 from opwest.frontends.onnx.file import attributes_of
@@ -123,7 +124,7 @@ def dequantise(op: Op, t: Translation) -> None:
         if data.rank == 1 and not -1 <= axis < 1:
             axis = 0
         if not -data.rank <= axis < data.rank or data.known[axis] != len(scales):
-            raise Unsupported(f"{len(scales)} scales along dimension {axis} of {list(data.known)}")
+            raise Unsupported(f"{counted(len(scales), 'scale')} along dimension {axis} of {list(data.known)}")
         axis %= data.rank
     if data.content is not None:
         t.fixed[result] = Constant(data.content, scales, zeros, axis)
@@ -155,7 +156,7 @@ def quantise(op: Op, t: Translation) -> None:
         constants = parameters(op)
         if constants is None or len(constants[0]) != 1 or result.dtype != "int16":
             raise Unsupported(
-                f"QuantizeLinear to {result.dtype} with {op.input(1).size} scales", "8 bits and one scale"
+                f"QuantizeLinear to {result.dtype} with {counted(op.input(1).size, 'scale')}", "8 bits and one scale"
             )
         quantization = Quantization((float(constants[0][0]),), (int(constants[1][0]),))
         held = t.stored(data)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.result import counted
 from opwest.compiler.graph.types import Quantization, Tensor, Unsupported
 from opwest.frontends.onnx.elements import arithmetic, moved, raised, scaled
 from opwest.frontends.onnx.movement import numbers, same
@@ -48,7 +49,7 @@ def axes_of(op: Op, rank: int) -> list[int]:
     if not axes:  # no axes, or no input for them
         return [] if op.get("noop_with_empty_axes", 0) else list(range(rank))
     if any(not -rank <= n < rank for n in axes):
-        raise Unsupported(f"axes {list(axes)} of {rank} dimensions")
+        raise Unsupported(f"axes {list(axes)} of {counted(rank, 'dimension')}")
     return sorted({n % rank for n in axes})
 
 
@@ -116,7 +117,7 @@ def softmax(op: Op, t: Translation) -> None:
     old = op.version < 13
     axis = int(op.get("axis", 1 if old else -1))
     if not -data.rank <= axis < data.rank:
-        raise Unsupported(f"axis {axis} of {data.rank} dimensions")
+        raise Unsupported(f"axis {axis} of {counted(data.rank, 'dimension')}")
     axis %= data.rank
     end = t.end(op, False)
     options: dict[str, Any] = {"beta": 1.0} if kind == "SOFTMAX" else {}
@@ -213,7 +214,7 @@ def group_normalisation(op: Op, t: Translation) -> None:
     groups = int(op.get("num_groups", 1))
     count, depth = data.known[:2]
     if groups < 1 or depth % groups:
-        raise Unsupported(f"{groups} groups of {depth} channels")
+        raise Unsupported(f"{counted(groups, 'group')} of {counted(depth, 'channel')}")
     x = t.reshape(t.tensor(data), (count, groups, data.size // (count * groups)))
     x = t.reshape(_normalised(t, x, [2], float(op.get("epsilon", 1e-5))), data.known)
     factors = []

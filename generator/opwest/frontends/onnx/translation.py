@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.graph.types import Node, Quantization, Rules, Shape, Tensor, Unsupported
 from opwest.compiler.reference.elementwise import quantised_even
 from opwest.compiler.semantics.elementwise import QuantizeNumbers
@@ -30,7 +31,7 @@ def parameters(op: Op) -> tuple[Any, Any] | None:
     zeros = np.zeros(scales.shape, np.int64) if zero is None else np.asarray(zero.content).astype(np.int64)
     scales, zeros = scales.reshape(-1), zeros.reshape(-1)
     if not len(scales) or len(scales) != len(zeros):
-        raise Unsupported(f"{len(scales)} scales and {len(zeros)} zero points")
+        raise Unsupported(f"{counted(len(scales), 'scale')} and {len(zeros)} zero points")
     wrong = scales[~(np.isfinite(scales) & (scales > 0))]
     if len(wrong):
         hint = "quantisers write it for infinite values: use a large number, such as -1e4 in the mask of an attention"

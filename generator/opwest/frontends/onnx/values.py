@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.graph.types import Shape, Unsupported
 from opwest.compiler.graph.user import Use
 
@@ -94,7 +95,7 @@ class Op:
         """The first result. Raises Unsupported if the model uses others."""
         first, *others = self.outputs
         if first is None or any(others):
-            raise Unsupported(f"{len(self.outputs)} results", "one result")
+            raise Unsupported(f"{counted(len(self.outputs), 'result')}", "one result")
         return first
 
     def get(self, name: str, default: Any) -> Any:

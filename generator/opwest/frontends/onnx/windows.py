@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.graph.types import Shape, Unsupported
 from opwest.frontends.onnx.translation import Order, channels_last, permuted
 from opwest.frontends.onnx.values import Op
@@ -25,7 +26,9 @@ def image_padding(op: Op, image: Sequence[int], kernel: Sequence[int]) -> tuple[
     dilations = list(op.get("dilations", [1] * rank))
     given = list(op.get("kernel_shape", kernel))
     if given != list(kernel) or len(strides) != rank or len(dilations) != rank:
-        raise Unsupported(f"kernel_shape {given}, strides {strides}, dilations {dilations} for {rank} dimensions")
+        raise Unsupported(
+            f"kernel_shape {given}, strides {strides}, dilations {dilations} for {counted(rank, 'dimension')}"
+        )
     if min(*strides, *dilations, *kernel) < 1:
         raise Unsupported(f"kernel_shape {given}, strides {strides}, dilations {dilations}", "at least 1 each")
     before, after, extra = [], [], []
@@ -92,7 +95,7 @@ def narrowed(op: Op, axes: Sequence[int], spatial: int) -> Op:
 def _checked(values: Any, count: int) -> list[int]:
     numbers = list(values)
     if len(numbers) != count:
-        raise Unsupported(f"windows of {len(numbers)} numbers", f"{count} numbers")
+        raise Unsupported(f"windows of {counted(len(numbers), 'number')}", f"{counted(count, 'number')}")
     return numbers
 
 

@@ -15,6 +15,7 @@ from flatbuffers import number_types
 from flatbuffers.table import Table
 
 import opwest.compiler.semantics  # noqa: F401 - fills the table of operators
+from opwest.base.result import counted
 from opwest.compiler.graph.spec import OPERATORS
 from opwest.compiler.graph.types import Damaged, Graph, Node, Rules, Signature, Tensor
 from opwest.compiler.graph.user import KIND, Use, UserOperator
@@ -47,7 +48,7 @@ def read_options(operator: Any, wanted: Mapping[str, Any], label: str) -> dict[s
         if hasattr(options, f"{method}Length"):
             length = getattr(options, f"{method}Length")()
             if length > _MAX_NUMBERS:
-                raise Damaged(f"operator {label} has an option '{name}' of {length} numbers")
+                raise Damaged(f"operator {label} has an option '{name}' of {counted(length, 'number')}")
             values[name] = tuple(int(getattr(options, method)(i)) for i in range(length))
         elif hasattr(options, method):
             values[name] = _value(name, getattr(options, method)(), label)

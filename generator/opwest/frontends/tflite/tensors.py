@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.result import counted
 from opwest.compiler.graph.types import MAX_ELEMENTS, Damaged, Quantization, Tensor
 
 
@@ -53,7 +54,9 @@ def dense(table: Any, values: Any, tensor: Tensor) -> Any:
             raise Damaged(f"the sparse tensor '{tensor.name}' has too many elements")
         paths = np.concatenate([paths[parent], own[:, None]], axis=1)
     if len(paths) > len(values):
-        raise Damaged(f"the sparse tensor '{tensor.name}' has {len(values)} elements, {len(paths)} are required")
+        raise Damaged(
+            f"the sparse tensor '{tensor.name}' has {counted(len(values), 'element')}, {len(paths)} are required"
+        )
     places = {axis: paths[:, level] for level, axis in enumerate(order)}
     full = [places[axis] for axis in range(rank)]
     for number, axis in enumerate(blocks):
@@ -73,7 +76,7 @@ def _block_sizes(tensor: Tensor, blocks: list[int], order: list[int], levels: li
         level = levels[order.index(len(tensor.shape) + number)]
         size = int(level.DenseSize())
         if level.Format() != 0 or size < 1 or sizes[axis] % size:
-            raise Damaged(f"the sparse tensor '{tensor.name}' has a block of {size} elements")
+            raise Damaged(f"the sparse tensor '{tensor.name}' has a block of {counted(size, 'element')}")
         sizes[axis] //= size
         inner.append(size)
     if math.prod([*sizes, *inner]) > MAX_ELEMENTS:
@@ -122,7 +125,9 @@ def read_tensor(file: Any, table: Any, number: int, dtypes: dict[int, str], cont
     """Return a tensor; `dtypes` are the names by the numbers of TensorType, `content` is the file. Raises Damaged."""
     name = (table.Name() or b"").decode("utf-8", "replace") or f"tensor_{number}"
     if table.ShapeLength() > _MAX_DIMENSIONS:
-        raise Damaged(f"tensor '{name}' has {table.ShapeLength()} dimensions, at most {_MAX_DIMENSIONS} are possible")
+        raise Damaged(
+            f"tensor '{name}' has {counted(table.ShapeLength(), 'dimension')}, at most {_MAX_DIMENSIONS} are possible"
+        )
     shape = tuple(int(table.Shape(i)) for i in range(table.ShapeLength()))
     dtype = dtypes.get(table.Type())
     if dtype is None:
@@ -174,7 +179,7 @@ def _add_content(tensor: Tensor, table: Any, data: Any) -> None:
         item = np.dtype(tensor.dtype).newbyteorder("<")
         needed = (len(data) // item.itemsize if count < 0 else count) * item.itemsize
         if len(data) < needed:
-            raise Damaged(f"tensor '{tensor.name}' has {len(data)} bytes, {needed} are required")
+            raise Damaged(f"tensor '{tensor.name}' has {counted(len(data), 'byte')}, {needed} are required")
         values = data[:needed].view(item)
         if tensor.dtype == "float16":
             values, tensor.dtype = values.astype("float32"), "float32"
@@ -189,7 +194,7 @@ def _nibbles(data: Any, count: int) -> Any:
     both = np.stack([data & 15, data >> 4], axis=-1).reshape(-1).astype(np.int8)
     signed = ((both ^ 8) - 8).astype(np.int8)
     if count > len(signed):
-        raise Damaged(f"{len(data)} bytes of int4, {count} elements are required")
+        raise Damaged(f"{counted(len(data), 'byte')} of int4, {counted(count, 'element')} are required")
     return signed[:count] if count >= 0 else signed
 
 
@@ -207,7 +212,7 @@ def _quantization(table: Any, name: str, dtype: str, shape: tuple[int, ...]) -> 
     if wrong:
         raise Damaged(f"tensor '{name}' has the scale {wrong[0]:g}, which is not a positive number")
     if len(zeros) != len(scales):
-        raise Damaged(f"tensor '{name}' has {len(scales)} scales and {len(zeros)} zero points")
+        raise Damaged(f"tensor '{name}' has {counted(len(scales), 'scale')} and {len(zeros)} zero points")
     limits = np.iinfo("int8" if dtype == "int4" else dtype)
     beyond = [zero for zero in zeros if not limits.min <= zero <= limits.max]
     if beyond:
@@ -218,6 +223,8 @@ def _quantization(table: Any, name: str, dtype: str, shape: tuple[int, ...]) -> 
     if not (0 <= axis < len(shape) and shape[axis] == len(scales)):
         matching = [i for i, n in enumerate(shape) if n == len(scales)]
         if len(matching) != 1:
-            raise Damaged(f"tensor '{name}' of shape {list(shape)} has {len(scales)} scales along dimension {axis}")
+            raise Damaged(
+                f"tensor '{name}' of shape {list(shape)} has {counted(len(scales), 'scale')} along dimension {axis}"
+            )
         [axis] = matching
     return Quantization(scales, zeros, axis)

@@ -11,6 +11,7 @@ import numpy as np
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.compiler.graph.types import Graph, Node, Tensor
 from opwest.compiler.graph.user import KIND, Argument, Use, UserOperator
@@ -229,7 +230,7 @@ class _File:
         """Return an array of one number."""
         array = self.numbers(name)
         if array.size != 1:
-            raise fault(f"'{name}' has {array.size} elements", str(self.path), "one number")
+            raise fault(f"'{name}' has {counted(array.size, 'element')}", str(self.path), "one number")
         return int(array.reshape(-1)[0])
 
     def tensors(self, role: str) -> tuple[list[Tensor], list[int]]:

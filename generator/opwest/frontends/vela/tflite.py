@@ -12,6 +12,7 @@ import struct
 
 import numpy as np
 
+from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.compiler.graph.types import Graph, Node, Tensor
 from opwest.compiler.graph.user import UserOperator
@@ -35,7 +36,7 @@ def read_tflite(content: bytes, place: str) -> VelaFile:
     graphs = read_model(content, place)
     if len(graphs) != 1:
         names = ", ".join(graph.name for graph in graphs)
-        raise fault(f"the file has {len(graphs)} signatures: {names}", place, "one signature")
+        raise fault(f"the file has {counted(len(graphs), 'signature')}: {names}", place, "one signature")
     [graph] = graphs
     nodes = [node for node in graph.nodes if node.source == CUSTOM_CODE]
     if not nodes:
@@ -87,7 +88,8 @@ def _memory(nodes: list[Node], planned: dict[Tensor, int], place: str) -> tuple[
     for node in nodes:
         required = [tensor for number, tensor in enumerate(node.inputs[:_FIXED]) if number != _WEIGHTS]
         if len(node.inputs) <= _FIXED or None in required or not node.outputs:
-            text = f"operator {node.label} has {len(node.inputs)} inputs and {len(node.outputs)} outputs"
+            outputs = counted(len(node.outputs), "output")
+            text = f"operator {node.label} has {counted(len(node.inputs), 'input')} and {outputs}"
             expected = "the command stream, the weights, two scratch tensors, inputs, and an output"
             raise fault(text, place, expected, _AGAIN)
         if any(node.inputs[i] is not nodes[0].inputs[i] for i in range(1, _FIXED)):
@@ -124,11 +126,12 @@ def _allocation(content: bytes, graph: Graph, place: str) -> dict[Tensor, int]:
         raise fault(f"the file has no metadata {_ALLOCATION.decode()}", place, "a file that Vela has written", _AGAIN)
     count = file.Subgraphs(graph.subgraph).TensorsLength()
     if len(data) < 12 or len(data) % 4:
-        raise fault(f"the metadata {_ALLOCATION.decode()} has {len(data)} bytes", place, hint=_AGAIN)
+        raise fault(f"the metadata {_ALLOCATION.decode()} has {counted(len(data), 'byte')}", place, hint=_AGAIN)
     version, _, length, *offsets = struct.unpack(f"<{len(data) // 4}i", data)
     if version != 0 or length != len(offsets) or length != count:
-        text = f"the metadata {_ALLOCATION.decode()} has version {version} and {length} offsets, {len(offsets)} follow"
-        raise fault(text, place, f"version 0 and the offsets of {count} tensors", _AGAIN)
+        what = f"version {version} and {counted(length, 'offset')}"
+        text = f"the metadata {_ALLOCATION.decode()} has {what}, {len(offsets)} follow"
+        raise fault(text, place, f"version 0 and the offsets of {counted(count, 'tensor')}", _AGAIN)
     used = {tensor for node in graph.nodes for tensor in (*node.inputs, *node.outputs) if tensor is not None}
     tensors = {tensor.number: tensor for tensor in {*graph.inputs, *graph.outputs, *used}}
     return {tensors[i]: offset for i, offset in enumerate(offsets) if offset >= 0 and i in tensors}

@@ -8,6 +8,7 @@ from math import gcd, prod
 
 from opwest.base.diagnostics import OpwestError
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.names import free_name, identifier
 from opwest.frontends.mlf.c_text import Array, Function, arrays, values
 from opwest.frontends.mlf.code import Code
@@ -234,7 +235,7 @@ class _Unpacking:
         for call in main.calls:
             count = len(request.code.functions[call.function].parameters)
             if count != len(call.args):
-                text = f"main passes {len(call.args)} arguments to '{call.function}', which has {count}"
+                text = f"main passes {counted(len(call.args), 'argument')} to '{call.function}', which has {count}"
                 raise NotUnpackedError(text)
             if sum(place.kind == "device" for place in call.args) > 1:
                 raise NotUnpackedError(f"main passes several devices to '{call.function}'")
@@ -286,8 +287,8 @@ class _Unpacking:
         draft.planner = planner if planner != "greedy" else None
         draft.memory = (before, size)
         draft.remarks.append(
-            f"main is unpacked: {len(naming.steps)} steps, {len(own)} intermediate tensors; "
-            f"memory: {before} bytes in TVM's plan, {size} bytes in opwest's"
+            f"main is unpacked: {counted(len(naming.steps), 'step')}, {len(own)} intermediate tensors; "
+            f"memory: {before} bytes in TVM's plan, {counted(size, 'byte')} in opwest's"
         )
         return texts
 
@@ -324,7 +325,7 @@ class _Unpacking:
         """Return the size of TVM's workspace, bytes."""
         workspaces = [p for p in self.request.pools.values() if p.content is None]
         if len(workspaces) > 1:
-            raise NotUnpackedError(f"main uses {len(workspaces)} workspaces")
+            raise NotUnpackedError(f"main uses {counted(len(workspaces), 'workspace')}")
         return workspaces[0].size if workspaces else 0
 
     def _groups(self) -> dict[str, Group]:
@@ -332,7 +333,7 @@ class _Unpacking:
         used: dict[str, set[int]] = {}
         pools = [p for p in self.request.pools.values() if p.content is not None]
         if len(pools) > 1:
-            raise NotUnpackedError(f"main uses {len(pools)} structures of constants")
+            raise NotUnpackedError(f"main uses {counted(len(pools), 'structure')} of constants")
         for name, operator in self.operators.items():
             for base, role in zip(operator.bases, operator.roles, strict=True):
                 if role == "constants" and base.parts:
