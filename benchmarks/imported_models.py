@@ -58,8 +58,8 @@ def import_model(file: Path, folder: Path) -> dict[str, Any]:
 def pools(manifest: Path) -> tuple[int, int]:
     """Return the bytes that opwest plans between steps, and the lower bound of every plan."""
     [model] = json.loads(execute([*opwest_command(), "check", "--json", manifest]))["result"]
-    found = model["pools"].values()
-    return sum(p["size"] for p in found), sum(p["lower_bound"] for p in found)
+    found = model["pools"]
+    return sum(p["bytes"] for p in found), sum(p["lower_bound_bytes"] for p in found)
 
 
 def needs_libm(application: Path) -> bool:
@@ -106,7 +106,7 @@ def run(files: list[Path], work: Path, report: Report) -> None:
         importing[file.stem] = min(measure([*words, folder / f"timed_{run}"]).cpu for run in range(RUNS))
         done = import_model(file, folder / "model")
         size, bound = pools(folder / "model" / "manifest.yaml")
-        rows.append([file.stem, done["steps"], done["constant_bytes"], size, bound])
+        rows.append([file.stem, done["step_count"], done["constant_bytes"], size, bound])
         planning[file.stem] = measure([*opwest_command(), "check", folder / "model" / "manifest.yaml"]).cpu
         execute([*opwest_command(), "generate", folder / "model" / "manifest.yaml", "-o", folder / "app"])
     columns = ["model", "steps", "constants", "arena", "lower bound"]

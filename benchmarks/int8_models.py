@@ -171,8 +171,8 @@ def measured(
     execute([*opwest_command(), "generate", model / "manifest.yaml", "-o", app, "-q"])
     variants = json.loads(execute([*opwest_command(), "check", "--json", model / "manifest.yaml"]))["result"]
     board = BOARDS[images.board]
-    chosen = next((variant for variant in variants if board.variant == variant.get("variant")), variants[0])
-    arena = sum(pool["size"] for pool in chosen["pools"].values())
+    chosen = next((variant for variant in variants if board.variant == variant["variant"]), variants[0])
+    arena = sum(pool["bytes"] for pool in chosen["pools"])
     image, flash, ram = images.build(app, work / "build", *board.options, *more)
     whole, steps = images.count(image, file.stem, plugin)
     simulated = {

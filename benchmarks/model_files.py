@@ -68,15 +68,14 @@ def measured(path: Path, name: str, work: Path, seconds: int) -> Iterator[Row]:
 def sizes(manifest: Path) -> Row:
     """Return the bytes of the arena, its lower bound, the constants and the code."""
     found = json.loads(execute([*opwest_command(), "check", "--json", manifest]))["result"][0]
-    pools = found["pools"].values()
+    pools = found["pools"]
     source, made = manifest.parent / "operators.c", manifest.parent / "operators.o"
     code = 0
     if source.is_file():
         execute([*COMPILE, source, "-o", made])
         code = int(execute(["arm-none-eabi-size", made]).splitlines()[1].split()[0])
-    return [
-        sum(one["size"] for one in pools), sum(one["lower_bound"] for one in pools), found["constant_bytes"], code,
-    ]  # fmt: skip
+    sums = [sum(one[key] for one in pools) for key in ("bytes", "lower_bound_bytes")]
+    return [*sums, found["constant_bytes"], code]
 
 
 def reason_of(text: str) -> str:

@@ -43,7 +43,7 @@ def table_row(table: Path) -> tuple[list[Any], float]:
     found, cpu, clock = run([*opwest_command(), "plan", str(table), "--json", *limit])
     fits = {True: "yes", False: "no", None: "-"}[found["fits"]]
     name = table.stem.removesuffix(f".{capacity}") if limit else table.stem
-    sizes = [found[key] for key in ("buffers", "lower_bound", "greedy", "peak")]
+    sizes = [found[key] for key in ("buffer_count", "lower_bound_bytes", "greedy_bytes", "bytes")]
     return [name, *sizes, capacity if limit else "-", fits, cpu, clock], cpu
 
 
@@ -51,9 +51,9 @@ def model_rows(folder: Path) -> tuple[list[list[Any]], float]:
     """Return a row for every pool of a model, and the processor time of the whole check."""
     found, cpu, clock = run([*opwest_command(), "check", str(folder / "manifest.yaml"), "--json"])
     return [
-        [model["model"], name, pool["lower_bound"], pool["size"], cpu, clock]
+        [model["model"], pool["name"], pool["lower_bound_bytes"], pool["bytes"], cpu, clock]
         for model in found
-        for name, pool in model["pools"].items()
+        for pool in model["pools"]
     ], cpu
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from campaign import sized
 from child_calls import use_processes
+from output_schemas import use_output_schemas
 from requirements_support import LEFT, Tier, need, need_x86_64, skip_here
 from session_support import begin_session, end_session, first_alone
 
@@ -61,6 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     Tier.name = config.getoption("--tier")
+    use_output_schemas()
     if not hasattr(config, "workerinput"):
         begin_session()
         if Tier.name == "host":

@@ -98,6 +98,6 @@ def compare_judgements(path: Path, keys: str = "") -> list[dict[str, Any]]:
             continue
         reasons = [text for text in other["reasons"] if "is also defined in" not in text]  # a fault of two objects
         assert reasons == row["reasons"], f"{other['object']}: check: {reasons}; inspect: {row['reasons']}"
-        assert (other["state"], [*other["variables"]]) == (row["state"], row["variables"]), path.name
+        assert (other["state"], [*other["variables"]]) == (row["state_bytes"], row["variables"]), path.name
         assert other["exportable"].startswith("no") == bool(other["reasons"])
     return rows

@@ -225,6 +225,18 @@ def test_action_skips_what_is_not_given(runner):
 
 
 @pytest.mark.slow
+def test_report_of_a_variant(runner):
+    shutil.copytree(ROOT / "tests/golden/variants", runner.folder / "other")
+    inputs = {"opwest": "", "projects": "", "manifests": "other/manifest.yaml", "report": "dsp.json"}
+    assert runner.run(**inputs, variant="dsp")[REPORT][0] == 0
+    assert main(["report", str(runner.folder / "other/manifest.yaml"), "-o", str(runner.folder / "base.json")]) == 0
+    dsp, base = (json.loads((runner.folder / f"{name}.json").read_text())["models"][0] for name in ("dsp", "base"))
+    assert dsp["steps"] != base["steps"] and dsp["name"] == base["name"]
+    code, output = runner.run(**inputs, variant="dps")[REPORT]
+    assert code == 1 and "unknown variant 'dps'\n  hint: did you mean 'dsp'?" in output
+
+
+@pytest.mark.slow
 def test_several_projects_have_no_report(runner):
     shutil.copytree(runner.folder / "app", runner.folder / "second")
     results = runner.run(opwest="", projects="app second")

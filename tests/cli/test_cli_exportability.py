@@ -154,7 +154,7 @@ def test_as_json(fail, manifest, made):
     (model,) = report["result"]
     (row,) = model["exportability"]
     assert report["ok"] is False and model["model"] == "tiny"
-    assert row["reasons"] == ["compiled for the Arm architecture v7E-M"] and row["exportable"].startswith("no: ")
+    assert row["reasons"] == ["compiled for the Arm architecture v7E-M"] and not row["exportable"]
 
 
 def test_rejected_objects_are_listed_in_long_tables(opwest, manifest, made):
@@ -176,7 +176,7 @@ def test_stack_from_su_files(opwest, succeed, manifest, made, tmp_path):
     assert not done.err
     assert rows_of(done)[0][7] == str(bytes_)
     (model,) = json.loads(opwest("check", "--json", manifest(entry)).out)["result"]
-    assert model["exportability"][0]["stack"] == {"relu": bytes_}
+    assert model["exportability"][0]["stack"] == [{"operator": "relu", "bytes": bytes_}]
     succeed("generate", manifest(entry), "-o", tmp_path / "app")
     assert "relu.su" in (tmp_path / "app/.opwest/lock.json").read_text(), "a change of the file must be detected"
 

@@ -152,7 +152,7 @@ def test_standard_output(opwest, succeed, project):
     assert "\nmodel: digits\n" in done.out and str(project) not in done.out
     report = json.loads(opwest("init", "operators/arg_max.c", "--json", "--model", "other", "-o", "other.yaml").out)
     assert report["ok"] and report["diagnostics"] == [] and "model: other\n" in report["result"].pop("text")
-    assert report["result"] == {"manifest": "other.yaml", "operators": ["arg_max"], "left_out": {}, "marks": 2}
+    assert report["result"] == {"manifest": "other.yaml", "operators": ["arg_max"], "left_out": [], "mark_count": 2}
 
 
 def test_another_directory(succeed, project):

@@ -72,12 +72,16 @@ def test_sizes_with_and_without_a_capacity(opwest, fail, table):
     assert opwest("plan", path).out.startswith(f"{path}: 1 buffer\n")
 
 
+def by_name(rows):
+    return {row["name"]: row for row in rows}
+
+
 def test_plan_as_json(opwest, table):
     done = opwest("plan", table(HARD), "--capacity", 13, "--json")
     report = json.loads(done.out)
     assert report["ok"] and report["result"].pop("seconds") >= 0 and report["result"].pop("file").endswith("table.csv")
-    sizes = {"buffers": 7, "lower_bound": 13, "greedy": 14, "peak": 13, "capacity": 13}
-    assert report["result"] == {**sizes, "planner": "search", "fits": True}
+    sizes = {"lower_bound_bytes": 13, "greedy_bytes": 14, "bytes": 13, "limit_bytes": 13}
+    assert report["result"] == {**sizes, "buffer_count": 7, "planner": "search", "fits": True}
 
 
 def test_alignments_and_quoted_names(opwest, table, tmp_path):
@@ -131,7 +135,7 @@ def test_table_with_offsets_is_verified(opwest, succeed, fail, table, tmp_path):
     ]
     done = succeed("plan", table(SOLVED), "--capacity", 9, "--json")
     shown = json.loads(done.out)["result"]
-    assert (shown["planner"], shown["peak"], shown["fits"]) == ("table", 8, True)
+    assert (shown["planner"], shown["bytes"], shown["fits"]) == ("table", 8, True)
     succeed("plan", table(HARD), "-o", tmp_path / "out.csv")
     assert "  peak         13 (table, optimal)" in lines(opwest("plan", tmp_path / "out.csv"))
     done = fail("plan", table("id,lower,upper,size,offset\na,10,90,4,0\nb,20,99,4,2\n"))
@@ -282,9 +286,9 @@ def test_plan_of_a_manifest(opwest, model):
     assert "room of step 1" in done.out
     report = json.loads(opwest("plan", model, "--planner", "search", "--json").out)["result"]
     assert (report["model"], report["planner"]) == ("placed", "search")
-    small = report["pools"]["small"]
-    assert {"lower_bound": 128, "peak": 128, "capacity": 256}.items() <= small.items()
-    assert {"id": "weight", "lower": 0, "upper": 7, "size": 16, "alignment": 16}.items() <= small["buffers"][1].items()
+    small = by_name(report["pools"])["small"]
+    assert {"lower_bound_bytes": 128, "bytes": 128, "limit_bytes": 256}.items() <= small.items()
+    assert {"names": ["weight"], "first": 0, "last": 6, "bytes": 16, "align": 16}.items() <= small["buffers"][1].items()
 
 
 def test_tables_of_a_manifest(succeed, fail, model, tmp_path):
@@ -310,7 +314,7 @@ def test_plan_of_another_planner_runs_with_equal_outputs(opwest, succeed, model,
     for pool in ("sram", "small"):
         rows = read(model.parent / f"{pool}.csv")
         given = {name: int(row["offset"]) for row in rows for name in row["id"].split("+")}
-        assert found[pool]["offsets"] == given
+        assert {row["name"]: row["offset"] for row in by_name(found)[pool]["buffers"]} == given
 
 
 def test_tables_of_opwest_are_fixed_plans(opwest, succeed, model):
@@ -344,5 +348,5 @@ def test_offsets_in_the_manifest(opwest, succeed, model, metadata, tmp_path):
     )
     model.write_text(MANIFEST.replace("run:", offsets))
     np.testing.assert_array_equal(outputs(succeed, model, tmp_path / "app", f"--metadata={metadata}"), expected())
-    pools = json.loads(opwest("check", model, "--json").out)["result"][0]["pools"]
-    assert (pools["sram"]["size"], pools["sram"]["lower_bound"], pools["small"]["size"]) == (1200, 408, 128)
+    pools = by_name(json.loads(opwest("check", model, "--json").out)["result"][0]["pools"])
+    assert (pools["sram"]["bytes"], pools["sram"]["lower_bound_bytes"], pools["small"]["bytes"]) == (1200, 408, 128)

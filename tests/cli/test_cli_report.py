@@ -69,14 +69,16 @@ def test_standard_output(opwest, succeed):
     done = succeed("report", DEVICES, "-o", "-", "--format", "json")
     assert json.loads(done.out)["format"] == "opwest-report"
     shown = json.loads(opwest("report", DEVICES, "-o", "-", "--json").out)
-    assert shown["result"]["report"].startswith("<!DOCTYPE html>")
+    assert shown["result"]["content"].startswith("<!DOCTYPE html>")
+    shown = json.loads(opwest("report", DEVICES, "-o", "-", "--json", "--format", "json").out)
+    assert shown["result"]["content"] == json.loads(done.out)
 
 
 def test_comparison(opwest, succeed, project):
     old, new = project.parent / "old.html", project.parent / "new.json"
     succeed("report", project, "-o", old)
     done = opwest("report", project, "-o", new, "--compare", old, "--json")
-    assert json.loads(done.out)["result"]["differences"] == 0
+    assert json.loads(done.out)["result"]["differences"] == []
     assert json.loads(new.read_text())["changes"] == []
     other = succeed("report", DEVICES, "-o", new, "--compare", old)
     assert "2 differences: 0 better, 0 worse" in other.out

@@ -29,7 +29,7 @@ def test_digits_equals_the_reference(succeed, digits_of, reference, tmp_path):
 
 def test_json(succeed, digits_of, reference, tmp_path):
     result = json.loads(succeed("run", digits_of, "--host", "--json").out)["result"]
-    assert result["returncode"] == 0
+    assert result["exit_code"] == 0
     assert re.search(r"^accuracy: 9[5-9]\.\d\d %$", result["stdout"], re.M)
     assert "360 of 360 equal the reference" in result["stdout"]
     image = np.random.default_rng(2).integers(0, 17, (1, 8, 8, 1), dtype=np.int8)

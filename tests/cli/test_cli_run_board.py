@@ -94,7 +94,7 @@ def test_json(run, app, west, plug):
     done = run("nucleo", "--serial", board.device, "--json", "--reference", f"y={app.parent / 'wrong.npy'}")
     assert done.code == 1 and not done.err
     result = json.loads(done.out)["result"]
-    assert result["outputs"]["y"] == (2 * X).tolist() and result["device"] == board.device
+    assert result["outputs"]["y"] == (2 * X).tolist() and result["connection"] == board.device
     error = result["errors"]["y"]
     assert (error["differing"], error["largest_error"], error["at"]) == (1, 1.5, [2, 7])
     assert result["latency_ns"] == [1234568] and result["clock"] == "board"
@@ -288,7 +288,8 @@ def test_check_steps_prints_the_first_difference(run, app, west, plug):
     done = run("nucleo", *arguments, "--reference", f"y={app.parent / 'zero.npy'}")
     assert done.code == 0, done.err
     check = json.loads(done.out)["result"]["check"]
-    assert check == {"first": None, "tensors": 1, "steps": 1, "of": 1, "reference": "the given references"}
+    counts = {"tensor_count": 1, "step_count": 1, "all_step_count": 1}
+    assert check == {"first": None, **counts, "reference": "the given references"}
 
 
 def test_options_that_check_steps_excludes(run, app, west):

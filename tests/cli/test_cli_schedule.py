@@ -122,16 +122,16 @@ def test_long_lists_of_steps_are_cut(manifest, schedule):
 def test_json(schedule):
     result = schedule("--json")
     assert result["latency"] == {"cycles": 367, "unknown": []}
-    assert result["holds"] == {"npu0": {"first": 0, "last": 3}}
-    steps = [row for row in result["schedule"] if "step" in row]
+    assert result["holds"] == [{"device": "npu0", "first": 0, "last": 3}]
+    steps = [row for row in result["schedule"] if row["kind"] != "wait"]
     assert [(row["program"], row["load"], row["cycles"]) for row in steps] == [
         ("conv", True, 100),
         ("conv", False, 100),
         ("dense", True, 30),
         (None, False, 7),
     ]
-    assert [row for row in result["schedule"] if "wait" in row] == [
-        {"wait": "npu0", "steps": [index], "leave": 0} for index in range(3)
+    assert [row for row in result["schedule"] if row["kind"] == "wait"] == [
+        {"kind": "wait", "device": "npu0", "steps": [index], "leave": 0} for index in range(3)
     ]
 
 

@@ -59,7 +59,7 @@ def schedule_of(manifest):
     done = succeed("check", "--json", "--schedule", manifest)
     (result,) = json.loads(done.stdout)["result"]
     return [
-        f"wait {row['wait']}" if "wait" in row else f"{row['operator']}{'>' * row['launched']}"
+        f"wait {row['device']}" if row["kind"] == "wait" else f"{row['operator']}{'>' * (row['kind'] == 'launch')}"
         for row in result["schedule"]
     ]
 

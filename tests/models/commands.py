@@ -36,6 +36,11 @@ def chosen(file, folder, *words):
     return found, yaml.safe_load((folder / "manifest.yaml").read_text())
 
 
+def pool_bytes(model):
+    """Return the planned bytes of each pool in a row of `check --json`."""
+    return {pool["name"]: pool["bytes"] for pool in model["pools"]}
+
+
 def arrays_of(path):
     with np.load(path) as found:
         return dict(found)

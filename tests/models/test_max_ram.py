@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import yaml
 from in_process import fail, opwest, succeed
+from models.commands import pool_bytes
 from models.made import Model
 
 
@@ -41,7 +42,7 @@ def imported(file, folder, *words):
         if found:
             printed[part.split()[0]] = tuple(int(one.replace(",", "")) for one in found.groups())
     text = succeed("check", "--json", folder / "manifest.yaml").stdout
-    planned = {one.get("variant"): one["pools"]["sram"]["size"] for one in json.loads(text)["result"]}
+    planned = {one["variant"]: pool_bytes(one)["sram"] for one in json.loads(text)["result"]}
     return printed, planned
 
 

@@ -5,7 +5,7 @@ import json
 
 import yaml
 from in_process import fail, succeed
-from models.commands import check_vectors, dense
+from models.commands import check_vectors, dense, pool_bytes
 
 REGION = "dtcm=nucleo_h743zi/stm32h743xx:dtcm"
 MODEL = dense("int8", results=40, layers=3).build
@@ -29,7 +29,7 @@ def test_the_plan_contains_the_constants(file, tmp_path):
     def size(name, *words):
         succeed("import", file, "-o", tmp_path / name, "--kernels", "portable", *words)
         [model] = json.loads(succeed("check", "--json", tmp_path / name / "manifest.yaml").stdout)["result"]
-        return model["pools"]["sram"]["size"]
+        return pool_bytes(model)["sram"]
 
     weights = 3 * 40 * 40
     assert weights <= size("placed", "--place", "0,1,2=sram") - size("plain") <= weights * 1.5

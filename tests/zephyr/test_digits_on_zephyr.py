@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digits example with `west build`, with equal predictions on all boards, and with `west twister`."""
+"""The digits example with `west build`, with equal predictions on all boards."""
 
+import json
+import re
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 from cover import configured
 from digits_support import PREDICTIONS, predictions
-from test_project_tests_on_zephyr import check_passed, twister
-from zephyr_support import need_module
+from zephyr_support import ROOT, need_module
 
 pytestmark = pytest.mark.zephyr
 BOARDS = ["qemu_cortex_m3", "mps2/an385", "native_sim/native/64", "native_sim"]
@@ -26,6 +29,24 @@ def test_same_predictions_as_on_the_host(workspace, digits, tmp_path, board):
     constant.write_bytes(bytes(constant.stat().st_size))
     assert "constants.S" in built.rebuilt()
     assert PREDICTIONS[-2] not in predictions(built)
+
+
+@configured(board="native_sim/native/64")
+def test_presets_of_the_example(workspace, digits, tmp_path):
+    """CMake lists them, and configures one as `west build` does."""
+    app, board = shutil.copytree(digits, tmp_path / "app"), BOARDS[2]
+    presets = shutil.copy(ROOT / "examples" / "digits" / "CMakePresets.json", app)
+
+    def cmake(*words):
+        one = {"cwd": app, "env": workspace.environment(board), "stdout": subprocess.PIPE, "text": True}
+        return subprocess.run(["cmake", *words], stderr=subprocess.STDOUT, check=True, **one).stdout
+
+    listed = re.findall(r'^  "([\w-]+)" ', cmake("--list-presets"), re.MULTILINE)
+    declared = json.loads(Path(presets).read_text())["configurePresets"]
+    assert listed == [preset["name"] for preset in declared if "hidden" not in preset]
+    assert {preset["cacheVariables"]["BOARD"] for preset in declared[1:]} <= {*BOARDS}
+    assert "opwest: model digits: objects for x86-64" in cmake("--preset", "native_sim")
+    assert f"BOARD:STRING={board}\n" in (app / "build/native_sim/CMakeCache.txt").read_text()
 
 
 @configured(board="nucleo_l4r5zi")
@@ -52,13 +73,3 @@ def test_cortex_m4f_board_with_every_float_abi(workspace, digits, opwest, tmp_pa
     opwest("generate", digits.parent / "example" / "manifest_ir.yaml", "-o", tmp_path / "app", "--metadata=llvm")
     code, built = workspace.try_build(tmp_path / "app", "nucleo_l4r5zi", *options, target="")
     assert code == 0 and f"objects for {target}\n" in built.log, built.log
-
-
-@configured(board="native_sim/native/64")
-def test_twister_runs_it(workspace, digits, tmp_path):
-    report = twister(workspace, digits, tmp_path / "twister", "-p", BOARDS[2], toolchain_of=BOARDS[2])
-    check_passed(report, {BOARDS[2]}, "opwest.digits.tests")
-    executed = [s for s in report["testsuites"] if s["status"] == "passed" and s.get("runnable")]
-    names = {suite["name"].rsplit("/", 1)[-1] for suite in executed}
-    assert names == {"opwest.digits", "opwest.digits.tests"}, report["testsuites"]
-    assert {suite["platform"] for suite in executed} == {BOARDS[2]}

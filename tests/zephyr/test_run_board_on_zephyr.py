@@ -189,7 +189,8 @@ def test_check_steps_names_the_wrong_operator(on_board, chains, back_end, board,
     done = on_board(chain, board, "--no-build", *arguments, *references)
     assert done.stdout.splitlines()[1] == "no difference in 2 of 4 steps: 2 results equal the given references"
     done = on_board(chain, board, "--no-build", "--json", *arguments, "--tolerance", 6)
-    check = {"first": None, "tensors": 4, "steps": 4, "of": 4, "reference": "those of the host"}
+    counts = {"tensor_count": 4, "step_count": 4, "all_step_count": 4}
+    check = {"first": None, **counts, "reference": "those of the host"}
     assert json.loads(done.stdout)["result"]["check"] == check
 
 
@@ -204,7 +205,7 @@ def test_call_of_one_operator(on_board, chains, back_end, board, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), expected)
     assert done.stdout.startswith(f"offset of chain on {board}, ") and "latency: " in done.stdout
     done = on_board(chain, board, "total", "--no-build", "--json", *arguments, verb="call")
-    assert json.loads(done.stdout)["result"]["results"] == {"y": [int(x.sum())]}
+    assert json.loads(done.stdout)["result"]["outputs"] == {"y": [int(x.sum())]}
 
 
 @configured("board", ["mps2/an385", "native_sim/native/64"])

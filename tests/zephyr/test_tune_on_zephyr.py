@@ -81,16 +81,17 @@ def test_every_candidate_is_measured_and_the_import_uses_the_table(tune, importe
     assert code == 0, answer
     result = answer["result"]
     counter = "the kernel's cycle counter at 25000000 Hz, configured for QEMU"
-    assert result["measured"].startswith(f"{BOARD}, {counter}, arm-none-eabi-gcc ")
-    assert result["left_out"] == []
+    assert result["source"].startswith(f"{BOARD}, {counter}, arm-none-eabi-gcc ")
+    assert result["unmeasured"] == []
     table = yaml.safe_load((imported / "tuning.yaml").read_text())
-    assert table["cores"]["cortex-m3"]["measured"] == result["measured"]
+    assert table["cores"]["cortex-m3"]["measured"] == result["source"]
     layers = table["cores"]["cortex-m3"]["layers"]
     assert sorted(key.split()[0] for key in layers) == ["convolution", "dense", "pool"]
     for key, costs in layers.items():
         assert "portable" in costs and len(costs) > 1, key
         assert all(cycles > 0 and bytes_of_code > 0 for cycles, bytes_of_code in costs.values()), key
-    assert {name for one in result["layers"] for name in one["cycles"]} == {n for one in layers.values() for n in one}
+    measured = {row["variant"] for one in result["layers"] for row in one["variants"]}
+    assert measured == {name for one in layers.values() for name in one}
     # The import takes the fastest variants of the table, also if they are slow in the model of QEMU.
     for costs in layers.values():
         costs["portable"][0] = 1
@@ -98,7 +99,7 @@ def test_every_candidate_is_measured_and_the_import_uses_the_table(tune, importe
     planted.write_text(yaml.safe_dump(table))
     record = json.loads((imported / "import.json").read_text())
     model = imported / record["model"]
-    for file, expected in ((imported / "tuning.yaml", result["measured"]), (planted, None)):
+    for file, expected in ((imported / "tuning.yaml", result["source"]), (planted, None)):
         folder = tmp_path / file.stem
         assert main(["import", str(model), "-o", str(folder), "--vectors", "0", "--tuning", str(file), "-q"]) == 0
         variants = yaml.safe_load((folder / "manifest.yaml").read_text()).get("variants", {})

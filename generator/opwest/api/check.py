@@ -12,12 +12,12 @@ from opwest import pipeline
 from opwest.api.calls import AnyPath, CallResult, Paths, Words, api_function, path_of, paths_of, words_of
 from opwest.api.summary import ModelSummary, schedule_of, summary_of
 from opwest.api.zephyr import warn_of_base, zephyr_options
-from opwest.base.diagnostics import Diagnostics, Location, fail, nearest
+from opwest.base.diagnostics import Diagnostics, Location, OpwestError, fail, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.checks.exportability import ObjectRow, exportability
 from opwest.model.types.model import Model, Step
 from opwest.plan.schedule import Latency, Schedule, latency_bound
-from opwest.project.request import Request
+from opwest.project.request import Examination, Request
 from opwest.reports.data import Profile
 from opwest.reports.measured import read_profile
 
@@ -43,11 +43,27 @@ class CheckResult(CallResult):
     """For each model, whether its objects can be exported, and if not, why."""
 
 
+def _examined(request: Request, faults: Diagnostics) -> list[Examination]:
+    """Return the models of an application, and report their faults; nothing after an error that stops the check."""
+    own = Diagnostics()
+    found: list[Examination] = []
+    try:
+        found = pipeline.run(request, own, "plan").examinations
+    except OpwestError as error:
+        for diagnostic in error.diagnostics:
+            own.add(diagnostic)
+    for diagnostic in own:
+        faults.add(diagnostic)
+    faults.sources |= own.sources
+    return found
+
+
 @api_function
 def check(
     faults: Diagnostics,
     manifests: Paths,
     *,
+    each: bool = False,
     schedule: bool = False,
     profile: AnyPath | None = None,
     board: Words = (),
@@ -56,6 +72,7 @@ def check(
 ) -> CheckResult:
     """Check manifests and their objects like `generate`, without writing files; return a summary.
 
+    With `each`, every manifest is an application of its own; otherwise they form one.
     With `schedule`, the summary has the steps in the order of execution and a bound on the latency; with `profile`,
     the bound is from the longest durations of a profile in cycles.
     """
@@ -63,8 +80,11 @@ def check(
         raise fail("--profile requires --schedule")
     base = path_of(zephyr_base)
     warn_of_base(base, faults)
-    request = Request(paths_of(manifests), zephyr=zephyr_options(words_of(board), zephyr_version, base))
-    examinations = pipeline.run(request, faults, "plan").examinations
+    zephyr = zephyr_options(words_of(board), zephyr_version, base)
+    given = paths_of(manifests)
+    examinations: list[Examination] = []
+    for together in [(path,) for path in given] if each else [given]:
+        examinations += _examined(Request(together, zephyr=zephyr), faults)
     measured = None
     if profile is not None and not faults.has_errors:
         measured = _MeasuredLatency(Path(profile), [examination.model for examination in examinations], faults)

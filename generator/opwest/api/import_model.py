@@ -32,6 +32,7 @@ from opwest.zephyr.workspace import find_workspace
 
 if TYPE_CHECKING:
     from opwest.frontends.mlf.convert import Imported as ImportedArchive
+    from opwest.imports.comparison import Compared
 
 Kind = Literal["tflite", "onnx", "mlf", "vela"]
 KINDS: tuple[Kind, ...] = ("tflite", "onnx", "mlf", "vela")
@@ -73,7 +74,7 @@ class Archive:
 class ImportResult(CallResult):
     """The directory of an import. Remarks and warnings are also among the diagnostics."""
 
-    folder: Path
+    directory: Path
     kind: Kind
     models: tuple[str, ...]
     """With several signatures, each has a directory of its name."""
@@ -83,9 +84,9 @@ class ImportResult(CallResult):
     operators: int
     steps: int
     constant_bytes: int
-    choices: str
-    """The table of the variants of operators."""
-    comparisons: Mapping[str, str]
+    choices: tuple[Mapping[str, Any], ...]
+    """For each model, the chosen variants of operators: rows as in the JSON output of `opwest import`."""
+    comparisons: Mapping[str, Compared]
     """With `compare`, the result of each model."""
     remarks: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -129,7 +130,6 @@ def import_model(
     target: str | None = None,
     tensor: Mapping[str, TensorType] | None = None,
     compat: Literal["tvmgen"] | None = None,
-    all_variants: bool = False,
     progress: Progress | None = None,
 ) -> ImportResult:
     """Import a trained model (TFLite, ONNX), an archive of microTVM, or an output of Vela: write a manifest and C.
@@ -176,7 +176,7 @@ def _check_effects(given: Mapping[str, Any], kind: Kind, faults: Diagnostics) ->
         permitted = {PARAMETERS.get(name, name) for name, option in options.items() if option.with_npu or not with_npu}
         permitted |= {"npu"} if kind == "tflite" else set()
         permitted |= set(_OF_NPU) if with_npu and kind == "tflite" else set()
-    common = ("faults", "file", "output", "kind", "all_variants", "progress")
+    common = ("faults", "file", "output", "kind", "progress")
     for name, value in given.items():
         if name in (*common, *permitted) or value == _DEFAULTS.get(name) or value in (None, False, (), []):
             continue
@@ -237,7 +237,6 @@ def _settings(given: Mapping[str, Any], kind: Kind, faults: Diagnostics) -> mode
     return models.Options(
         **{name: value for name, value in values.items() if name in options},
         format=kind,
-        all_variants=given["all_variants"],
     )
 
 
@@ -264,7 +263,7 @@ def _with_flash(settings: models.Options, faults: Diagnostics) -> models.Options
 
 def _compared(
     done: models.Imported, arrays: Mapping[str, Any] | None, path: Path, settings: models.Options
-) -> dict[str, str]:
+) -> dict[str, Compared]:
     """Return the comparison of each model with the reference. Raises OpwestError for a difference."""
     if arrays is None:
         return {}
@@ -280,7 +279,7 @@ def _compared(
 
 
 def _result(
-    done: models.Imported, kind: Kind, path: Path, compared: Mapping[str, str], faults: Diagnostics
+    done: models.Imported, kind: Kind, path: Path, compared: Mapping[str, Compared], faults: Diagnostics
 ) -> ImportResult:
     _report(done, path, faults)
     folders = [done.folder / model for model in done.models] if len(done.models) > 1 else [done.folder]
@@ -293,7 +292,7 @@ def _result(
         done.operators,
         done.steps,
         done.constant_bytes,
-        done.choices,
+        tuple(done.choices),
         compared,
         tuple(done.remarks),
         tuple(done.warnings),
@@ -335,7 +334,7 @@ def _import_archive(
         done.operators,
         done.steps,
         done.constant_bytes,
-        "",
+        (),
         {},
         done.remarks,
         done.warnings,

@@ -7,12 +7,12 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.bundles.faults import GOOD, NO_BUNDLE, Verdict, read_verdict, version_text
+from opwest.bundles.format import LINKED
 from opwest.bundles.link import DONE, NO_SLOT, REFUSED, RUNNING, BundleLink, Fields, Info, Job, Request, checksum
 from opwest.runs.link import LinkError, LostError
 from opwest.runs.progress import StageProgress
@@ -348,15 +348,17 @@ class BoardSlot:
     def as_json(self) -> dict[str, object]:
         """Return the value for JSON output."""
         model = self.model and {
-            **asdict(self.model),
+            "name": self.model.name,
             "version": version_text(self.model.version),
+            "signed_bytes": self.model.length,
+            "link": "slot" if self.model.kind == LINKED else "llext",
             "interface_hash": f"{self.model.interface_hash:016x}",
             "model_hash": self.model.model_hash.hex(),
         }
         return {
             "slot": self.index,
             "address": self.address,
-            "size": self.size,
+            "bytes": self.size,
             "roles": list(self.roles),
             "verdict": self.verdict.as_json(),
             "model": model,

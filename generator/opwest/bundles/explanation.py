@@ -20,6 +20,11 @@ from opwest.bundles.format import (
 from opwest.objects.elf import machine_name
 
 _LAYOUTS = {LAYOUT_STEPS: "steps", LAYOUT_SHORT_ENUMS: "short enums"}
+_SIZES = ("pointer", "slot", "workspace", "pools", "inputs", "outputs")
+_NAMES = {f"{name}_size": f"{name}_bytes" for name in _SIZES} | {
+    name: f"{name.removesuffix('s')}_count" for name in ("devices", "inputs", "outputs")
+}
+"""Fields of the format, by their names in JSON output."""
 
 
 def as_json(path: str, bundle: Bundle) -> dict[str, Any]:
@@ -28,26 +33,27 @@ def as_json(path: str, bundle: Bundle) -> dict[str, Any]:
     fields = {
         **abi._asdict(),
         "machine": machine_name(abi.machine),
-        "float_abi": FLOAT_ABI_NAMES[abi.float_abi] if abi.float_abi < len(FLOAT_ABI_NAMES) else abi.float_abi,
+        "float_abi": FLOAT_ABI_NAMES[abi.float_abi] if abi.float_abi < len(FLOAT_ABI_NAMES) else str(abi.float_abi),
         "big_endian": bool(abi.big_endian),
         "layout": _layout(abi.layout),
         "cpu": names(abi.cpu),
     }
     return {
-        "path": path,
+        "file": path,
+        "kind": "bundle",
         "format": VERSION,
-        "header_size": HEADER_SIZE,
-        "size": len(bundle.data),
-        "signed_size": bundle.length,
-        "kind": KINDS[content.kind],
+        "bytes": len(bundle.data),
+        "header_bytes": HEADER_SIZE,
+        "signed_bytes": bundle.length,
+        "link": "slot" if content.kind == LINKED else "llext",
         "slot_address": content.slot_address if content.kind == LINKED else None,
-        "image": {"offset": bundle.image_offset, "size": len(content.image)},
-        "descriptor": bundle.image_offset + content.descriptor if content.kind == LINKED else None,
+        "image": {"offset": bundle.image_offset, "bytes": len(content.image)},
+        "descriptor_offset": bundle.image_offset + content.descriptor if content.kind == LINKED else None,
         "model": content.name,
         "version": content.version_text,
         "model_hash": content.model_hash.hex(),
         "interface_hash": f"0x{content.interface_hash:016x}",
-        "abi": {key: value for key, value in fields.items() if key != "reserved"},
+        "abi": {_NAMES.get(key, key): value for key, value in fields.items() if key != "reserved"},
         "sbom_offset": bundle.sbom_offset,
         "sbom": content.sbom.splitlines(),
         "signatures": [
@@ -63,26 +69,30 @@ def as_text(path: str, bundle: Bundle) -> str:
     abi = values["abi"]
     image = values["image"]
     order = "big-endian" if abi["big_endian"] else "little-endian"
-    machine = f"{abi['machine']}, pointers of {abi['pointer_size']} bytes, {order}, float ABI: {abi['float_abi']}"
+    machine = f"{abi['machine']}, pointers of {abi['pointer_bytes']} bytes, {order}, float ABI: {abi['float_abi']}"
     place = f"slot 0x{values['slot_address']:x}" if values["slot_address"] is not None else "no slot"
-    descriptor = f", descriptor at {values['descriptor']}" if values["descriptor"] is not None else ""
+    at = values["descriptor_offset"]
+    descriptor = f", descriptor at {at}" if at is not None else ""
     rows = [
         ("model", f"{readable(values['model'])} {values['version']}"),
-        ("format", f"version {values['format']}, header of {values['header_size']} bytes"),
-        ("kind", f"{values['kind']}, {place}"),
-        ("size", f"{values['size']} bytes, {values['signed_size']} of them signed"),
-        ("image", f"{image['size']} bytes at {image['offset']}{descriptor}"),
+        ("format", f"version {values['format']}, header of {values['header_bytes']} bytes"),
+        ("kind", f"{KINDS[bundle.content.kind]}, {place}"),
+        ("size", f"{values['bytes']} bytes, {values['signed_bytes']} of them signed"),
+        ("image", f"{image['bytes']} bytes at {image['offset']}{descriptor}"),
         ("model hash", values["model_hash"]),
         ("interface hash", values["interface_hash"]),
         ("machine", machine),
         ("processor", ", ".join(abi["cpu"]) or "no requirements"),
         ("layout", ", ".join(abi["layout"]) or "no options"),
         ("metadata", f"version {abi['metadata_version']}, functions of the firmware: version {abi['host_version']}"),
-        ("inputs", f"{abi['inputs']}, {abi['inputs_size']} bytes"),
-        ("outputs", f"{abi['outputs']}, {abi['outputs_size']} bytes"),
-        ("workspace", f"{abi['workspace_size']} bytes, aligned to {abi['workspace_align']}"),
-        ("pools", f"{abi['pools_size']} bytes, aligned to {abi['pools_align']}"),
-        ("devices", f"{abi['devices']}" + (f", slots of {abi['slot_size']} bytes" if abi["devices"] else "")),
+        ("inputs", f"{abi['input_count']}, {abi['inputs_bytes']} bytes"),
+        ("outputs", f"{abi['output_count']}, {abi['outputs_bytes']} bytes"),
+        ("workspace", f"{abi['workspace_bytes']} bytes, aligned to {abi['workspace_align']}"),
+        ("pools", f"{abi['pools_bytes']} bytes, aligned to {abi['pools_align']}"),
+        (
+            "devices",
+            f"{abi['device_count']}" + (f", slots of {abi['slot_bytes']} bytes" if abi["device_count"] else ""),
+        ),
     ]
     lines = [f"{path}: bundle", *(f"  {name + ':':<16} {value}" for name, value in rows)]
     lines += [

@@ -76,7 +76,7 @@ def on_board(options: BoardRequest, faults: Diagnostics) -> Result:
 
                 result = check_own(client) if expected is None else check_sent(client, expected, progress)
                 status = int(result.step is not None)
-                return Result(result.as_text(), {"device": client.device, "check": result.as_json()}, status=status)
+                return Result(result.as_text(), {"connection": client.device, "check": result.as_json()}, status=status)
             return list_slots(client)
     except LinkError as error:
         progress.end()
@@ -301,7 +301,7 @@ def _model_text(slots: Sequence[BoardSlot], index: int) -> str | None:
 def _state_json(client: BundleClient, state: State, slots: Sequence[BoardSlot]) -> dict[str, Any]:
     numbers = {"active": state.active, "trying": state.trying, "previous": state.previous}
     return {
-        "device": client.device,
+        "connection": client.device,
         "format": client.info.format,
         **{key: None if value == NO_SLOT else value for key, value in numbers.items()},
         "crashes": state.crashes,

@@ -129,8 +129,8 @@ class StepCheck:
 
     def as_json(self) -> dict[str, object]:
         """Return the value for JSON output."""
-        first = {"step": self.step, "operator": self.operator, "tensor": self.tensor, "element": self.element}
-        return {"first": None if self.step is None else {**first, "count": self.count}, "reference": self.source}
+        first = {"step": self.step, "operator": self.operator, "tensor": self.tensor, "at": [self.element]}
+        return {"first": None if self.step is None else {**first, "differing": self.count}, "reference": self.source}
 
 
 def expected_steps(manifest: Path, variant: str | None, faults: Diagnostics) -> Expected:

@@ -135,7 +135,7 @@ def progress_of(options: argparse.Namespace) -> Callable[[str], None]:
     """Return the function that prints a line of progress on standard error; with --quiet, it prints nothing."""
 
     def show(text: str) -> None:
-        if not options.quiet:
+        if not (options.quiet or options.json):
             print(f"opwest: {text}", file=sys.stderr, flush=True)
 
     return show

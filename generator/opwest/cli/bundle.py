@@ -28,11 +28,13 @@ def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if done.public_key is not None:
         key = done.public_key
         heading = f"/* {options.export_key.name}: key {key.id}, for struct opwest_bundle_key */"
-        return Result(f"{heading}\n{c_initialiser(key.raw)}", {"key": key.id, "bytes": list(key.raw)}, is_content=True)
+        return Result(
+            f"{heading}\n{c_initialiser(key.raw)}", {"key": key.id, "public_key": key.raw.hex()}, is_content=True
+        )
     assert done.bundle is not None
     fields = as_json(str(done.file), done.bundle)
     if done.action == "make":
-        return Result(_made(done), {**fields, "vectors": done.vectors, "steps": done.steps})
+        return Result(_made(done), {**fields, "vector_count": done.vectors, "step_count": done.steps})
     if done.action == "sign":
         signatures = counted(len(done.bundle.signatures), "signature")
         return Result(f"{done.file}: {len(done.bundle.data)} bytes, {signatures}", fields)

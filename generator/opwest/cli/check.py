@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from opwest.api.calls import collecting
 from opwest.api.check import check as check_manifests
-from opwest.api.summary import ModelSummary, Pool, ScheduledStep, ScheduleSummary, TargetSummary
+from opwest.api.summary import ModelSummary, Pool, ScheduledStep, ScheduleSummary, TargetSummary, Tensor
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result, counted, table_lines
 from opwest.cli.inspect import table
+from opwest.model.checks.exportability import rows_json
 from opwest.model.checks.stack_need import needs_json, stack_text
 from opwest.model.types.builds import ANY_TARGET
 from opwest.plan.schedule import EXCLUDED, Latency
@@ -24,6 +24,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     result = collecting(check_manifests, faults)(
         options.manifests,
         schedule=options.schedule,
+        each=options.each,
         profile=options.profile,
         board=options.board,
         zephyr_version=options.zephyr_version,
@@ -35,8 +36,8 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
         values: list[dict[str, Any]] = [
             {
                 "model": objects.model,
-                **({"variant": objects.variant} if objects.variant else {}),
-                "exportability": [asdict(row) for row in objects.rows],
+                "variant": objects.variant,
+                "exportability": rows_json(objects.rows),
             }
             for objects in listed
         ]
@@ -44,7 +45,7 @@ def check(options: argparse.Namespace, faults: Diagnostics) -> Result:
     texts, values = [], []
     for model, objects in zip(result.models, result.objects, strict=True):
         texts.append(f"{summary(model)}\n\n{table(objects.rows)}")
-        values.append({**summary_json(model), "exportability": [asdict(row) for row in objects.rows]})
+        values.append({**summary_json(model), "exportability": rows_json(objects.rows)})
         if model.schedule is not None:
             texts.append(timeline(model, model.schedule))
             values[-1].update(schedule_json(model.schedule))
@@ -113,29 +114,17 @@ def _first(items: Sequence[object], most: int) -> str:
 
 def summary_json(model: ModelSummary) -> dict[str, Any]:
     """Return the summary of a model as JSON."""
-    frames = {p.name: {"stride": p.frames.stride, "size": p.frames.size} for p in model.pools if p.frames}
     return {
         "model": model.name,
-        **({"variant": model.variant} if model.variant else {}),
+        "variant": model.variant,
         "operators": list(model.operators),
         "steps": list(model.steps),
-        "inputs": [{"name": t.name, "dtype": t.dtype, "shape": t.shape} for t in model.inputs],
-        "outputs": [{"name": t.name, "dtype": t.dtype, "shape": t.shape} for t in model.outputs],
-        "states": [
-            {"name": s.name, "dtype": s.dtype, "shape": s.shape, "pool": s.pool, "next": s.next} for s in model.states
-        ],
-        "views": [{"name": v.name, "root": v.root, "offset": v.offset, "size": v.bytes} for v in model.views],
+        "inputs": [_tensor_json(tensor) for tensor in model.inputs],
+        "outputs": [_tensor_json(tensor) for tensor in model.outputs],
+        "states": [{**_tensor_json(state), "pool": state.pool, "next": state.next} for state in model.states],
+        "views": [{"name": v.name, "root": v.root, "offset": v.offset, "bytes": v.bytes} for v in model.views],
         "constant_bytes": model.constant_bytes,
-        "pools": {
-            pool.name: {
-                "size": pool.bytes,
-                "lower_bound": pool.lower_bound_bytes,
-                "align": pool.align,
-                "offsets": dict(pool.offsets),
-            }
-            for pool in model.pools
-        },
-        **({"frames": frames} if frames else {}),
+        "pools": [_pool_json(pool) for pool in model.pools],
         "devices": [device.name for device in model.devices],
         "stack": needs_json(model.stack),
         "targets": [
@@ -148,6 +137,23 @@ def summary_json(model: ModelSummary) -> dict[str, Any]:
             }
             for target in model.targets
         ],
+    }
+
+
+def _tensor_json(tensor: Tensor) -> dict[str, Any]:
+    return {"name": tensor.name, "dtype": tensor.dtype, "shape": tensor.shape, "bytes": tensor.bytes}
+
+
+def _pool_json(pool: Pool) -> dict[str, Any]:
+    both = pool.frames
+    return {
+        "name": pool.name,
+        "bytes": pool.bytes,
+        "limit_bytes": pool.limit_bytes,
+        "lower_bound_bytes": pool.lower_bound_bytes,
+        "align": pool.align,
+        "frames": both and {"stride_bytes": both.stride, "bytes": both.size},
+        "buffers": [{"name": name, "offset": offset} for name, offset in pool.offsets.items()],
     }
 
 
@@ -164,24 +170,24 @@ def schedule_json(schedule: ScheduleSummary) -> dict[str, Any]:
     latency = schedule.latency
     return {
         "schedule": [_row_json(row) for row in schedule.rows],
-        "holds": {name: {"first": hold.first, "last": hold.last} for name, hold in schedule.holds.items()},
+        "holds": [{"device": name, "first": hold.first, "last": hold.last} for name, hold in schedule.holds.items()],
         "latency": {"cycles": latency.cycles, "unknown": list(latency.unknown)},
     }
 
 
 def _row_json(row: ScheduledStep) -> dict[str, Any]:
     if row.kind == "wait":
-        return {"wait": row.device, "steps": list(row.steps), "leave": row.leave}
+        return {"kind": "wait", "device": row.device, "steps": list(row.steps), "leave": row.leave}
     return {
+        "kind": row.kind,
         "step": row.step,
         "operator": row.operator,
         "device": row.device,
-        "launched": row.kind == "launch",
         "program": row.program,
         "load": row.load,
         "cycles": row.cycles,
         "line": row.line,
-        "live": dict(row.live_bytes),
+        "live_bytes": dict(row.live_bytes),
     }
 
 

@@ -45,7 +45,7 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
             "directory": str(done.directory),
             "written": list(done.written),
             "removed": list(done.removed),
-            "unchanged": done.unchanged,
+            "unchanged_count": done.unchanged,
             "kept": list(done.kept),
         },
     )
@@ -229,7 +229,7 @@ def targets(options: argparse.Namespace, faults: Diagnostics) -> Result:
         abi = " ".join(str(entry[k]) for k in ("machine", "arch", "float_abi") if k in entry)
         conditions = " ".join(f"{symbol}={value}" for symbol, value in entry["kconfig"].items())
         lines.append(f"{name:<18} {abi:<38} {conditions}")
-    return Result("\n".join(lines), table)
+    return Result("\n".join(lines), [{"name": name, **entry} for name, entry in table.items()])
 
 
 def completion(options: argparse.Namespace, faults: Diagnostics) -> Result:

@@ -28,9 +28,9 @@ def draft(options: argparse.Namespace, faults: Diagnostics) -> Result:
     drafted = draft_manifest(options.files, output, options.model, options.target, faults, options.symbols)
     shown = {
         "manifest": None if to_stdout else str(output),
-        "marks": drafted.marks,
+        "mark_count": drafted.marks,
         "operators": list(drafted.operators),
-        "left_out": drafted.left_out,
+        "left_out": [{"symbol": symbol, "reason": reason} for symbol, reason in drafted.left_out.items()],
         "text": drafted.text,
     }
     if to_stdout:

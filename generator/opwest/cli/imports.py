@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result, counted
 from opwest.cli.arguments import is_verbose, progress_of
 from opwest.compiler.request import options_of
+from opwest.imports.choices import choices_text
 from opwest.model.types.dtypes import DTYPES
 
 _OF_NPU = ("npu", "npu_config", "system_config", "memory_mode")
@@ -30,7 +32,7 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
         elif name == "optimisations":
             value = not value
         arguments[PARAMETERS.get(name, name)] = value
-    return _import(options, faults, all_variants=is_verbose(options), **arguments)
+    return _import(options, faults, **arguments)
 
 
 def import_vela(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -52,8 +54,8 @@ def _import(options: argparse.Namespace, faults: Diagnostics, **arguments: Any) 
         options.file, output=options.output, kind=kind, progress=progress_of(options), **arguments
     )
     several = len(done.models) > 1
-    texts = [done.choices]
-    texts += [f"{model}: {words}" if several else words for model, words in done.comparisons.items()]
+    texts = [choices_text(done.choices, all_variants=is_verbose(options))]
+    texts += [f"{model}: {one.as_text()}" if several else one.as_text() for model, one in done.comparisons.items()]
     texts += [_written(manifest, None if several else done) for manifest in done.manifests]
     if done.archive is not None and done.archive.header is not None and options.compat is None:
         texts.append(f"for an application that includes {done.archive.header}: import with --compat tvmgen")
@@ -70,23 +72,26 @@ def _written(manifest: Path, done: ImportResult | None) -> str:
 
 
 def _json(done: ImportResult) -> dict[str, Any]:
-    counts = {"operators": done.operators, "steps": done.steps, "constant_bytes": done.constant_bytes}
-    remarks = {"remarks": list(done.remarks), "warnings": list(done.warnings)}
-    files = list(done.files)
-    if done.archive is None:
-        models = {"folder": str(done.folder), "models": list(done.models), "files": files}
-        return {**models, **counts, **remarks, "choices": done.choices}
-    archive = done.archive
+    comparison = [
+        {
+            "model": model,
+            "input_count": one.inputs,
+            "result_count": one.results,
+            "largest_error": one.largest,
+            "tolerance": one.tolerance,
+        }
+        for model, one in done.comparisons.items()
+    ]
     return {
-        "folder": str(done.folder),
-        "model": done.models[0],
-        "version": archive.version,
-        "files": files,
-        **counts,
-        "workspace_bytes": archive.workspace_bytes,
-        "tvm_workspace_bytes": archive.tvm_workspace_bytes,
-        **remarks,
-        "header": archive.header,
+        "directory": str(done.directory),
+        "models": list(done.models),
+        "files": list(done.files),
+        "operator_count": done.operators,
+        "step_count": done.steps,
+        "constant_bytes": done.constant_bytes,
+        "choices": list(done.choices),
+        "comparison": comparison,
+        "archive": None if done.archive is None else asdict(done.archive),
     }
 
 

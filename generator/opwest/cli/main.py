@@ -11,13 +11,16 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from opwest.base import timing
 from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError, fault_of_system, internal_error, printable
 from opwest.base.result import Result
 from opwest.cli.arguments import check_output_options, is_quiet, is_verbose
-from opwest.cli.parser import UsageError, parse
+from opwest.cli.parser import COMMANDS, UsageError, parse
+
+FORMAT: Final = 1
+"""Version of the JSON output. It increases if a field is removed or changes its meaning; fields may be added."""
 
 
 def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int:
@@ -40,7 +43,7 @@ def main(arguments: Sequence[str] | None = None, program: str = "opwest") -> int
             argparse.ArgumentParser.error(error.origin, error.message + hint)
         usage = " ".join(error.origin.format_usage().split())
         fault = Diagnostic("error", error.message, hint=f"{error.hint}; {usage}" if error.hint else usage)
-        print(json.dumps({"ok": False, "diagnostics": [fault.as_json()], "result": None}, indent=2))
+        print(json_text(words[0] if words[0] in COMMANDS else None, 2, [fault], None))
         return 2
 
 
@@ -84,12 +87,7 @@ def _main(options: argparse.Namespace) -> int:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     try:
         if options.json:
-            report = {
-                "ok": status == 0,
-                "diagnostics": [d.as_json() for d in diagnostics],
-                "result": result and result.as_json,
-            }
-            print(json.dumps(_finite(report), indent=2, allow_nan=False))
+            print(json_text(options.command.split()[0], status, diagnostics, result and result.as_json))
         else:
             if result is not None and result.as_text and (result.is_content or not is_quiet(options)):
                 print(printable(result.as_text, "\n\t") if sys.stdout.isatty() else result.as_text)
@@ -102,6 +100,18 @@ def _main(options: argparse.Namespace) -> int:
     except OSError as error:
         return _unwritable(error)
     return status
+
+
+def json_text(command: str | None, status: int, diagnostics: Sequence[Diagnostic], result: Any) -> str:
+    """Return the output of a command in the form of schemas/output/COMMAND.schema.json; None: of an unknown command."""
+    outcome = {
+        "format": FORMAT,
+        "command": command,
+        "ok": status == 0,
+        "diagnostics": [diagnostic.as_json() for diagnostic in diagnostics],
+        "result": result,
+    }
+    return json.dumps(_finite(outcome), indent=2, allow_nan=False)
 
 
 def _run(options: argparse.Namespace, faults: Diagnostics) -> Result:

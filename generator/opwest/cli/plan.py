@@ -75,12 +75,12 @@ def plan(options: argparse.Namespace, faults: Diagnostics) -> Result:
     fits = None if options.capacity is None else done.size <= options.capacity
     shown = {
         "file": str(options.file),
-        "buffers": len(blocks),
-        "lower_bound": done.lower_bound,
-        "greedy": first.size,
+        "buffer_count": len(blocks),
         "planner": planner,
-        "peak": done.size,
-        "capacity": options.capacity,
+        "bytes": done.size,
+        "limit_bytes": options.capacity,
+        "lower_bound_bytes": done.lower_bound,
+        "greedy_bytes": first.size,
         "fits": fits,
         "seconds": round(seconds, 3),
     }
@@ -183,25 +183,26 @@ def _as_json(model: Model, rows: dict[str, list[Row]], plans: Mapping[str, PoolP
     sizes = {pool.name: pool.size for pool in model.pools}
     return {
         "model": model.name,
-        **({"variant": model.variant.name} if model.variant else {}),
+        "variant": model.variant.name if model.variant else None,
         "planner": model.memory_planner,
-        "pools": {
-            name: {
-                "lower_bound": plans[name].lower_bound,
-                "peak": plans[name].size,
-                "capacity": sizes[name],
+        "pools": [
+            {
+                "name": name,
+                "bytes": plans[name].size,
+                "limit_bytes": sizes[name],
+                "lower_bound_bytes": plans[name].lower_bound,
                 "buffers": [
                     {
-                        "id": row.name,
-                        "lower": row.lower,
-                        "upper": row.upper,
-                        "size": row.size,
-                        "alignment": row.align,
+                        "names": row.name.split(SHARED),
+                        "first": row.lower,
+                        "last": row.upper - 1,
+                        "bytes": row.size,
+                        "align": row.align,
                         "offset": row.offset,
                     }
                     for row in pool
                 ],
             }
             for name, pool in rows.items()
-        },
+        ],
     }

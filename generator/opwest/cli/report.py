@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import asdict
 from typing import Any
 
@@ -33,10 +34,12 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
     )
     if done.report is None:
         if str(done.sbom) == NO_FILE:
-            return Result(done.sbom_content.removesuffix("\n"), {"sbom": done.sbom_content}, is_content=True)
-        return Result(f"{done.sbom}: bill of materials", {"sbom": str(done.sbom)})
+            shown = {"sbom": None, "content": done.sbom_content}
+            return Result(done.sbom_content.removesuffix("\n"), shown, is_content=True)
+        return Result(f"{done.sbom}: bill of materials", {"sbom": str(done.sbom), "content": None})
     if done.output is None:
-        return Result(done.content.removesuffix("\n"), {**_json(done), "report": done.content}, is_content=True)
+        content = json.loads(done.content) if done.format == "json" else done.content
+        return Result(done.content.removesuffix("\n"), {**_json(done), "content": content}, is_content=True)
     return Result(_text(done), _json(done))
 
 
@@ -58,11 +61,12 @@ def _text(done: ReportResult) -> str:
 def _json(done: ReportResult) -> dict[str, Any]:
     assert done.report is not None
     return {
-        "output": NO_FILE if done.output is None else str(done.output),
-        **({} if done.sbom is None else {"sbom": str(done.sbom)}),
-        "format": done.format,
+        "file": None if done.output is None else str(done.output),
+        "sbom": None if done.sbom is None else str(done.sbom),
+        "content": None,
+        "content_format": done.format,
         "models": [model.name for model in done.report.models],
         "stale": [asdict(stale) for stale in done.report.stale],
-        "differences": None if done.differences is None else len(done.differences),
+        "differences": None if done.differences is None else [change.as_json() for change in done.differences],
         "exceeded": [asdict(row) for row in done.exceeded],
     }

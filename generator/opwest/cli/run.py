@@ -144,7 +144,7 @@ def _latency_lines(done: Outputs) -> list[str]:
 def _json(done: Run) -> dict[str, Any]:
     """Return what is printed for programs."""
     if done.model is None:
-        return {"returncode": 0, "stdout": done.stdout}
+        return {"exit_code": 0, "stdout": done.stdout}
     shown: dict[str, Any] = {"model": done.model, **_board_json(done)}
     if done.check is not None:
         return {**shown, "check": done.check.as_json()}
@@ -170,7 +170,7 @@ def _board_json(done: Outputs) -> dict[str, Any]:
     return (
         {}
         if done.board is None
-        else {"board": done.board, "device": done.connection, "build": str(done.build_directory)}
+        else {"board": done.board, "connection": done.connection, "build_directory": str(done.build_directory)}
     )
 
 
@@ -198,7 +198,7 @@ def call(options: argparse.Namespace, faults: Diagnostics) -> Result:
             "model": done.model,
             "operator": done.operator,
             **_board_json(done),
-            "results": {name: array.tolist() for name, array in done.outputs.items()},
+            "outputs": {name: array.tolist() for name, array in done.outputs.items()},
             "latency_ns": list(done.latency_ns),
             "clock": done.clock,
         },

@@ -75,29 +75,34 @@ def _json(done: TuneResult, options: argparse.Namespace) -> dict[str, Any]:
     layers = [
         {
             "layer": item.layer,
+            "variant": item.variant,
             "before": item.before,
-            "after": item.variant,
-            "cycles": dict(item.variants),
-            "without_stalls": item.cycles_without_stalls,
+            "cycles": item.cycles,
+            "cycles_without_stalls": item.cycles_without_stalls,
+            "variants": [{"variant": name, "cycles": cycles} for name, cycles in item.variants.items()],
         }
         for item in done.layers
     ]
-    result: dict[str, Any] = {"file": str(done.file), "core": done.core, "measured": done.source, "layers": layers}
-    result["left_out"] = list(done.unmeasured)
-    if options.serial is None:
-        result["flash"] = done.flash.text
-    if done.given_flash is not None and done.given_flash.wait_states:
-        result["constants"] = [
-            {
-                "layer": offer.layer,
-                "variant": offer.variant,
-                "loads": offer.reads,
-                "saved_cycles": offer.saved,
-                "bytes": offer.ram,
-            }
-            for offer in done.constants
-        ]
-    return result
+    constants = [
+        {
+            "layer": offer.layer,
+            "variant": offer.variant,
+            "load_count": offer.reads,
+            "saved_cycles": offer.saved,
+            "bytes": offer.ram,
+        }
+        for offer in done.constants
+    ]
+    return {
+        "file": str(done.file),
+        "core": done.core,
+        "source": done.source,
+        "flash": done.flash.text if options.serial is None else None,
+        "layers": layers,
+        "unmeasured": list(done.unmeasured),
+        "constants": constants,
+        "uncounted": list(done.uncounted),
+    }
 
 
 def table_text(core: str, layers: Sequence[TunedLayer], where: str) -> str:

@@ -92,14 +92,14 @@ def _would_change(row: ProjectUpdate) -> list[str]:
 
 
 def _json(row: ProjectUpdate, options: argparse.Namespace) -> dict[str, Any]:
-    value: dict[str, Any] = {"directory": str(row.directory), "state": row.state}
+    value: dict[str, Any] = {"directory": str(row.directory), "state": row.state.replace(" ", "_")}
     if row.state == "failed":
         return value
     value |= {
         "written": list(row.written),
         "merged": list(row.merged),
         "removed": list(row.removed),
-        "unchanged": row.unchanged,
+        "unchanged_count": row.unchanged,
         "kept": list(row.kept),
         "conflicts": [
             {"path": conflict.path, "lines": list(conflict.lines), "beside": conflict.beside}

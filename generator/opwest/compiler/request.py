@@ -195,8 +195,6 @@ class Options:
     """The format that the file must have, tflite or onnx; None: any."""
     arrays: str | None = None
     """The path for the arrays of the comparison."""
-    all_variants: bool = False
-    """Whether the table of the choices has all variants of each layer."""
 
     @property
     def flash(self) -> Flash:
@@ -232,5 +230,5 @@ class Imported:
     constant_bytes: int
     remarks: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    choices: str = ""
-    """The table of the variants of operators."""
+    choices: tuple[Mapping[str, Any], ...] = ()
+    """For each model the chosen variants of operators: rows as in the JSON output of `opwest import`."""

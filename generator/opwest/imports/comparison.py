@@ -12,6 +12,7 @@ import numpy as np
 
 from opwest import pipeline
 from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
+from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.faults import fault
 from opwest.compiler.graph.check import check_graph
 from opwest.compiler.graph.types import Graph
@@ -64,8 +65,27 @@ DEQUANTISED = 0.05
 rounds the data of each layer to 8 bits."""
 
 
-def compare(folder: Path, given: Mapping[str, Any], place: Location, tolerance: float | None = None) -> str:
-    """Return a summary for users. Raises OpwestError that names the first operator whose result differs.
+@dataclass(frozen=True)
+class Compared:
+    """A comparison without a wrong result."""
+
+    inputs: int
+    results: int
+    """The number of compared results of operators."""
+    largest: float
+    """The largest difference of a float result; 0 if all results are equal."""
+    tolerance: float | None
+
+    def as_text(self) -> str:
+        """Return one line of text."""
+        words = "no difference" if self.largest == 0 else f"largest difference of a float result {self.largest:.3g}"
+        if self.tolerance is not None:
+            words += f", tolerance {self.tolerance:g} of the largest element of a result"
+        return f"compared with the reference on {self.inputs} inputs, {self.results} results of operators: {words}"
+
+
+def compare(folder: Path, given: Mapping[str, Any], place: Location, tolerance: float | None = None) -> Compared:
+    """Compare the results of operators. Raises OpwestError that names the first operator whose result differs.
 
     `given` are the arrays of comparison(). `tolerance` is that of float results, as a part of their
     largest element, and only they are compared; without it they agree within 1e-4.
@@ -87,10 +107,7 @@ def compare(folder: Path, given: Mapping[str, Any], place: Location, tolerance: 
                 if name in expected and (tolerance is None or expected[name].dtype.kind == "f"):
                     compared.add(name)
                     worst = max(worst, _difference(result, expected[name][case], (case, point, name), place, tolerance))
-    words = "no difference" if worst == 0 else f"largest difference of a float result {worst:.3g}"
-    if tolerance is not None:
-        words += f", tolerance {tolerance:g} of the largest element of a result"
-    return f"compared with the reference on {count} inputs, {len(compared)} results of operators: {words}"
+    return Compared(count, len(compared), worst, tolerance)
 
 
 def _difference(

@@ -58,7 +58,7 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         sum(converted.steps for converted in done),
         sum(converted.constant_bytes for converted in done),
         tuple(dict.fromkeys(remark for converted in done for remark in converted.remarks)),
-        choices="\n".join(converted.choices for converted in done),
+        choices=tuple({"model": one.model, **one.choices} for one in done if one.choices),
     )
 
 
@@ -74,8 +74,8 @@ class _Converted:
     remarks: tuple[str, ...]
     arrays: Mapping[str, Any]
     """The arrays of a comparison."""
-    choices: str
-    """The table of the variants of operators."""
+    choices: Mapping[str, Any]
+    """The chosen variants of operators; empty without a choice."""
     implementations: Sequence[Implementation]
     """The base, and the others."""
 

@@ -100,7 +100,7 @@ def _import(file: Path, origin: Path, folder: Path, options: Options, progress: 
         len(base.emitted.steps),
         sum(value.content.nbytes for value in base.names if value.content is not None),
         remarks,
-        choices=choices,
+        choices=({"model": model, **choices},) if choices else (),
     )
 
 

@@ -157,18 +157,28 @@ def image_json(label: str, elf: Elf, image: Image) -> dict[str, Any]:
     abi = abi_of(elf)
     models = []
     for model in image.models:
-        located = dict(model)
+        located = {key: value for key, value in model.items() if key != "format"}
         for key in ("constants", "devices", "steps"):
             located[key] = [
                 row | {"address": image.addresses.get(row["symbol"])} if "symbol" in row else row for row in model[key]
             ]
-        models.append(located)
+        models.append(_renamed(located))
     return {
         "file": label,
         "kind": "image",
         "abi": {"machine": abi.machine, "bits": abi.bits, "endian": abi.endian, "float_abi": abi.float_abi},
         "models": models,
     }
+
+
+_NAMES: Final = {"size": "bytes", "first_step": "first", "last_step": "last"}
+"""Members of the note, by their names in JSON output."""
+
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_NAMES.get(key, key): _renamed(item) for key, item in value.items()}
+    return [_renamed(item) for item in value] if isinstance(value, list) else value
 
 
 def _model_lines(model: dict[str, Any], addresses: dict[str, int]) -> Iterator[str]:

@@ -64,9 +64,9 @@ def as_json(path_label: str, item: ObjectFile | CSource, required: Requirement =
                 {
                     "name": f.name,
                     "returns": f.returns,
-                    "parameters": f.parameters,
+                    "parameter_count": f.parameters,
                     "static": f.is_static,
-                    **({"mangled": f.mangled} if item.language == "C++" else {}),
+                    "mangled": f.mangled if item.language == "C++" else None,
                     "line": f.line,
                 }
                 for f in item.functions
@@ -80,9 +80,9 @@ def as_json(path_label: str, item: ObjectFile | CSource, required: Requirement =
     return {
         "file": path_label,
         "kind": "llvm-ir" if required.compiled_for else item.kind,
-        **({"target": required.compiled_for} if required.compiled_for else {}),
+        "target": required.compiled_for,
         "exportable": not any(reasons),
-        "sizes": asdict(sum((m.sizes for m in item.members), Sizes())),
+        "bytes": asdict(sum((m.sizes for m in item.members), Sizes())),
         "members": [_member_json(*both, required.compiled_for) for both in zip(item.members, reasons, strict=True)],
     }
 
@@ -102,9 +102,11 @@ def _judgement_json(item: Member | CSource, reasons: Sequence[Reason]) -> dict[s
         "exportable": not reasons,
         "reasons": [reason.text for reason in reasons],
         "remedies": [reason.remedy for reason in reasons if reason.remedy],
-        "state": state.bytes,
+        "state_bytes": state.bytes,
         "variables": list(state.names),
-        "effects": {reason.symbol: list(reason.effects) for reason in reasons if reason.kind == "effect"},
+        "effects": [
+            {"symbol": reason.symbol, "effects": list(reason.effects)} for reason in reasons if reason.kind == "effect"
+        ],
     }
 
 
@@ -117,14 +119,14 @@ def _stack(member: Member) -> dict[str, StackUse]:
 
 
 def _definition_json(symbol: Symbol, stack: dict[str, StackUse], known: dict[str, DwarfSignature]) -> dict[str, Any]:
-    keys = ("name", "kind", "section", "binding", "size")
-    definition: dict[str, Any] = {key: getattr(symbol, key) for key in keys}
-    if symbol.kind == "function":
-        use = stack.get(symbol.name, UNKNOWN)
-        use_json = {"bytes": use.bytes, "exact": use.exact, "source": use.source}
-        definition["stack"] = use_json if use.bytes is not None else None
-        definition["signature"] = str(known[symbol.name]) if symbol.name in known else None
-    return definition
+    use = stack.get(symbol.name, UNKNOWN) if symbol.kind == "function" else UNKNOWN
+    use_json = {"bytes": use.bytes, "exact": use.exact, "source": use.source}
+    return {
+        **{key: getattr(symbol, key) for key in ("name", "kind", "section", "binding")},
+        "bytes": symbol.size,
+        "stack": use_json if use.bytes is not None else None,
+        "signature": str(known[symbol.name]) if symbol.kind == "function" and symbol.name in known else None,
+    }
 
 
 def _member_json(member: Member, reasons: Sequence[Reason], compiled_for: str | None) -> dict[str, Any]:
@@ -134,8 +136,9 @@ def _member_json(member: Member, reasons: Sequence[Reason], compiled_for: str | 
     return {
         "name": member.name,
         "abi": {name: getattr(abi, name) for name in ("machine", "bits", "endian", "arch", "float_abi", "eabi")},
-        "sizes": asdict(member.sizes),
-        "signatures": described if isinstance(described, str) else f"{len(described)} in the debug information",
+        "bytes": asdict(member.sizes),
+        "signature_count": None if isinstance(described, str) else len(described),
+        "signatures_fault": described if isinstance(described, str) else None,
         "abi_options": "unknown" if not compiled_for and abi_options(member).unknown else "verified",
         **_judgement_json(member, reasons),
         "defined": [_definition_json(symbol, stack, known) for symbol in member.defined.values()],

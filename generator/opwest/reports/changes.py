@@ -27,6 +27,15 @@ class Change:
     after: str
     difference: str
     verdict: Verdict
+    numbers: tuple[float | None, float | None] = (None, None)
+    """Before and after; None for a text."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the value for JSON output, with numbers instead of their texts."""
+        old, new = self.numbers
+        row = {"model": self.model, "group": self.group, "name": self.name, "verdict": self.verdict}
+        before, after = self.before or None, self.after or None
+        return row | {"before": before if old is None else old, "after": after if new is None else new}
 
 
 def compare(before: data.Report, after: data.Report) -> tuple[Change, ...]:
@@ -67,7 +76,12 @@ def _rows(model: str, group: str, old: Mapping[str, Any], new: Mapping[str, Any]
             difference = words.change(before, after)
             if group not in _NEUTRAL:
                 verdict = "better" if after < before else "worse"
-        yield Change(model, group, name, _shown(before), _shown(after), difference, verdict)
+        numbers = (_number(before), _number(after))
+        yield Change(model, group, name, _shown(before), _shown(after), difference, verdict, numbers)
+
+
+def _number(value: Any) -> float | None:
+    return value if isinstance(value, int | float) else None
 
 
 def _shown(value: Any) -> str:

@@ -420,5 +420,6 @@ def pretty_json(report: data.Report, changes: Sequence[Change] | None) -> str:
     value = to_value(report)
     if changes is not None:
         rows = [_row(change) for change in changes]
-        value["changes"] = [{key: item for key, item in row.items() if key != "difference"} for row in rows]
+        hidden = ("difference", "numbers")  # texts only
+        value["changes"] = [{key: item for key, item in row.items() if key not in hidden} for row in rows]
     return json.dumps(value, indent=2, allow_nan=False) + "\n"

@@ -137,9 +137,9 @@ class Checked:
         first = self.first and self.first.as_json()
         return {
             "first": first,
-            "tensors": self.tensors,
-            "steps": self.steps,
-            "of": self.all_steps,
+            "tensor_count": self.tensors,
+            "step_count": self.steps,
+            "all_step_count": self.all_steps,
             "reference": self.source,
         }
 

@@ -47,7 +47,8 @@ def test_equal_results(check):
     model = Model(checks=True)
     checked = check(model, expected())
     assert checked.as_text() == "no difference in 1 of 2 steps: 1 result equals those of the host"
-    assert checked.as_json() == {"first": None, "tensors": 1, "steps": 1, "of": 2, "reference": "those of the host"}
+    counts = {"tensor_count": 1, "step_count": 1, "all_step_count": 2}
+    assert checked.as_json() == {"first": None, **counts, "reference": "those of the host"}
     assert model.runs == 1 and not model.opened and model.point is None, "the run is completed"
 
 

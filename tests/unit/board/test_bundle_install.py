@@ -330,7 +330,8 @@ def test_results_in_the_bundle():
     assert checked.as_text() == (
         "step 1 (conv) differs from those in the bundle: tensor a: 2 elements, the first one at index 7"
     )
-    assert checked.as_json() == {"first": found, "reference": "those in the bundle"}
+    first = {"operator": "conv", "tensor": "a", "step": 1, "at": [7], "differing": 2}
+    assert checked.as_json() == {"first": first, "reference": "those in the bundle"}
     checked = check_own(client_of(Bundles(answers={Job.STEPS: ("", {})})))
     assert (checked.as_text(), checked.as_json()["first"]) == ("no step differs from those in the bundle", None)
 

@@ -77,13 +77,13 @@ def test_stack_and_signatures(tmp_path):
     assert lines[5].endswith("  stack 0 bytes")
     assert "  signatures    2 of 2 functions in the debug information" in lines
     (member,) = as_json("x.o", item)["members"]
-    assert member["signatures"] == "2 in the debug information"
+    assert (member["signature_count"], member["signatures_fault"]) == (2, None)
     assert member["defined"][0]["stack"] == {"bytes": 32, "exact": True, "source": ".debug_frame"}
     assert member["defined"][0]["signature"] == "int (int)"
     item = inspect_object(compile_object(tmp_path, source, "arm-none-eabi-gcc", flags[:2]))
     assert "stack" not in as_text("x.o", item) and "signatures" not in as_text("x.o", item)
     (member,) = as_json("x.o", item)["members"]
-    assert member["signatures"].startswith("signature not checked: ") and member["defined"][0]["stack"] is None
+    assert member["signatures_fault"].startswith("signature not checked: ") and member["defined"][0]["stack"] is None
     split = inspect_object(compile_object(tmp_path, source, flags=["-g", "-gsplit-dwarf"]))
     assert "signatures    signature not checked: the debug information is in another file" in as_text("x.o", split)
 
@@ -92,7 +92,7 @@ def test_json(tmp_path):
     data = as_json("x.o", sample())
     assert json.loads(json.dumps(data)) == data
     (member,) = data["members"]
-    assert (member["exportable"], member["state"], member["variables"]) == (False, 64, ["state"])
+    assert (member["exportable"], member["state_bytes"], member["variables"]) == (False, 64, ["state"])
     assert member["reasons"] == ["writable state of 64 bytes: state"]
     assert member["remedies"] == ["`stateful: true` permits it"]
     assert member["abi"]["machine"] == "x86-64"
@@ -101,8 +101,9 @@ def test_json(tmp_path):
     (tmp_path / "x.c").write_text("int op(void) { return 0; }\n")
     data = as_json("x.c", inspect_object(tmp_path / "x.c"))
     assert json.loads(json.dumps(data)) == data
-    assert data["exportable"] and data["state"] == 0
-    assert data["functions"] == [{"name": "op", "returns": "int", "parameters": 0, "static": False, "line": 1}]
+    assert data["exportable"] and data["state_bytes"] == 0
+    function = {"name": "op", "returns": "int", "parameter_count": 0, "static": False, "mangled": None, "line": 1}
+    assert data["functions"] == [function]
 
 
 def test_libcs_that_differ_are_named():

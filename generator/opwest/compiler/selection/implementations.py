@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from opwest.base.diagnostics import OpwestError
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.result import table_lines
 from opwest.compiler.emission.function import PROCESSORS, VARIANTS
 from opwest.compiler.faults import fault
 from opwest.compiler.ir.labels import layer
-from opwest.compiler.ir.operations import Convolution, Depthwise, UserCall
+from opwest.compiler.ir.operations import Convolution, Depthwise
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.ir.stripes import Striped
 from opwest.compiler.output.emit import candidates, emit_program, library_variant
@@ -24,13 +24,14 @@ from opwest.compiler.output.manifest import Implementation, name_values
 from opwest.compiler.processors import ProcessorClass, processor_classes
 from opwest.compiler.request import LIBRARIES, UNLIMITED, Options
 from opwest.compiler.selection.arena import arena_of, within
+from opwest.compiler.selection.choice_rows import choice_rows
 from opwest.compiler.selection.choose import FLASH, RAM, SPEED, WORTH, Choice, Limits, choose, constant_bytes
 from opwest.compiler.selection.costs import Table, kind_of
 from opwest.compiler.selection.float_costs import float_remark
 from opwest.compiler.selection.joins import Needs, joined_in_place
 from opwest.compiler.selection.segments import Segments
 from opwest.compiler.selection.tuning_files import Tables, read_tables
-from opwest.objects.flash import NONE, UNKNOWN, Flash
+from opwest.objects.flash import NONE, Flash
 
 ROOM = 36 << 10
 """The bytes for the code of operators and for packed constants.
@@ -243,64 +244,17 @@ def _unfit(programs: Sequence[Program], processor: ProcessorClass, options: Opti
     return fault(f"{limits}: no choice of operators for {processor.name} fits", expected=" and ".join(expected))
 
 
-def table_text(processor: str, core: str, decision: Decision, flash: Flash, *, all_variants: bool = False) -> str:
-    """Return the table of a class of processors with the costs for a flash; ends without a line end.
-
-    Operators of the user are left out: their costs are unknown. `all_variants`: below each layer its other variants.
-    """
-    choice, memory = decision.choice, decision.memory
-    own = [row for row in choice.rows if not isinstance(row.operation, UserCall)]
-    heads = ("layer", "variant", "cycles", "flash", "scratch", "why")
-    sums = (sum(row.cost.cycles for row in own), sum(row.flash for row in own), max(row.scratch for row in own))
-    shown = [
-        (label, item)
-        for row in own
-        for label, item in ((layer(row.operation.label), row), *(("", other) for other in row.others if all_variants))
-    ]
-    numbers = [
-        *((label, row.variant, row.cost.cycles, row.flash, row.scratch, row.why) for label, row in shown),
-        ("all", "", *sums, ""),
-    ]
-    stalls = sum(row.cost.stalls for row in own)
-    rows = [
-        (label, variant, f"{cycles:,.0f}", f"{size:,}", f"{scratch:,}", why)
-        for label, variant, cycles, size, scratch, why in numbers
-    ]
-    # The cycles of a board contain its own stalls.
-    if stalls and not any(row.cost.is_of_board for row in own):
-        rows.append(("without wait states", "", f"{sums[0] - stalls:,.0f}", "", "", ""))
-    lines = [f"{processor} ({_source(core, choice, flash)}; flash and scratch memory in bytes)"]
-    lines += [f"  {line}" for line in table_lines([heads, *rows], range(2, 5))]
-    lines.append(f"  {memory:,} bytes of RAM: tensors between layers, and scratch memory")
-    if choice.gap:
-        lines.append(f"  at most {choice.gap:.2%} above the least cycles")
-    return "\n".join(lines)
-
-
-def _source(core: str, choice: Choice, flash: Flash) -> str:
-    """Return where the cycles of the rows are from."""
-    shown = "the flash of an unknown board" if flash == UNKNOWN else f"flash {flash.text}"
-    memory = f" with {shown}" if flash.wait_states else ""
-    model = f"a model of a {core}{memory}, from instructions counted in QEMU: not of silicon"
-    boards = dict.fromkeys(row.cost.source for row in choice.rows if row.cost.is_of_board)
-    if not boards:
-        return f"cycles of {model}"
-    others = [layer(row.operation.label) for row in choice.rows if not row.cost.is_of_board]
-    rest = f"; of layers {', '.join(others)}: of {model}" if others else ""
-    return f"cycles of {' and '.join(boards)}{rest}"
-
-
 def implementations(
     program: Program, heading: str, options: Options
-) -> tuple[Implementation, Sequence[Implementation], str]:
-    """Return the base, the implementations that differ from it, and the table of the choices. Raises OpwestError."""
+) -> tuple[Implementation, Sequence[Implementation], dict[str, Any]]:
+    """Return the base, the implementations that differ from it, and the choices as JSON values. Raises OpwestError."""
     _check_candidates(options)
     if options.kernels not in ("auto", "portable"):
-        return _implementation(program, options.kernels, heading, options), (), ""
+        return _implementation(program, options.kernels, heading, options), (), {}
     measurements = read_tables(map(Path, options.tuning))
     general = decided_without_class(program, options, measurements)
     base = _implementation(general.program, "portable", heading, options)
-    variants, tables, plain, choices = [], [], [], [(PORTABLE_CORE, general.choice)]
+    variants, rows, plain, choices = [], [], [], [(PORTABLE_CORE, general.choice)]
     for processor in processor_classes() if options.kernels == "auto" else ():
         decision = decided(program, processor, options, measurements)
         core = core_of(processor, measurements)
@@ -310,12 +264,10 @@ def implementations(
             continue
         variants.append(_implementation(decision.program, decision.choice.variants, heading, options, processor))
         flash = flash_of_class(processor.name, options)
-        tables.append(table_text(processor.name, core, decision, flash, all_variants=options.all_variants))
-    if plain:
-        tables.append(f"{', '.join(plain)}: the portable operators")
-    if options.max_ram is not None or _blocks(general):
-        tables.append(_general_text(general, options.max_ram))
-    return base, variants, "\n".join(filter(None, (*tables, float_remark(choices, options))))
+        rows.append(choice_rows(processor.name, core, decision.choice, decision.memory, flash))
+    others = {"ram_bytes": general.memory, "limit_bytes": options.max_ram, "stripes": _blocks(general)}
+    remark = float_remark(choices, options) or None
+    return base, variants, {"processors": rows, "portable": plain, "others": others, "remark": remark}
 
 
 def _implementation(
@@ -350,11 +302,3 @@ def _check_candidates(options: Options) -> None:
 
 def _blocks(decision: Decision) -> list[str]:
     return [layer(operation.label) for operation in decision.program.operations if isinstance(operation, Striped)]
-
-
-def _general_text(general: Decision, limit: int | None) -> str:
-    """Return the line about processors without a class."""
-    beyond = ", more than --max-ram" if limit is not None and general.memory > limit else ""
-    blocks = _blocks(general)
-    striped = f"; layers {'; '.join(blocks)}" if blocks else ""
-    return f"all other processors: portable C, {general.memory:,} bytes of RAM{beyond}{striped}"

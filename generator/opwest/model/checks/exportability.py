@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.builds import Examined
@@ -40,6 +41,25 @@ def exportability(model: Model, objects: Sequence[Examined]) -> list[ObjectRow]:
     """Return a row for every linked and every rejected object."""
     symbols = {operator.symbol: operator.name for operator in model.operators}
     return [_row(examined, symbols) for examined in objects if examined.linked or examined.reasons]
+
+
+def rows_json(rows: Sequence[ObjectRow]) -> list[dict[str, Any]]:
+    """Return the rows for JSON output."""
+    return [
+        {
+            "object": row.object,
+            "kind": row.kind,
+            "target": row.target,
+            "exportable": not row.reasons,
+            "reasons": list(row.reasons),
+            "code_bytes": row.code,
+            "constant_bytes": row.constant,
+            "state_bytes": row.state,
+            "variables": list(row.variables),
+            "stack": [{"operator": operator, "bytes": size} for operator, size in row.stack.items()],
+        }
+        for row in rows
+    ]
 
 
 def _row(examined: Examined, symbols: dict[str, str]) -> ObjectRow:

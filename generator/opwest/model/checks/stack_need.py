@@ -184,7 +184,7 @@ def needs_json(needs: Sequence[StackNeed]) -> list[Mapping[str, object]]:
             "bytes": need.bytes,
             "known": need.known,
             "operator": need.operator,
-            "not_known": list(need.missing),
+            "unknown": list(need.missing),
             "sources": list(need.sources),
         }
         for need in needs

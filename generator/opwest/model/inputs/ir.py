@@ -282,6 +282,6 @@ def uncompiled_as_json(label: str, inspected: InspectedIr) -> dict[str, Any]:
         "exportable": False,
         "reasons": list(inspected.faults),
         "functions": sorted(f.name for f in inspected.module.functions if f.is_definition),
-        "state": None,
+        "state_bytes": None,
         "variables": list(inspected.module.state),
     }
