@@ -18,7 +18,7 @@ from typing import Any
 from opwest.model.types.model import Argument, Binding, Model, Step
 from opwest.plan.memory import MemoryPlan
 from opwest.render.actions import Action, Cache, Call, Copy, Wait
-from plan_checks import check, conflict, shared_line
+from plan_checks import check, conflict, passes, shared_line
 
 Token = Any
 MODES = ("early", "late", "torn", "random")
@@ -108,6 +108,8 @@ class Job:
     writes: set[tuple[str, int]]
     started: bool = False
     seen_inputs: list[Token] = field(default_factory=list)
+    values: list[Token] = field(default_factory=list)
+    """What the processor passed by value at the call."""
 
 
 def compute(operator: str, state: Token, inputs: Iterable[Token], output: int, size: int) -> list[Token]:
@@ -139,7 +141,8 @@ def sequential(model: Model, steps: Iterable[Step], inputs, state: int, lasting)
         if step.operator.stateful:
             state += 1
         read = []
-        for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+        pairs = list(zip(step.operator.args, step.bindings, strict=True))
+        for argument, binding in sorted(pairs, key=lambda pair: not pair[0].scalar):  # values first
             if argument.direction in ("in", "inout"):
                 read += tensors[binding.name][_slice(argument, binding)]
         for number, (argument, binding) in enumerate(zip(step.operator.args, step.bindings, strict=True)):
@@ -312,12 +315,17 @@ class Machine:
             return
         check(action.leave == 0, f"step {call.step.index} waits for a part of what it needs")
         line = shared_line(self.model)
-        needed = any(conflict(call.step, job.step, line) for job in self.flying[action.device])
+        needed = any(conflict(call.step, job.step, line, launched=True) for job in self.flying[action.device])
         check(needed, f"step {call.step.index} does not need to wait for {action.device}")
 
     def _check_own_wait(self, action: Wait, step: Step) -> None:
-        """A step waits for its own device only for a place in the queue, or for a load."""
+        """A step waits for its own device only for a place in the queue, for a load, or for a value."""
         device = self.rules[action.device]
+        line = shared_line(self.model)
+        flying = self.flying[action.device]
+        writers = [number for number, job in enumerate(flying) if passes(step, job.step, line)]
+        if writers and action.leave + writers[-1] + 1 == len(flying):
+            return
         if self._replaces(step) and device.switching != "free":
             check(action.leave == 0, f"step {step.index} loads its program and leaves work")
             return
@@ -340,19 +348,23 @@ class Machine:
                 continue
             place = whole.part(binding, argument.type.size)
             reach = self.reach.get(place.region)
-            check(reach is None or agent in reach, f"{agent} cannot reach {binding.name} in {place.region}")
-            if argument.direction in ("in", "inout"):
+            user = "cpu" if argument.scalar else agent
+            check(reach is None or user in reach, f"{user} cannot reach {binding.name} in {place.region}")
+            if argument.scalar:
+                self._check_apart(f"a value of step {step.index}", "cpu", place.bytes, set())
+            elif argument.direction in ("in", "inout"):
                 reads |= place.bytes
             if argument.direction != "in":
                 writes |= place.bytes
         if step.operator.stateful:
             self.state += 1
-        return Job(step, self.state if step.operator.stateful else None, reads, writes)
+        values = self._inputs("cpu", step, values=True)
+        return Job(step, self.state if step.operator.stateful else None, reads, writes, values=values)
 
-    def _inputs(self, agent: str, step: Step) -> list[Token]:
+    def _inputs(self, agent: str, step: Step, *, values: bool = False) -> list[Token]:
         found: list[Token] = []
         for argument, binding in zip(step.operator.args, step.bindings, strict=True):
-            if argument.direction in ("in", "inout"):
+            if argument.direction in ("in", "inout") and argument.scalar == values:
                 if binding.role == "constant":
                     found += _content(self.model, binding.name)[_slice(argument, binding)]
                 else:
@@ -380,4 +392,5 @@ class Machine:
         operator = job.step.operator
         for number, (argument, binding) in enumerate(zip(operator.args, job.step.bindings, strict=True)):
             if argument.direction in ("out", "inout"):
-                self._write(agent, binding, compute(operator.name, job.state, inputs, number, argument.type.size))
+                read = [*job.values, *inputs]
+                self._write(agent, binding, compute(operator.name, job.state, read, number, argument.type.size))

@@ -22,11 +22,21 @@ def shared_line(model: Model) -> int:
     return max(pool.cache_line or 1 for pool in model.pools)
 
 
-def conflict(one: Step, other: Step, line: int) -> bool:
-    """Whether two steps use the same units of memory and one of them writes: whole tensors, or the lines of views."""
+def passes(step: Step, earlier: Step, line: int) -> bool:
+    """Whether a step passes a value that an earlier one writes."""
+    return conflict(step, earlier, line, launched=True, values=True)
+
+
+def conflict(one: Step, other: Step, line: int, *, launched: bool = False, values: bool = False) -> bool:
+    """Whether two steps use the same units of memory and one of them writes: whole tensors, or the lines of views.
+
+    With `launched`, `other` has read its values; with `values`, only those of `one` count.
+    """
     for argument, binding in zip(one.operator.args, one.bindings, strict=True):
         for argument_2, binding_2 in zip(other.operator.args, other.bindings, strict=True):
             if (binding.role, binding.name) != (binding_2.role, binding_2.name) or binding.role == "scalar":
+                continue
+            if (launched and argument_2.scalar) or (values and not argument.scalar):
                 continue
             if argument.direction == argument_2.direction == "in":
                 continue

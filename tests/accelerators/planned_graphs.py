@@ -15,9 +15,10 @@ RUNS = 3
 
 
 class Planned:
-    def __init__(self, work, *, queues=False):
+    def __init__(self, work, **kinds):
         self.work = work
-        self.queues = queues
+        self.kinds = kinds
+        """`queues`, `values` of RandomGraph."""
         self.found = []
 
     def first(self, count):
@@ -26,7 +27,7 @@ class Planned:
         return self.found[:count]
 
     def _plan(self, seed):
-        graph = RandomGraph(seed, cached=seed % 2 == 1, queues=self.queues)
+        graph = RandomGraph(seed, cached=seed % 2 == 1, **self.kinds)
         ((model, plan),) = projects.check([graph.write(self.work / str(seed))], Diagnostics())
         return graph, model, plan, actions(model, plan)
 

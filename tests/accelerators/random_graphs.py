@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random models for a CPU and accelerators, with states and views: manifests with one operator per step.
 
-With `queues`, devices have queue depths and kinds of switching, and steps have programs and cycles.
+With `queues`, devices have queue depths and kinds of switching, and steps have programs and cycles. With `values`,
+steps pass elements of tensors by value.
 """
 
 import random
@@ -28,11 +29,14 @@ class View:
 class RandomGraph:
     """A random manifest, and the reads and writes of its steps by the names of tensors and views."""
 
-    def __init__(self, seed: int, *, cached: bool, name: str | None = None, queues: bool = False) -> None:
+    def __init__(
+        self, seed: int, *, cached: bool, name: str | None = None, queues: bool = False, values: bool = False
+    ) -> None:
         self.rng = rng = random.Random(seed)
         self.name = name or f"graph_{seed}"
         self.cached = cached
         self.queues = queues
+        self.values = values
         self.launching = queues and rng.random() < 0.5
         """Whether nearly all steps are launched, on few devices: queues become long."""
         self.device_names = [f"d{i}" for i in range(rng.randint(1, 2 if self.launching else 3))]
@@ -182,6 +186,11 @@ class RandomGraph:
         for _ in range(rng.randint(1, 3)):
             reads.add(next(name for name in iter(lambda: self._read(recent), "") if name and name not in reads))
         args = [(name, "in") for name in sorted(reads)]
+        passed = []
+        for _ in range(rng.choice((0, 1, 1, 2)) if self.values else 0):
+            if (read := self._read(recent=True)) is not None:
+                root, begin, end = self.span(read)
+                passed.append((self._view(root, rng.randrange(begin, end), 1), "value"))
         for number in range(1 if rng.random() < 0.8 else 2):
             name, direction = self._written()
             if any(self._overlap(name, other) for other, _ in args):
@@ -195,6 +204,7 @@ class RandomGraph:
         if rng.random() < 0.3:
             args.append((f"work{index}", "scratch"))
             self.sizes[f"work{index}"] = rng.choice(SIZES)
+        args += passed
         rng.shuffle(args)
         return {
             "device": device,
@@ -267,7 +277,9 @@ class RandomGraph:
         used = {name for step in self.steps for name, _ in step["args"]} | set(self.next.values())
         for index, step in enumerate(self.steps):
             args = [
-                {"name": f"a{number}", **self._type(tensor), "direction": direction}
+                {"name": f"a{number}", "dtype": self.dtype(tensor), "scalar": True}
+                if direction == "value"
+                else {"name": f"a{number}", **self._type(tensor), "direction": direction}
                 for number, (tensor, direction) in enumerate(step["args"])
             ]
             operators[f"op{index}"] = {"args": args, "stateful": step["stateful"], "async": step["async"]}
@@ -319,7 +331,10 @@ class RandomGraph:
 
     def head(self, index: int) -> str:
         step = self.steps[index]
-        parameters = [f"{'const ' * (d == 'in')}{self.dtype(t)}_t *a{n}" for n, (t, d) in enumerate(step["args"])]
+        parameters = [
+            f"{'const ' * (d == 'in')}{self.dtype(t)}_t {'*' * (d != 'value')}a{n}"
+            for n, (t, d) in enumerate(step["args"])
+        ]
         parameters += ["const struct device *dev"] if step["device"] else []
         return f"int32_t op{index}({', '.join(parameters)})"
 

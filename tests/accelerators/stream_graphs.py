@@ -12,7 +12,7 @@ class StreamGraph(RandomGraph):
     """A random model with queues, whose steps take launches and whose operators compute."""
 
     def __init__(self, seed: int, *, cached: bool = False) -> None:
-        super().__init__(seed, cached=cached, name=f"stream_{seed}", queues=True)
+        super().__init__(seed, cached=cached, name=f"stream_{seed}", queues=True, values=True)
 
     @property
     def streams(self) -> bool:
@@ -41,9 +41,12 @@ class StreamGraph(RandomGraph):
             head = self.head(index).replace("const struct device *dev", "const struct opwest_launch *launch")
             parts = []
             for number, (tensor, direction) in enumerate(step["args"]):
+                if direction == "value":
+                    parts.append(f"\t\t{{.passed = true, .value = a{number}}},")
+                    continue
                 source = f"(const uint8_t *)a{number}" if direction in ("in", "inout") else "NULL"
                 target = f"(uint8_t *)a{number}" if direction != "in" else "NULL"
-                parts.append(f"\t\t{{{source}, {target}, {self.sizes[tensor]}U}},")
+                parts.append(f"\t\t{{.in = {source}, .out = {target}, .size = {self.sizes[tensor]}U}},")
             verb = "launch" if step["async"] else "call" if step["device"] else "compute"
             number = f"stream_next({index}U)" if step["stateful"] else f"{index}U"
             launch = "launch" if step["device"] else "NULL"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random models with queue depths, programs per step and kinds of switching, executed by both machine models."""
+"""Random models with queue depths, programs, kinds of switching and values, executed by both machine models."""
 
 import random
 from dataclasses import replace
@@ -10,6 +10,7 @@ from opwest.base.diagnostics import Diagnostics
 from opwest.plan import schedule as order
 from opwest.plan import schedule as queues
 from opwest.plan import schedule as scheduling
+from opwest.plan.access import Pending, access_of
 from opwest.plan.memory import plan_model
 from opwest.plan.schedule import Ownership
 from opwest.render.actions import actions
@@ -25,7 +26,7 @@ FASTER = sized(4, 20)
 
 @pytest.fixture(scope="module")
 def planned(tmp_path_factory):
-    return Planned(tmp_path_factory.mktemp("queues"), queues=True)
+    return Planned(tmp_path_factory.mktemp("queues"), queues=True, values=True)
 
 
 def faster(seed):
@@ -57,6 +58,12 @@ def test_schedules_keep_depths_programs_and_the_bound(planned, record_property):
         full |= {d.most for d in machine.devices.values() if d.most == d.rules.queue_depth}
         syncs = [(index, sync) for index, before in enumerate(schedule.syncs) for sync in before]
         own = [s for i, s in syncs if i < len(schedule.steps) and s.device == schedule.steps[i].device]
+        values = [
+            step.operator.is_async
+            for step in model.steps
+            for argument, binding in zip(step.operator.args, step.bindings, strict=True)
+            if argument.scalar and binding.role != "scalar"
+        ]
         is_given = list(model.steps) == in_given_order(model)
         assert is_given or order.matters(model), "an order without an effect is that of the manifest"
         figures.update(
@@ -68,12 +75,14 @@ def test_schedules_keep_depths_programs_and_the_bound(planned, record_property):
                 "partial waits": sum(sync.leave > 0 for sync in own),
                 "loads": machine.loads,
                 "reordered": not is_given,
+                "values": len(values),
+                "values of launches": sum(values),
             }
         )
     figures.record(record_property)
     print(f"full queues of {sorted(full)}")
     assert min(figures["own waits"], figures["partial waits"]) > GRAPHS // 2
-    assert min(figures["loads"], figures["faster runs"]) > GRAPHS
+    assert min(figures["loads"], figures["faster runs"], figures["values of launches"]) > GRAPHS
     assert full == set(range(1, 9)) if GRAPHS >= 500 else len(full) > 4
 
 
@@ -102,9 +111,17 @@ def run_timed(model, plan):
     TimedMachine(model, plan.schedule, longest).run()
 
 
-def test_machines_detect_queues_that_are_too_long(planned, monkeypatch):
+RULES = {
+    "queues that are too long": (queues.Queues, "_room", lambda self, step, launched: launched),
+    "values that are read before their steps end": (Pending, "after_writers", lambda self, access: len(self)),
+    "values without a writer": (scheduling, "access_of", lambda *step: replace(access_of(*step), values={})),
+}
+
+
+@pytest.mark.parametrize(("owner", "name", "rule"), RULES.values(), ids=RULES)
+def test_machines_detect_schedules_by_wrong_rules(planned, owner, name, rule, monkeypatch):
     planned.first(CHANGED)
-    monkeypatch.setattr(queues.Queues, "_room", lambda self, step, launched: launched)
+    monkeypatch.setattr(owner, name, rule)
 
     def remade(model, _plan, _listed):
         again, plan = plan_model(model, Diagnostics())

@@ -135,7 +135,7 @@ def by_view(step, line):
             for kind, other in (("in", "out"), ("out", "in")):
                 if argument.direction != other:
                     ranges[kind].setdefault(binding.shown, []).append((0, 1))
-    return Access(ranges["in"], ranges["out"])
+    return Access(ranges["in"], ranges["out"], {})
 
 
 RULES = {

@@ -2,6 +2,7 @@
 """`opwest run --board` with boards on pseudo terminals and a west that only records its calls."""
 
 import json
+import subprocess
 
 import numpy as np
 import pytest
@@ -45,6 +46,15 @@ def run(opwest, app, west):
     return call
 
 
+def tracked_by_git(app):
+    """Return the files of an application that `git add` adds."""
+    need("git")
+    subprocess.run(["git", "init", "-q"], cwd=app, check=True)
+    subprocess.run(["git", "add", "."], cwd=app, check=True)
+    done = subprocess.run(["git", "ls-files"], cwd=app, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
 def test_board_is_built_flashed_and_run(run, app, west, plug):
     board = plug(SmpBoard(Model()))
     out = app.parent / "out"
@@ -60,7 +70,9 @@ def test_board_is_built_flashed_and_run(run, app, west, plug):
     for stage in ("configuring for nucleo", "building for nucleo", "flashing nucleo", "waiting for the image on"):
         assert f"== {stage}" in done.err
     assert "== sending x: 3000 of 3000 bytes" in done.err and "== fetching y: 3000 of 3000 bytes" in done.err
-    assert (app / "build" / "run_nucleo.log").exists()
+    assert (app / "build" / "run_nucleo.log").exists() and (app / "build" / "run_nucleo" / "build.ninja").exists()
+    tracked = tracked_by_git(app)
+    assert "src/main.c" in tracked and not [path for path in tracked if "run_nucleo" in path]
 
 
 def test_missing_board_is_reported_before_the_build(run, app, west):

@@ -32,12 +32,18 @@ int32_t f(int32_t *x, int32_t *y) { for (int i = 0; i < 8; i++) y[i] = x[i]++ * 
 WARNING = (
     "function 'f' can write the input 'x': its parameter is a pointer to a type without const\n"
     "  expected: int32_t (const int32_t *, int32_t *)\n"
-    "  hint: add const, or declare direction: inout\n"
+    "  hint: add const, or declare direction: out or inout\n"
 )
+WRITES_INPUT = "function 'f' writes the input 'x'\n  expected: direction: "
+WARNINGS = {
+    "source": f"f.c:2: {WRITES_INPUT}inout\n",
+    "object": f"f.o: {WARNING}",
+    "ir": f"f.ll: {WRITES_INPUT}out, or inout if the operator also reads it\n",
+}
 ERROR = (
     "error: step 0 (f) wrote its input 'x': element 0 was 5, is 6\n"
     "  expected: an operator that writes only arguments with direction: out, inout or scratch\n"
-    "  hint: declare the argument with direction: inout, or do not write it in the operator\n"
+    "  hint: declare the argument with direction: out, or inout if the operator also reads it; or do not write it\n"
 )
 FIVES = np.arange(5, 13, dtype=np.int32)
 
@@ -58,9 +64,8 @@ def test_input_is_written(kind, tmp_path, opwest, succeed):
         subprocess.run(["clang", "-O1", "-S", "-emit-llvm", "f.c", "-o", "f.ll"], cwd=tmp_path, check=True)
     app = generated(succeed, tmp_path, MANIFEST.format(objects=objects), {"f.c": WRITES})
     done = opwest("check", tmp_path / "manifest.yaml")
-    place = "f.o: " if kind == "object" else "f.c:2: "
-    warning = "" if kind == "ir" else f"{tmp_path}/manifest.yaml:9:16: warning: {place}{WARNING}"
-    assert done.err.count("warning: ") == bool(warning) and warning in done.err  # pointers of LLVM IR have no const
+    warning = f"{tmp_path}/manifest.yaml:9:16: warning: {WARNINGS.get(kind, WARNINGS['source'])}"
+    assert done.err.count("warning: ") == 1 and warning in done.err, done.err
     sanitize = ["--sanitize"] if kind == "sanitized" else []
     done = opwest("run", app, "--host", *given(tmp_path, x=FIVES), *sanitize)
     assert (done.code, done.err.endswith(ERROR)) == (1, True), done.err
@@ -201,10 +206,41 @@ def test_structures(tmp_path, opwest):
         assert opwest("check", tmp_path / "m.yaml").err.count("can write the input 'x'") == count
 
 
+FORGOTTEN = """\
+#include <stdint.h>
+int32_t f({}int32_t *x, int32_t *y) {{ for (int i = 0; i < 8; i++) y[i] = x[i]; return 0; }}
+"""
+HINTS = {
+    # The kind of file, the compiler, its options; the hint for an output without direction: out.
+    "source": ((), "'f' writes 'y': direction: out?"),
+    "ir": (("clang", "-O1", "-S", "-emit-llvm"), "'f' writes 'y': direction: out?"),
+    "-g": (("gcc", "-g", "-c"), "'f' has no const at 'y': direction: out?"),
+    "object": (("gcc", "-c"), "known names: x; if 'f' writes 'y', declare direction: out"),
+}
+
+
+@pytest.mark.parametrize(("command", "hint"), HINTS.values(), ids=HINTS)
+def test_forgotten_direction(command, hint, tmp_path, opwest):
+    (tmp_path / "f.c").write_text(FORGOTTEN.format("const "))
+    objects = "{files: [f.c]}"
+    if command:
+        need(command[0])
+        objects = f"{{target: x86-64, files: [f{'.ll' if 'clang' in command else '.o'}]}}"
+        if "clang" in command:
+            need("llvmlite")
+        subprocess.run([*command, "f.c", "-o", objects.split("[")[1][:-2]], cwd=tmp_path, check=True)
+    text = MANIFEST.format(objects=objects).replace(", direction: out", "").replace("[x, y]}", "[x, middle]}")
+    (tmp_path / "m.yaml").write_text(text.replace("[x, z]}", "[middle, z]}"))
+    done = opwest("check", tmp_path / "m.yaml")
+    assert done.code == 1 and "tensor 'middle' is read but never written\n" in done.err
+    assert f"\n  hint: {hint}\n" in done.err, done.err
+
+
 @pytest.mark.slow
 def test_golden_manifests_declare_what_their_sources_do(tmp_path, succeed):
     for name in PROJECTS:
-        assert "without const" not in succeed("check", *copy_project(name, tmp_path / name)).err
+        found = succeed("check", *copy_project(name, tmp_path / name)).err
+        assert "without const" not in found and "writes the input" not in found
 
 
 def test_functions_that_tvm_generates(tmp_path, opwest):

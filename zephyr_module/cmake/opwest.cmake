@@ -30,6 +30,21 @@ function(opwest_runtime_files variable option)
   set(${variable} "${places}" PARENT_SCOPE)
 endfunction()
 
+# opwest_ignore_build()
+#
+# Writes a .gitignore into a build directory inside the application, so that `git add` of the application adds sources
+# only. With sysbuild, the directory is that of all images.
+function(opwest_ignore_build)
+  set(build "${CMAKE_BINARY_DIR}")
+  if(SYSBUILD)
+    get_filename_component(build "${build}" DIRECTORY)
+  endif()
+  cmake_path(IS_PREFIX APPLICATION_SOURCE_DIR "${build}" NORMALIZE is_inside)
+  if(is_inside AND NOT EXISTS "${build}/.gitignore" AND NOT build STREQUAL APPLICATION_SOURCE_DIR)
+    file(WRITE "${build}/.gitignore" "# Written by opwest: this directory contains builds.\n*\n")
+  endif()
+endfunction()
+
 # opwest_linker_script(<file>)
 #
 # Includes a linker script in the section part of the image, through a file with a name in ASCII in a directory of the

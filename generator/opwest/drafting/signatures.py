@@ -309,7 +309,7 @@ def _ir_parameter(kind: IrParameter, use: IrUse, *, is_last: bool) -> Parameter 
         return Parameter(use.name, "scalar", None, remarks=(f"dtype: {_SIZES[f'i{kind.bits}']}",))
     if is_last and use.name in _DEVICES:
         return Parameter(use.name, "device", remarks=("guessed from the parameter's name",))
-    access: Access = use.access
+    access: Access = "unknown" if use.access == "stores" else use.access
     element = dtype_of_ir(use.elements[0]) if len(use.elements) == 1 else None
     remarks = []
     if element is None:

@@ -21,6 +21,8 @@ class Access:
 
     reads: Ranges
     writes: Ranges
+    values: Ranges
+    """What the processor reads to pass it by value: at the call, also for a step of a device."""
 
 
 def access_of(step: Step, line: int) -> Access:
@@ -28,7 +30,7 @@ def access_of(step: Step, line: int) -> Access:
 
     Cache maintenance works on lines: a device must not write one part of a line while another agent uses the rest.
     """
-    access = Access({}, {})
+    access = Access({}, {}, {})
     for argument, binding in zip(step.operator.args, step.bindings, strict=True):
         if binding.role not in ("buffer", "output"):
             continue
@@ -36,7 +38,9 @@ def access_of(step: Step, line: int) -> Access:
         if binding.view is not None:
             end = binding.offset + argument.type.size
             extent = (binding.offset // line * line, round_up(end, line))
-        if argument.direction != "out":
+        if argument.scalar:
+            access.values.setdefault(binding.name, []).append(extent)
+        elif argument.direction != "out":
             access.reads.setdefault(binding.name, []).append(extent)
         if argument.direction != "in":
             access.writes.setdefault(binding.name, []).append(extent)
@@ -56,9 +60,16 @@ def conflict(first: Access, second: Access) -> bool:
     """Whether the order of two accesses matters: one writes what the other one reads or writes."""
     return (
         _overlap(first.reads, second.writes)
+        or _overlap(first.values, second.writes)
         or _overlap(first.writes, second.reads)
+        or _overlap(first.writes, second.values)
         or _overlap(first.writes, second.writes)
     )
+
+
+def passes(second: Access, first: Access) -> bool:
+    """Whether the processor passes a value in the second access that the first one writes."""
+    return _overlap(second.values, first.writes)
 
 
 class Pending:
@@ -66,8 +77,8 @@ class Pending:
 
     def __init__(self) -> None:
         self._launched: deque[tuple[int, Access]] = deque()
-        self._all = Access({}, {})
-        """The accesses of all launched steps, in their order."""
+        self._all = Access({}, {}, {})
+        """The accesses of all launched steps, in their order; values have been passed."""
 
     def __len__(self) -> int:
         """Return the number of steps."""
@@ -98,6 +109,15 @@ class Pending:
         """Whether another agent must wait before it makes an access."""
         return conflict(access, self._all)
 
+    def after_writers(self, access: Access) -> int:
+        """Return the number of steps after the last one that writes what the processor passes by value."""
+        if not passes(access, self._all):
+            return len(self._launched)
+        later = 0
+        while not passes(access, self._launched[-1 - later][1]):
+            later += 1
+        return later
+
 
 class Accessed:
     """The earlier accesses that later steps depend on."""
@@ -110,7 +130,7 @@ class Accessed:
         """Add the accesses of step `index`, and return the earlier steps that must precede it."""
         accesses = [
             (name, begin, end, writes)
-            for ranges, writes in ((access.reads, False), (access.writes, True))
+            for ranges, writes in ((access.reads, False), (access.values, False), (access.writes, True))
             for name, listed in ranges.items()
             for begin, end in listed
         ]

@@ -3,8 +3,8 @@
 
 A device runs its queue in order, so steps on one device need no waits between them. Another agent waits for
 the device immediately before it accesses a tensor of a launched step; the wait covers all steps launched on
-that device. A step waits for its own device if the queue has no room for it, or if its program is loaded while
-the queue is empty.
+that device. A step waits for its own device if the queue has no room for it, if its program is loaded while
+the queue is empty, or if the processor passes it a value that an earlier step in the queue writes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Queues:
             if device != step.device:
                 if launched.conflicts(access):
                     waits.append((device, 0))
-            elif (leave := self._room(step, len(launched))) < len(launched):
+            elif (leave := min(self._room(step, len(launched)), launched.after_writers(access))) < len(launched):
                 waits.append((device, leave))
         return sorted(waits, key=self._first) if len(waits) > 1 else waits
 

@@ -85,6 +85,7 @@ _TEXTS: Mapping[str, tuple[Severity, str, str | None]] = {
         "not restored: you deleted this file",
         "to restore it, copy it from a project generated into an empty directory",
     ),
+    "rewritten": ("note", "yours, not merged: it no longer contains the generated demo", None),
     "released": ("note", "kept: no longer generated, but edited by you", None),
 }
 """By kind of remark: the severity, the message and the hint. Files of the kind `stale` are reported together."""

@@ -18,7 +18,7 @@ from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.files import Owner, ProjectFile, is_inside
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import folded, spelled
-from opwest.project import disk, lock
+from opwest.project import demo, disk, lock
 from opwest.project.journal import Change, Journal
 from opwest.project.lock import BASES, Lock, is_digest
 from opwest.project.merge import marker_lines, merge_text
@@ -27,6 +27,7 @@ RemarkKind = Literal[
     "conflict",  # both sides changed the same lines; `lines` are the first lines of the markers
     "beside",  # both sides changed a file that is not merged; the new content is in `other`
     "unresolved",  # the file contains markers of an earlier conflict, at `lines`
+    "rewritten",  # kept: the demo, which the user replaced
     "stale",  # kept, although the generated content differs from its base
     "unknown",  # kept: its base is unknown and recorded from now on
     "foreign",  # kept: created by the user under the name of a generated file
@@ -260,7 +261,8 @@ class UserFiles:
         """Keep a file, with a remark if the new content differs from its base."""
         self._keep_with_base(path)
         if path in self.bases and self.bases[path] != disk.digest(content):
-            self._plan.remark("stale", path)
+            yours = (self._rules.directory / path).read_bytes()
+            self._plan.remark("rewritten" if self._is_rewritten(path, yours) else "stale", path)
 
     def _update(self, path: str, content: bytes) -> None:
         yours = (self._rules.directory / path).read_bytes()
@@ -280,12 +282,25 @@ class UserFiles:
             self._plan.kept.append(path)
             self._plan.remark("unknown", path)
             self._record_base(path, content)
+        elif self._is_rewritten(path, yours):
+            self._plan.kept.append(path)
+            self._plan.remark("rewritten", path)
+            self._record_base(path, content)
+        elif path == demo.PATH and demo.is_only_formatted(self._before[path], lock.decoded(yours) or ""):
+            self._write(path, current, content)
         else:
-            self._merge(path, self._before[path].encode(), yours, content)
+            self._merge(path, self._before[path], yours, content)
 
-    def _merge(self, path: str, before: bytes, yours: bytes, content: bytes) -> None:
-        merged = merge_text(before, yours, content)
-        if merged is None:
+    def _is_rewritten(self, path: str, yours: bytes) -> bool:
+        """Whether a file is the demo, replaced by a program of the user."""
+        text = lock.decoded(yours)
+        is_text = path == demo.PATH and path in self._before and text is not None
+        return is_text and demo.is_rewritten(self._before[path], text or "")
+
+    def _merge(self, path: str, before: str, yours: bytes, content: bytes) -> None:
+        merged = merge_text(before.encode(), yours, content)
+        is_split = merged is not None and merged.conflicts and path == demo.PATH
+        if merged is None or (is_split and demo.has_other_layout(before, yours.decode())):
             self._put_beside(path, content)
             return
         if merged.content == yours:

@@ -160,7 +160,7 @@ class _Actions:
             return
         for argument, binding in zip(step.operator.args, step.bindings, strict=True):
             line = self._line(binding)
-            if line is None or argument.supplied:  # used by the processor only, during the call
+            if line is None or argument.supplied or argument.scalar:  # used by the processor only, during the call
                 continue
             operation: CacheOperation = "flush" if argument.direction == "in" else "flush_and_invalidate"
             if not before:

@@ -22,6 +22,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.base.processes import end_group, group
 from opwest.render.boards import board_file
 from opwest.render.model_files import render_service, service_file
+from opwest.runs.build_folder import ignore_builds
 from opwest.runs.compile import installed_runtime
 from opwest.runs.harness import own_renderer
 from opwest.runs.link import Link, LinkError, ModelError, Served
@@ -189,6 +190,8 @@ def prepare(
     runtime = installed_runtime(options.directory)
     build = Build(*(workspace, west, project, options.board, folder, progress, runtime), modes, bundles=bundles)
     if not options.no_build:
+        if options.build_dir is None:
+            ignore_builds(folder.parent)
         if record is not None:
             write_services(build.services, project, record)
         _check_board(options.board, workspace, project, faults)

@@ -270,7 +270,7 @@ def changed_input(project: Path, compiler: HostCompiler) -> Exception | None:
         text.strip(),
         project,
         expected="an operator that writes only arguments with direction: out, inout or scratch",
-        hint="declare the argument with direction: inout, or do not write it in the operator",
+        hint="declare the argument with direction: out, or inout if the operator also reads it; or do not write it",
     )
 
 

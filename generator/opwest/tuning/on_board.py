@@ -34,6 +34,7 @@ from opwest.objects.rewriting import code_size
 from opwest.project.request import Request
 from opwest.render.boards import board_file
 from opwest.runs.arrays import Runs
+from opwest.runs.build_folder import ignore_builds
 from opwest.runs.connection import connected, need_smpclient, prepare, served_model
 from opwest.runs.link import LinkError
 from opwest.runs.options import ImageOptions
@@ -398,6 +399,7 @@ class BoardRunner:
 
     def _generate(self, files: Mapping[str, bytes]) -> int:
         """Write the sources of the application; return the bytes of its planned memory. Raises OpwestError."""
+        ignore_builds(self._folder.parent)
         source = self._folder / MODEL
         for folder in (source, self._options.directory):
             if folder.exists():

@@ -96,6 +96,9 @@ static void compute(uint32_t step, const struct part *parts, uint32_t count, uin
 	uint32_t value = mixed(program, step);
 
 	for (uint32_t i = 0; i < count; i++) {
+		if (parts[i].passed) {
+			value = mixed(value, parts[i].value);
+		}
 		for (uint32_t at = 0; parts[i].in != NULL && at < parts[i].size; at++) {
 			value = mixed(value, parts[i].in[at]);
 		}

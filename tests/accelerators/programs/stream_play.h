@@ -9,11 +9,13 @@
 #include <opwest/launch.h>
 #include <opwest/stream.h>
 
-/* An argument: `in` or `out` or both. */
+/* An argument: `in` or `out` or both, or a value. */
 struct part {
 	const uint8_t *in;
 	uint8_t *out;
 	uint32_t size;
+	bool passed;
+	uint8_t value;
 };
 
 #define STREAM_DEVICES 3

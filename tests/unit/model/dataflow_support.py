@@ -6,6 +6,7 @@ from pathlib import Path
 from opwest.base.diagnostics import Diagnostics
 from opwest.manifest.yaml_reader import read_yaml
 from opwest.model.inputs.context import Context
+from opwest.model.inputs.files import Files
 from opwest.model.readers.dataflow import Dataflow, Flow
 from opwest.model.readers.resolve import declared_names
 
@@ -86,7 +87,7 @@ def resolved(text: str, folder: Path = Path("nowhere")) -> tuple[Flow, list[str]
     context = Context(found, folder, Diagnostics())
     names, _ = declared_names(context)
     said_before = [str(d) for d in context.faults]
-    flow = Dataflow(context, names).resolve()
+    flow = Dataflow(context, names, Files()).resolve()
     assert all(d.hint is None or d.hint for d in context.faults), "no hint is None, not an empty one"
     output = [str(d).removeprefix("m.yaml:") for d in context.faults.in_order() if str(d) not in said_before]
     return flow, output, places

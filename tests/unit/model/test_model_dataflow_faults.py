@@ -54,13 +54,13 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "an intermediate tensor is written as another type": (
         manifest("relu: [x, t]", "wide: [v, §t]", "give: [u]", "relu: [u, y]").replace("[v,", "[§v,"),
         [
-            f"error: tensor 'v' {NEVER}\n  hint: known names: t, x",
+            f"error: tensor 'v' {NEVER}\n  hint: known names: t, x; if 'wide' writes 'data', declare direction: out",
             "error: shape mismatch: tensor 't' is int8 [4], argument 'result' takes int8 [8]\n  expected: int8 [8]",
         ],
     ),
     "of a tensor that is never written, nothing more is said": (
         manifest("add: [x, §t, y]", "wide: [t, u]", "words: [t, v]", "add: [t, t, w]", tensors="t: {dtype: int16}"),
-        [f"error: tensor 't' {NEVER}\n  hint: known names: x"],
+        [f"error: tensor 't' {NEVER}\n  hint: known names: x; if 'add' writes 'b', declare direction: out"],
     ),
     "nor of one that an unknown operator may write": (
         manifest("§rellu: [x, t]", "add: [x, t, y]", "wide: [t, u]", "words: [t, v]").replace(
@@ -94,7 +94,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
         ),
         [
             "error: 'x' is declared both as intermediate tensor and as input" + TWOFOLD.format("{inputs}"),
-            f"error: tensor 't' {NEVER}\n  hint: known names: x, y",
+            f"error: tensor 't' {NEVER}\n  hint: known names: x, y; if 'relu' writes 'data', declare direction: out",
         ],
     ),
     "an output with two meanings counts as written": (

@@ -66,6 +66,31 @@ def test_every_script_is_included_once(tmp_path, linked, name):
     assert sorted(done.stdout.split()) == ["content_one", "content_three", "content_two"]
 
 
+@pytest.mark.parametrize("sysbuild", [False, True])
+def test_builds_inside_the_application_are_ignored(tmp_path, sysbuild):
+    need("cmake")
+    need("git")
+    text = MODULE.read_text(encoding="utf-8")
+    function = text[text.index("function(opwest_ignore_build)") :]
+    app, outside = tmp_path / "app", tmp_path / "application"
+    (app / "src").mkdir(parents=True)
+    (app / "src" / "main.c").touch()
+    lines = [f'set(APPLICATION_SOURCE_DIR "{app}")', f"set(SYSBUILD {sysbuild})"]
+    lines += [function[: function.index("endfunction()") + len("endfunction()")], "opwest_ignore_build()"]
+    (tmp_path / "try.cmake").write_text("\n".join(lines), encoding="utf-8")
+    for build in (app / "build" / "native", app / "build-2", outside):
+        image = build / "app" if sysbuild else build
+        image.mkdir(parents=True)
+        (build / "CMakeCache.txt").touch()
+        for _ in range(2):
+            subprocess.run(["cmake", "-P", str(tmp_path / "try.cmake")], cwd=image, check=True)
+    assert not (outside / ".gitignore").exists() and not (app / ".gitignore").exists()
+    subprocess.run(["git", "init", "-q"], cwd=app, check=True)
+    subprocess.run(["git", "add", "."], cwd=app, check=True)
+    done = subprocess.run(["git", "ls-files"], cwd=app, capture_output=True, text=True, check=True)
+    assert done.stdout == "src/main.c\n"
+
+
 # --- opwest_add_bundle() without Zephyr: its options, and manifests without a model
 
 ROOT = Path(__file__).resolve().parents[3]

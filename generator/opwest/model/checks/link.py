@@ -261,7 +261,9 @@ class _Link:
                 elif reports_foreign(self.faults, operator, owner):
                     continue
                 elif operator.symbol in owner.c_functions:  # a macro may define others: entry_points
-                    check_prototype(self.faults, operator, owner.name, owner.c_functions[operator.symbol])
+                    source = owner.item if isinstance(owner.item, CSource) else None
+                    function = owner.c_functions[operator.symbol]
+                    check_prototype(self.faults, operator, owner.name, function, source)
             self._check_signature(operator, owners)
 
     def _check_signature(self, operator: Operator, owners: list[Linkable]) -> None:

@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from opwest.base.diagnostics import Diagnostics
 from opwest.model.inputs.files import Linkable
+from opwest.model.inputs.written import points_to_const, report_written, takes_plain_pointers, written_by_source
 from opwest.model.types.conventions import CONVENTIONS
 from opwest.model.types.dtypes import dtype_of_c
 from opwest.model.types.model import Argument, Operator
+from opwest.objects.c_writes import Written
 from opwest.objects.dwarf_signatures import C_SCALARS, DeclaredParameter, compare
 from opwest.objects.dwarf_types import DwarfSignature, DwarfType
-from opwest.objects.facts import CFunction, CParameter
-from opwest.objects.tvm_symbols import GENERATED
+from opwest.objects.facts import CFunction, CParameter, CSource
 
 
 def reports_foreign(faults: Diagnostics, operator: Operator, linkable: Linkable) -> bool:
@@ -34,8 +36,13 @@ def reports_foreign(faults: Diagnostics, operator: Operator, linkable: Linkable)
     return True
 
 
-def check_prototype(faults: Diagnostics, operator: Operator, file: str, function: CFunction) -> None:
-    """Compare a function in a C source with the manifest: the number of parameters, and whether it returns void."""
+def check_prototype(
+    faults: Diagnostics, operator: Operator, file: str, function: CFunction, source: CSource | None = None
+) -> None:
+    """Compare a function in a C source with the manifest: the number of parameters, and whether it returns void.
+
+    `source` shows which parameters the function writes.
+    """
     expected = len(operator.parameters)
     at = operator.location
     if function.convention:
@@ -71,7 +78,9 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, function
                     if operator.convention.arrays is None
                     else f"the calling convention is {operator.convention.name}",
                 )
-        _check_qualifiers(faults, operator, f"{file}:{function.line}", [p.const for p in function.parameter_types])
+        written = written_by_source(source, operator, function) if source is not None else {}
+        const = [parameter.const for parameter in function.parameter_types]
+        _check_qualifiers(faults, operator, f"{file}:{function.line}", const, written)
     if not _returns(operator, function.returns):
         faults.error(
             f"{file}:{function.line}: function {function.name!r} returns {function.returns}, "
@@ -81,27 +90,28 @@ def check_prototype(faults: Diagnostics, operator: Operator, file: str, function
         )
 
 
-def _check_qualifiers(faults: Diagnostics, operator: Operator, place: str, const: Sequence[bool | None]) -> None:
-    """Report inputs that a function may write; `const` is that of the type that each parameter points to."""
-    if operator.convention.arrays is not None or operator.convention.descriptors is not None:
-        return
-    if operator.symbol.startswith(GENERATED):  # generated code has no const
+def _check_qualifiers(
+    faults: Diagnostics,
+    operator: Operator,
+    place: str,
+    const: Sequence[bool | None],
+    written: Mapping[str, Written] = MappingProxyType({}),
+) -> None:
+    """Report inputs that a function writes, or may write; `const` is that of the type that each parameter points to."""
+    if not takes_plain_pointers(operator):
         return
     for argument, is_const in zip(operator.passed, const, strict=False):  # the device follows
         if argument.direction == "in" and not argument.scalar and is_const is False:
+            if argument.name in written:
+                report_written(faults, place, operator, argument, written[argument.name])
+                continue
             faults.warning(
                 f"{place}: function {operator.symbol!r} can write the input {argument.name!r}: "
                 f"its parameter is a pointer to a type without const",
                 argument.location,
                 expected=operator.prototype,
-                hint="add const, or declare direction: inout",
+                hint="add const, or declare direction: out or inout",
             )
-
-
-def _points_to_const(parameter: DwarfType) -> bool | None:
-    """Return whether the type that a pointer refers to is const; None if unknown."""
-    target = parameter.target if parameter.kind == "pointer" else None
-    return None if target is None or target.kind == "unknown" else target.const
 
 
 def _returns(operator: Operator, written: str) -> bool:
@@ -183,7 +193,7 @@ def check_debug_information(
     returns = operator.c_result if operator.result else "status" if operator.returns_status else "void"
     differences = compare(signature, returns, parameters)
     if not differences:
-        pointed = [_points_to_const(parameter) for parameter in signature.parameters]
+        pointed = [points_to_const(parameter) for parameter in signature.parameters]
         _check_qualifiers(faults, operator, file, pointed)
     if operator.convention.arrays is None and len(signature.parameters) == len(parameters):
         pairs = zip(operator.passed, signature.parameters, strict=False)  # the device follows

@@ -12,6 +12,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import spelled
 from opwest.model.inputs.context import Context, IrFile
 from opwest.model.inputs.targets import make_target
+from opwest.model.inputs.written import report_written
 from opwest.model.types.builds import Examined, Target
 from opwest.model.types.model import Argument, Operator
 from opwest.objects.compat import Fault
@@ -57,7 +58,7 @@ def compile_ir_files(
         return [], [], [file.name for file in files]
     modules: list[tuple[IrFile, IrModule]] = []
     failed: list[str] = []
-    for file, answer in zip(files, read_many([file.path for file in files]), strict=True):
+    for file, answer in zip(files, read_many([file.path for file in files], uses=True), strict=True):
         if isinstance(answer, LlvmError):
             examined = context.examine(file.name, file.entry.get("target"), "LLVM IR")
             examined.error(answer.message, file.location, expected=answer.expected, hint=answer.hint)
@@ -208,6 +209,9 @@ def _check_signature(context: Context, file: IrFile, function: IrFunction, opera
                     operator.location,
                     expected=str(parameter),
                 )
+    for argument, use in zip(operator.passed, function.uses, strict=False):  # the device follows
+        if argument.direction == "in" and not argument.scalar and use.access in ("writes", "stores"):
+            report_written(context.faults, file.name, operator, argument, None if use.access == "stores" else "out")
     status = IrParameter("integer", 32)
     result = _value(operator.result) if operator.result else status if operator.returns_status else None
     if function.returns != result:

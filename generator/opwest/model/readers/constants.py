@@ -28,13 +28,6 @@ from opwest.model.types.model import DEFAULT_ALIGNMENT, Argument, Binding, Const
 def bind_number(faults: Diagnostics, argument: Argument, value: Any, place: Location) -> Binding | None:
     """Return the binding of a scalar argument; report a value outside the range of its type."""
     dtype = argument.type.dtype
-    if isinstance(value, str):
-        faults.error(
-            f"argument {argument.name!r} is a scalar, the step passes {value!r}",
-            place,
-            expected=f"a number of dtype {dtype.name}",
-        )
-        return None
     value = int(value) if isinstance(value, bool) else value
     fits = is_finite(value, dtype) if dtype.is_float else _in_range(dtype, value)
     if not fits:

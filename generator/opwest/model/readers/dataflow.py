@@ -9,8 +9,11 @@ from typing import Any, Literal
 from opwest.base.diagnostics import Location, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
+from opwest.model.checks.agreement import check_agreement
+from opwest.model.checks.forgotten import direction_hint
 from opwest.model.checks.memory import Coverage
 from opwest.model.inputs.context import Context, located_items
+from opwest.model.inputs.files import Files
 from opwest.model.readers.constants import bind_number
 from opwest.model.readers.programs import step_device
 from opwest.model.readers.steps import (
@@ -69,8 +72,11 @@ class Flow:
 class Dataflow:
     """Binds the arguments of steps in their order; records which tensors are written, read and required."""
 
-    def __init__(self, context: Context, names: Names) -> None:
+    def __init__(self, context: Context, names: Names, files: Files) -> None:
         self.context = context
+        self.files = files
+        self.operator: Operator
+        """That of the step that is bound."""
         self.faults = context.faults
         self.names = names
         self.constants = set(names.declared_constants)
@@ -130,6 +136,7 @@ class Dataflow:
         if device is not None:
             self.used.add(device)
         given = located_items(entry["args"])
+        self.operator = operator
         expected = operator.step_args
         if len(given) != len(expected):
             listed = ", ".join(a.name for a in expected) or "none"
@@ -151,8 +158,9 @@ class Dataflow:
             for argument, (value, place) in zip(expected, given, strict=True):
                 if (argument.direction != "out") == reading:
                     bound[argument.name] = self._bind(index, argument, value, place)
-                    if not argument.scalar and isinstance(value, str):
-                        self.agents.setdefault(self.names.root(value), set()).add(device or "cpu")
+                    if isinstance(value, str):
+                        agent = "cpu" if argument.scalar else device or "cpu"  # the processor passes values
+                        self.agents.setdefault(self.names.root(value), set()).add(agent)
         if None in bound.values():
             return None
         for argument in operator.args:
@@ -200,7 +208,7 @@ class Dataflow:
         return value == name or (low < end and begin < high)
 
     def _bind(self, index: int, argument: Argument, value: Any, place: Location) -> Binding | None:
-        if argument.scalar:
+        if argument.scalar and not isinstance(value, str):
             return bind_number(self.faults, argument, value, place)
         if not isinstance(value, str):
             self.faults.error(
@@ -249,7 +257,7 @@ class Dataflow:
         """Return the binding of the tensor that contains `value`; report a use that its role does not permit."""
         name = self.names.root(value)
         if value != name:
-            self._agree(argument, self.names.views[value].type, f"view {value!r}", place)
+            check_agreement(self.context, argument, self.names.views[value].type, f"view {value!r}", place)
         type_: TensorType | None
         if name in self.names.inputs:
             binding, what, type_ = Binding("input", name), f"input {name!r}", self.names.inputs[name].type
@@ -285,7 +293,7 @@ class Dataflow:
         else:
             return self._bind_intermediate(index, argument, value, place)
         if value == name and type_ is not None:
-            self._agree(argument, type_, what, place)
+            check_agreement(self.context, argument, type_, what, place)
         return binding
 
     def _bind_intermediate(self, index: int, argument: Argument, value: str, place: Location) -> Binding | None:
@@ -309,9 +317,10 @@ class Dataflow:
         if tensor is None:
             tensor = self.tensors[name] = self._introduce(argument, name, place)
         elif not tensor.typed:
-            tensor.type, tensor.typed = argument.type, argument.location not in self.context.untyped
+            if not argument.scalar:
+                tensor.type, tensor.typed = argument.type, argument.location not in self.context.untyped
         else:
-            self._agree(argument, tensor.type, f"tensor {name!r}", place)
+            check_agreement(self.context, argument, tensor.type, f"tensor {name!r}", place)
         tensor.align = max(tensor.align, argument.align)
         return Binding("buffer", name)
 
@@ -364,23 +373,10 @@ class Dataflow:
             self.faults.error(
                 f"{what} is read but never written",
                 place,
-                expected="an input, a constant, a state, or a tensor that an earlier step writes",
-                hint=nearest(name, known),
+                expected=f"{'a number, ' if argument.scalar else ''}an input, a constant, a state, "
+                "or a tensor that an earlier step writes",
+                hint=direction_hint(self.files, self.operator, argument, nearest(name, known)),
             )
-
-    def _agree(self, argument: Argument, type_: TensorType, what: str, place: Location) -> None:
-        if argument.type == type_ or argument.location in self.context.untyped:
-            return
-        differs = "shape" if argument.type.dtype == type_.dtype else "dtype"
-        hint = None
-        if argument.type.size == type_.size and differs == "shape":
-            hint = "the sizes are equal: declare the same shape in both places, or pass a view with this shape"
-        self.faults.error(
-            f"{differs} mismatch: {what} is {type_}, argument {argument.name!r} takes {argument.type}",
-            place,
-            expected=str(argument.type),
-            hint=hint,
-        )
 
     def _with_next(self, state: State) -> State:
         """Return a state with the binding of its next content; report one that does not fit."""

@@ -100,7 +100,7 @@ def resolve(context: Context, files: Files, boards: Sequence[str] = (), planner:
     affected = {name: operator for name, operator in names.operators.items() if inherited[operator.symbol]}
     names.operators.update({n: replace(o, object_effects=inherited[o.symbol]) for n, o in affected.items()})
     externals = declarations.externals(context)
-    flow = Dataflow(context, names).resolve()
+    flow = Dataflow(context, names, files).resolve()
     workspace = Placing(context, names, flow).place()
     planner = memory_planner(context, planner)
 

@@ -70,8 +70,8 @@ class IrUse:
 
     name: str
     """Empty for a numbered parameter."""
-    access: Literal["reads", "writes", "unknown"]
-    """Of pointers: by the attributes `readonly` and `writeonly`."""
+    access: Literal["reads", "writes", "stores", "unknown"]
+    """Of pointers: by the attributes `readonly` and `writeonly`; `stores` if the function writes and may read."""
     elements: tuple[str, ...]
     """The types that are loaded and stored through a pointer, as IR writes them: `i8`, `float`; sorted."""
 

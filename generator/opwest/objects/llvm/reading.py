@@ -160,6 +160,13 @@ _ACCESS = re.compile(
 )
 
 
+_STORE = re.compile(
+    r"(?P<register>%[\w.$-]+) = getelementptr [^,\n]*, ptr (?P<base>%[\w.$-]+)"
+    r"|^ *store [^\n]*?, ptr (?P<stored>%[\w.$-]+)(?:,|$)",
+    re.MULTILINE,
+)
+
+
 def _add_uses(module: Module, text: str, functions: list[dict[str, Any]]) -> None:
     """Add the use of parameters to the facts about functions with a body."""
     # Printing a function by itself takes as long as the whole module: the printed module has them in order.
@@ -177,12 +184,21 @@ def _uses(function: Any, text: str) -> list[Any]:
     elements: dict[str, set[str]] = {}
     for access in _ACCESS.finditer(text):
         elements.setdefault(access["name"], set()).add(access["loaded"] or access["stored"] or access["indexed"])
+    roots: dict[str, str] = {}
+    stored: set[str] = set()
+    for found in _STORE.finditer(text):
+        if found["stored"]:
+            stored.add(roots.get(found["stored"], found["stored"]))
+        else:
+            roots[found["register"]] = roots.get(found["base"], found["base"])
     uses: list[Any] = []
     for index, argument in enumerate(function.arguments):
         attributes = set(argument.attributes)
         reads, writes = {b"readonly", b"readnone"} & attributes, b"writeonly" in attributes
-        seen = elements.get(f"%{argument.name or index}", set()) - {"ptr"}
-        uses.append([argument.name, "reads" if reads else "writes" if writes else "unknown", sorted(seen)])
+        register = f"%{argument.name or index}"
+        seen = elements.get(register, set()) - {"ptr"}
+        known = "reads" if reads else "writes" if writes else "stores" if register in stored else "unknown"
+        uses.append([argument.name, known, sorted(seen)])
     return uses
 
 

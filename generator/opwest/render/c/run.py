@@ -218,6 +218,12 @@ def _expression(names: CNames, places: dict[str, str], argument: Argument, bindi
     """Return the C expression that a step passes for one argument."""
     if binding.role == "scalar":
         return c_number(binding.value, argument.type.dtype)
+    place = _place(names, places, argument, binding)
+    return f"*{place}" if argument.scalar else place
+
+
+def _place(names: CNames, places: dict[str, str], argument: Argument, binding: Binding) -> str:
+    """Return the C expression of the tensor that a step uses for one argument."""
     const = "const " if argument.direction == "in" else ""
     if binding.role == "buffer":
         place = _bytes(places, binding, binding.offset, is_const=False)

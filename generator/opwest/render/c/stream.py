@@ -17,7 +17,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.c_names import CNames, member_name
 from opwest.model.types.model import Binding, Model, Step
 from opwest.model.types.sections import STRUCT_LAUNCH, Program
-from opwest.plan.access import Access, access_of, conflict
+from opwest.plan.access import Access, access_of, conflict, passes
 from opwest.plan.memory import MemoryPlan, shared_by_frames
 from opwest.plan.schedule import shared_line
 from opwest.render.actions import Cache, Call, Copy, Measured, Wait, launch_count, measured, uses
@@ -139,8 +139,9 @@ class _Gates:
         """Return the gate of an access by a device, or by the processor."""
         gates = [0]
         for other in self._model.steps:
-            if conflict(access, self._accesses[other.index]):
-                in_queue = device is not None and device == other.device
+            earlier = self._accesses[other.index]
+            if conflict(access, earlier):
+                in_queue = device is not None and device == other.device and not passes(access, earlier)
                 gates.append((self._launched if in_queue else self._over)[other.index])
         gates += [number for number, copied in self._copies if conflict(access, copied)]
         return max(gates)
@@ -149,14 +150,14 @@ class _Gates:
         source = copy.source
         extent = (0, _END) if source.view is None else (source.offset, source.offset + copy.size)
         reads = {source.name: [extent]} if source.role == "buffer" else {}
-        return self._of_shared(Access(reads, {copy.state: [(0, _END)]}))
+        return self._of_shared(Access(reads, {copy.state: [(0, _END)]}, {}))
 
     def _of_shared(self, access: Access) -> Access:
-        reads, writes = (
+        parts = (
             {name: ranges for name, ranges in part.items() if name in self._shared}
-            for part in (access.reads, access.writes)
+            for part in (access.reads, access.writes, access.values)
         )
-        return Access(reads, writes)
+        return Access(*parts)
 
 
 _NO_STEP = "OPWEST_NO_STEP"

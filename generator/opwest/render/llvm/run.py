@@ -197,6 +197,9 @@ class Run(Code):
             else:
                 value, place = self._address(f"%at.{step.index}.{number}", binding, binding.offset)
                 lines += place
+            if argument.scalar and binding.role != "scalar":
+                place_of, value = value, f"%value.{step.index}.{number}"
+                lines.append(f"  {value} = load {argument.type.dtype.llvm}, ptr {place_of}")
             args.append(f"{ir_parameter(argument)} {value}")
         if step.operator.takes_launch:
             lines.append(ir_member(f"%launch.{step.index}", SLOT, "%slots", "launch", index=action.index or 0))

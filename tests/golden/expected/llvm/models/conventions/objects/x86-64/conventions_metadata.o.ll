@@ -455,8 +455,8 @@ declare signext i32 @conventions__tvmgen_conventions_smooth(ptr, ptr, i32 signex
 ]
 @bindings_13 = private unnamed_addr constant [8 x %opwest_binding] [
   %opwest_binding { i16 1, i16 0 },
-  %opwest_binding { i16 4, i16 10 },
-  %opwest_binding { i16 4, i16 2 },
+  %opwest_binding { i16 1, i16 3 },
+  %opwest_binding { i16 1, i16 4 },
   %opwest_binding { i16 0, i16 4 },
   %opwest_binding { i16 0, i16 2 },
   %opwest_binding { i16 0, i16 3 },
@@ -465,7 +465,7 @@ declare signext i32 @conventions__tvmgen_conventions_smooth(ptr, ptr, i32 signex
 ]
 @bindings_14 = private unnamed_addr constant [3 x %opwest_binding] [
   %opwest_binding { i16 3, i16 7 },
-  %opwest_binding { i16 4, i16 11 },
+  %opwest_binding { i16 4, i16 10 },
   %opwest_binding { i16 1, i16 5 }
 ]
 @bindings_15 = private unnamed_addr constant [2 x %opwest_binding] [
@@ -476,7 +476,7 @@ declare signext i32 @conventions__tvmgen_conventions_smooth(ptr, ptr, i32 signex
   %opwest_binding { i16 1, i16 4 },
   %opwest_binding { i16 1, i16 7 }
 ]
-@scalars = private unnamed_addr constant [12 x i64] [i64 -3, i64 9000000000, i64 4602678819172646912, i64 1, i64 3, i64 -1, i64 60000, i64 4598175219545276416, i64 0, i64 -300, i64 200, i64 -2]
+@scalars = private unnamed_addr constant [11 x i64] [i64 -3, i64 9000000000, i64 4602678819172646912, i64 1, i64 3, i64 -1, i64 60000, i64 4598175219545276416, i64 0, i64 -300, i64 -2]
 @conventions_step_bindings = constant [17 x %opwest_step_bindings] [
   %opwest_step_bindings { ptr @bindings_0, i32 6 },
   %opwest_step_bindings { ptr @bindings_1, i32 3 },
@@ -496,7 +496,7 @@ declare signext i32 @conventions__tvmgen_conventions_smooth(ptr, ptr, i32 signex
   %opwest_step_bindings { ptr @bindings_15, i32 2 },
   %opwest_step_bindings { ptr @bindings_16, i32 2 }
 ]
-@conventions_details = constant %opwest_details { ptr @conventions_model, ptr @conventions_build, ptr @conventions_constants, ptr @conventions_buffers, ptr @conventions_pool_places, ptr @conventions_step_bindings, ptr null, ptr null, ptr @scalars, i16 1, i16 15, i16 1, i16 17, i16 0, i16 0, i32 12 }
+@conventions_details = constant %opwest_details { ptr @conventions_model, ptr @conventions_build, ptr @conventions_constants, ptr @conventions_buffers, ptr @conventions_pool_places, ptr @conventions_step_bindings, ptr null, ptr null, ptr @scalars, i16 1, i16 15, i16 1, i16 17, i16 0, i16 0, i32 11 }
 @requirements = private unnamed_addr constant [1 x %opwest_requirement] [
   %opwest_requirement { ptr null, ptr null, ptr null, ptr @opwest_call_on_device }
 ]
@@ -1007,9 +1007,11 @@ next58:
   %is.cancelled.13 = icmp ne i8 %cancel.13, 0
   br i1 %is.cancelled.13, label %cancelled, label %next59
 next59:
+  %value.13.1 = load i8, ptr %outputs.label
+  %value.13.2 = load double, ptr %outputs.mean
   %at.13.6 = getelementptr i8, ptr %pool.sram, i32 80
   %at.13.7 = getelementptr i8, ptr %pool.sram, i32 0
-  %status.13 = call signext i32 @conventions_bridge_blur(ptr %outputs.scores, i8 zeroext 200, double 0x3FE0000000000000, ptr %inputs.d, ptr %inputs.b, ptr %inputs.c, ptr %at.13.6, ptr %at.13.7)
+  %status.13 = call signext i32 @conventions_bridge_blur(ptr %outputs.scores, i8 zeroext %value.13.1, double %value.13.2, ptr %inputs.d, ptr %inputs.b, ptr %inputs.c, ptr %at.13.6, ptr %at.13.7)
   %failed.13 = icmp ne i32 %status.13, 0
   br i1 %failed.13, label %failed, label %next60
 next60:
@@ -1156,9 +1158,9 @@ define internal signext i32 @run_profiled_workspace(ptr %inputs, ptr %outputs, p
 ; +  call void @conventions_bridge_mean(ptr %outputs.scores, ptr %outputs.mean)
 ; +  call void @opwest_profile_end(ptr %measures, ptr @conventions_points, i32 signext 14)
 ; @@
-; -  %status.13 = call signext i32 @conventions_bridge_blur(ptr %outputs.scores, i8 zeroext 200, double 0x3FE0000000000000, ptr %inputs.d, ptr %inputs.b, ptr %inputs.c, ptr %at.13.6, ptr %at.13.7)
+; -  %status.13 = call signext i32 @conventions_bridge_blur(ptr %outputs.scores, i8 zeroext %value.13.1, double %value.13.2, ptr %inputs.d, ptr %inputs.b, ptr %inputs.c, ptr %at.13.6, ptr %at.13.7)
 ; +  call void @opwest_profile_begin(ptr %measures, ptr @conventions_points, i32 signext 15)
-; +  %status.13 = call signext i32 @conventions_bridge_blur(ptr %outputs.scores, i8 zeroext 200, double 0x3FE0000000000000, ptr %inputs.d, ptr %inputs.b, ptr %inputs.c, ptr %at.13.6, ptr %at.13.7)
+; +  %status.13 = call signext i32 @conventions_bridge_blur(ptr %outputs.scores, i8 zeroext %value.13.1, double %value.13.2, ptr %inputs.d, ptr %inputs.b, ptr %inputs.c, ptr %at.13.6, ptr %at.13.7)
 ; +  call void @opwest_profile_end(ptr %measures, ptr @conventions_points, i32 signext 15)
 ; @@
 ; -  call void @conventions_bridge_turn(ptr %at.14.0, i8 signext -2, ptr %outputs.turned)
