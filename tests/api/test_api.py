@@ -340,8 +340,8 @@ PAIRS = {
     "import": opwest.import_model,
 }
 OUTPUT = {"help", "json", "color", "quiet", "verbose"}
-ONLY_PYTHON = {"progress", "capture", "kind"}
-"""Without an option: callbacks, the value of --json, the word after `opwest import`."""
+ONLY_PYTHON = {"progress", "capture", "kind", "cmake"}
+"""Without an option: callbacks, the value of --json, the word after `opwest import`, the words after `--`."""
 NAMES = {"input": "inputs", "stream": "streams", "reference": "references", "with": "libraries"}
 """Mappings have the plural; `with` is a keyword."""
 

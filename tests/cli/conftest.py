@@ -118,7 +118,7 @@ def west(tmp_path, monkeypatch):
     """A workspace whose west only records its calls."""
     made = FakeWest(tmp_path / "workspace")
     monkeypatch.setenv("ZEPHYR_BASE", str(made.workspace.base))
-    monkeypatch.setattr("opwest.runs.connection.missing_tools", list)
+    monkeypatch.setattr("opwest.runs.preflight.tool_lacks", lambda *_, **__: ([], {}))
     return made
 
 

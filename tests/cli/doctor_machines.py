@@ -4,8 +4,8 @@
 import json
 from pathlib import Path
 
+from opwest.base.system import System
 from opwest.doctor.packages import declared
-from opwest.doctor.system import System
 
 DEBIAN = System("Debian GNU/Linux 12 (bookworm)", "Linux", "x86_64", "apt", ("debian", "12"))
 _VERSIONS = {

@@ -145,7 +145,7 @@ def test_image_that_cannot_accept_bundles(fail, app, west):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["list"], "no board is given\n  expected: --serial DEV, or --board BOARD --application DIR"),
+        (["list"], "no board is given\n  expected: --serial DEV, --udp HOST, --ble NAME, or --board"),
         (["list", "--board", "nucleo"], "--board requires --application"),
         (["list", "--serial", "x", "--no-build"], "--no-build requires --board"),
         (["list", "--serial", "x", "--application", "app"], "--application requires --board"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from doctor_machines import DEBIAN, accepted, script
-from opwest.doctor import system
+from opwest.base import system
 from opwest.doctor.features import FEATURES
 from opwest.doctor.machine import SerialPort
 from opwest.doctor.packages import declared
@@ -183,7 +183,7 @@ def test_compiler_without_libraries(machine, lacks):
 def test_hanging_compiler(machine, lacks, monkeypatch):
     """Doctor ends soon, and the compiler and its children end too."""
     pids = machine.home / "pids"
-    monkeypatch.setattr("opwest.doctor.programs.run_all.__defaults__", (0.5,))
+    monkeypatch.setattr("opwest.base.programs.run_all.__defaults__", (0.5,))
     script(machine.bin / "cc", f"echo $$ >>{pids}\n/bin/sleep 60 &\necho $! >>{pids}\nwait")
     began = time.monotonic()
     found = lacks("run-host", "generate", "bundle")

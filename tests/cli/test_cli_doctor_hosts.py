@@ -10,10 +10,10 @@ import types
 
 import pytest
 from doctor_machines import script
-from opwest.base import commands
+from opwest.base import commands, system
 from opwest.doctor import machine as examined
-from opwest.doctor import system, zephyr
 from opwest.doctor.machine import SerialPort
+from opwest.zephyr import sdk
 
 pytestmark = pytest.mark.slow
 MANAGERS = {"Darwin": "brew", "Windows": "winget"}
@@ -152,9 +152,9 @@ def registry(values):
 def test_sdk_of_the_registry_of_windows(machine, tmp_path, monkeypatch):
     values = []
     monkeypatch.setitem(sys.modules, "winreg", registry(values))
-    monkeypatch.setattr(zephyr.sys, "platform", "win32")
-    assert zephyr.find_sdks() == ()
+    monkeypatch.setattr(sdk.sys, "platform", "win32")
+    assert sdk.find_sdks() == ()
     machine.sdk(tmp_path / "sdk", "0.17.0", "arm-zephyr-eabi")
     values += [str(tmp_path / "sdk" / "cmake"), str(tmp_path / "absent")]
-    [found] = zephyr.find_sdks()
+    [found] = sdk.find_sdks()
     assert (found.version, found.folder, found.builds("arm")) == ("0.17.0", tmp_path / "sdk", True)

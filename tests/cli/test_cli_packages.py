@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from opwest.base.system import pip_command
 from small_models import generated, given, one_operator
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ def test_everything_else_works_without_west(succeed, app, monkeypatch):
     """Without west and a workspace: check, inspect, generate, update, and a run on the host."""
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     monkeypatch.setenv("HOME", str(app))
-    monkeypatch.setattr("opwest.runs.connection.find_west", lambda workspace: None)
+    monkeypatch.setattr("opwest.runs.preflight.find_west", lambda workspace: None)
     for words in (["check", app / "manifest.yaml"], ["inspect", app / "copy.c"], ["update", app / "app"]):
         succeed(*words)
     succeed("run", app / "app", "--host")
@@ -66,10 +67,10 @@ def test_missing_west_is_one_error(fail, app, monkeypatch, tmp_path):
     base.mkdir(parents=True)
     (base / "VERSION").write_text("VERSION_MAJOR = 4\nVERSION_MINOR = 2\nPATCHLEVEL = 0\n")
     monkeypatch.setenv("ZEPHYR_BASE", str(base))
-    monkeypatch.setattr("opwest.runs.connection.find_west", lambda workspace: None)
-    monkeypatch.setattr("opwest.runs.connection.missing_tools", list)
-    message = f"opwest: error: missing tools for Zephyr in '{base}': west\n  hint: run pip install west\n"
-    assert run_on(fail, app, "native_sim") == message
+    monkeypatch.setattr("opwest.runs.preflight.find_west", lambda workspace: None)
+    monkeypatch.setattr("opwest.runs.preflight.tool_lacks", lambda *_, **__: ([], {}))
+    message = "opwest: error: a build for board 'native_sim' lacks west\n  hint: run "
+    assert run_on(fail, app, "native_sim") == f"{message}{pip_command(['west'])}\n"
 
 
 def test_missing_smpclient_is_one_error(fail, app, monkeypatch):

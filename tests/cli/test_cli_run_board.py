@@ -11,7 +11,7 @@ from requirements_support import need
 need("smpclient", "serial")
 
 import fake_board  # noqa: E402
-from fake_board import Model, ShellBoard, SmpBoard  # noqa: E402
+from fake_board import Model, ShellBoard, SmpBoard, UdpBoard  # noqa: E402
 from fake_west import NATIVE, QEMU, SMP  # noqa: E402
 from small_models import generated, one_operator  # noqa: E402
 
@@ -81,7 +81,7 @@ def test_missing_board_is_reported_before_the_build(run, app, west):
     (boards / "board.yml").write_text("board: {name: known, socs: [{name: a}, {name: b}]}\n")
     done = run("knwon/a")
     assert done.code == 1 and not west.calls
-    assert f"error: unknown board 'knwon' in {west.workspace.base}\n  hint: did you mean 'known'?" in done.err
+    assert f"error: unknown board 'knwon/a' in {west.workspace.base}\n  hint: did you mean 'known'?" in done.err
     done = run("known")
     assert done.code == 1
     assert "board 'known' has several SoCs or CPU clusters: specify one\n  expected: known/a or known/b" in done.err
@@ -195,14 +195,25 @@ def test_arrays_are_checked_before_the_build(opwest, fail, app, west, tmp_path):
 
 
 def test_missing_tools_are_named(run, monkeypatch, tmp_path):
-    monkeypatch.setattr("opwest.runs.connection.missing_tools", lambda: ["ninja", "dtc"])
-    one_error(run("nucleo"), ": ninja, dtc")
+    lacks = [("ninja", "apt-get install ninja-build"), ("a compiler for Arm", None)]
+    monkeypatch.setattr("opwest.runs.preflight.tool_lacks", lambda *_, **__: (lacks, {}))
+    lines = ["error: a build for board 'nucleo' lacks a compiler for Arm", "  hint: run apt-get install ninja-build"]
+    assert all(line in run("nucleo").err for line in lines)
     monkeypatch.undo()
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     one_error(run("native_sim"), "no Zephyr workspace found", "ZEPHYR_BASE")
     one_error(run("native_sim", "--zephyr-base", tmp_path), f"'{tmp_path}' is not a Zephyr tree")
+
+
+def test_missing_module_of_mcumgr(run, west, monkeypatch):
+    (west.top / "modules" / "lib" / "zcbor" / "zephyr" / "module.yml").unlink()
+    one_error(run("nucleo"), "a build for board 'nucleo' lacks module 'zcbor'", "hint: run `west update zcbor`")
+    assert not west.calls
+    monkeypatch.setenv("EXTRA_ZEPHYR_MODULES", "/elsewhere/zcbor")
+    run("nucleo", "--serial", "/dev/absent")
+    assert west.calls
 
 
 def test_directories(opwest, run, app, west, tmp_path):
@@ -302,6 +313,71 @@ def test_check_steps_prints_the_first_difference(run, app, west, plug):
     check = json.loads(done.out)["result"]["check"]
     counts = {"tensor_count": 1, "step_count": 1, "all_step_count": 1}
     assert check == {"first": None, **counts, "reference": "the given references"}
+
+
+def test_shields_snippets_and_options_of_cmake(run, opwest, app, west, plug):
+    words = ["--serial", plug(SmpBoard(Model())).device, "--shield", "a", "--shield", "b", "--snippet", "s"]
+    done = run("nucleo", *words, "--", "-DCONFIG_X=y", "-DEXTRA_DTC_OVERLAY_FILE=own.overlay")
+    assert done.code == 0, done.err
+    configured, built, _ = west.calls
+    assert configured[-4:] == ["-DSHIELD=a;b", "-DSNIPPET=s", "-DCONFIG_X=y", "-DEXTRA_DTC_OVERLAY_FILE=own.overlay"]
+    assert built == ["build", "-d", str(app / "build" / "run_nucleo")]
+    done = run("nucleo", "--", "foo", "-DSHIELD=x", "-DBOARD=other")
+    assert done.code == 1 and done.err.count("error: ") == 3
+    assert "error: 'foo' after -- is no option of CMake\n  expected: -DNAME=VALUE" in done.err
+    assert "error: -DSHIELD cannot be given: the command sets it\n  expected: --shield S\n" in done.err
+    done = run("nucleo", "--no-build", "--shield", "a", "--", "-DX=1")
+    assert "--shield has no effect with --no-build" in done.err and "options of CMake have no effect" in done.err
+    assert "options of CMake require --board" in opwest("run", app, "--host", "--", "-DX=1").err
+    assert not west.calls
+
+
+def test_boards_in_a_network(run, app, west):
+    """The image is built with SMP over UDP, then flashed; with --ble, the application provides Bluetooth."""
+    west.tell(config=SMP)
+    for given, option, hint in (
+        (["--udp", "board.local:99"], "CONFIG_MCUMGR_TRANSPORT_UDP", "the driver of a network interface"),
+        (["--ble", "opwest-board"], "CONFIG_MCUMGR_TRANSPORT_BT", "the application enables Bluetooth and advertises"),
+    ):
+        one_error(run("nucleo", *given), f"{option} is not set in the configuration for 'nucleo'", hint)
+    udp, ble = west.calls
+    assert udp[-3:-1] == ["-DCONFIG_OPWEST_SMP_UDP=y", "-DCONFIG_MCUMGR_TRANSPORT_UDP_PORT=99"]
+    assert "-DCONFIG_OPWEST_SERVICE=y" in ble and not any("UDP" in word or "BT" in word for word in ble)
+    west.tell(config=SMP + "CONFIG_MCUMGR_TRANSPORT_UDP=y\n")
+    with UdpBoard(SmpBoard(Model())) as place:
+        done = run("nucleo", "--udp", str(place))
+        assert done.code == 0 and done.out.startswith(f"twice on nucleo, {place}\n"), done.err
+        assert [words[0] for words in west.calls] == ["build", "build", "flash"]
+        assert (app / "build" / "run_nucleo_udp").is_dir()
+        done = run("nucleo", "--udp", str(place), "--no-build", "--no-flash")
+        assert done.code == 0 and not west.calls
+    for given, message in (
+        (["--udp", "h", "--baud", 9600], "--baud has no effect with --udp"),
+        (["--udp", "h", "--serial", "x"], "argument --serial: not allowed with argument --udp"),
+        (["--udp", "h:x"], "argument --udp: 'h:x'; expected HOST or HOST:PORT"),
+        (["--ble", "h"], "--ble has no effect on board 'native_sim'"),
+    ):
+        assert message in run("native_sim" if "--ble" in given else "nucleo", *given).err
+
+
+def test_objects_for_other_processors(run, app, west):
+    """The conditions of all targets and the values of the board, before the build."""
+    model = app / "models" / "twice" / "model.cmake"
+    rows = "set(twice_0_NAME cortex-m4f)\nset(twice_0_KCONFIG CONFIG_CPU_CORTEX_M4=y CONFIG_FPU=y)\nset(twice_0_HOST)\n"
+    model.write_text(model.read_text() + rows)
+    assert run("mps2/an385").err == (
+        f"{model}: error: model 'twice' has no objects for board 'mps2/an385', whose processor is Cortex-M3\n"
+        "  expected: objects for cortex-m3, or C sources\n"
+        "  hint: cortex-m4f requires CONFIG_CPU_CORTEX_M4=y (is n), CONFIG_FPU=y (is n)\n"
+    )
+    assert not west.calls
+    variant = model.parent / "variants" / "small" / "model.cmake"
+    variant.parent.mkdir(parents=True)
+    variant.write_text(rows.replace("twice_0", "v").replace("M4=y CONFIG_FPU=y", "M3=y"))
+    run("mps2/an385")
+    assert west.calls, "a variant fits"
+    run("mps2/an386")
+    assert west.calls, "CMake compares the options, such as CONFIG_FPU"
 
 
 def test_options_that_check_steps_excludes(run, app, west):

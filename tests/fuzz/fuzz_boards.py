@@ -120,7 +120,9 @@ def _runner() -> asyncio.Runner:
 
 def start_smp(_folder: Path, use: Use = _run) -> Read:
     """Return the reader of an SMP server's responses: `use` uses the link."""
+    from opwest.runs.places import Udp
     from opwest.runs.smp import DEFAULT_GROUP, SmpLink
+    from opwest.runs.smp_carriers import UdpCarrier
     from smp.header import Flag, Header, Version
     from smpclient.transport import SMPTransportDisconnected
 
@@ -145,9 +147,6 @@ def start_smp(_folder: Path, use: Use = _run) -> Read:
             op = type(h.op)(h.op + 1)
             return bytes(Header(op, Version.V2, Flag(0), len(payload), h.group_id, h.sequence, h.command_id)) + payload
 
-        async def read_serial(self) -> bytes:
-            return b""
-
         def initialize(self, _size: int) -> None:
             pass
 
@@ -157,7 +156,8 @@ def start_smp(_folder: Path, use: Use = _run) -> Read:
         link = SmpLink.__new__(SmpLink)
         link.device, link.timeout, link._sequence, link._group = "/dev/board", 1.0, 0, DEFAULT_GROUP
         link._malformed, link._console, link._runner = None, b"", runner
-        link._transport = Transport(content.split(SEPARATOR))  # type: ignore[assignment]
+        link._carrier = UdpCarrier(Udp("board"), 1.0)
+        link._carrier.transport = link._transport = Transport(content.split(SEPARATOR))  # type: ignore[assignment]
         return use(link)
 
     return read

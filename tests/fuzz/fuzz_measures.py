@@ -13,11 +13,12 @@ from fuzz_mutators import text_mutator
 from fuzz_readers import Read, Reader, plain, said
 from opwest.base.diagnostics import Diagnostics
 from opwest.reports.measured import add_measured
+from opwest.runs.digest import causes, end_of
 from opwest.runs.link import LinkError
 from opwest.runs.profile import Profile, parse_measures
 from opwest.runs.progress import StageProgress
 from opwest.runs.session import find_model
-from opwest.runs.west import Build, brief
+from opwest.runs.west import Build
 from opwest.zephyr.workspace import Workspace
 from report_support import model, step
 
@@ -86,7 +87,7 @@ _BUILDS = (
 )
 _BUILD_WORDS = (
     "CONFIG_OPWEST_SERVICE CONFIG_ARCH_POSIX CONFIG_OPWEST_SERVICE_SMP =y =n chosen { }; zephyr,console zephyr,shell-uart zephyr,uart-mcumgr = &uart0 ; "
-    '/* */ error: \x1b[0m [1/2] ccache "'
+    '/* */ error: warning: \x1b[0m [1/2] ccache CMake Error at a:1 (f): devicetree error: a.c:1:2: overflowed by 8 bytes "'
 ).split(" ")
 
 
@@ -98,7 +99,8 @@ def _start_build(folder: Path) -> Read:
     def read(content: bytes) -> str:
         for name in (".config", "zephyr.dts"):
             (folder / "zephyr" / name).write_bytes(content)
-        message = brief(content.decode("utf-8", "replace"))
+        output = content.decode("utf-8", "replace")
+        message = "\n".join([end_of(output), *map(str, causes(output, folder))])
         assert len(message) < 20_000
         found = [str(len(message.splitlines()))]
         for look in (build._check_service, build._missing_uart):

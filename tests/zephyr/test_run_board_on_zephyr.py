@@ -3,6 +3,7 @@
 
 import json
 import re
+import socket
 from pathlib import Path
 
 import numpy as np
@@ -242,11 +243,26 @@ def test_failed_build_output_is_shortened(on_board, programs, tmp_path):
         )
     finally:
         main.write_text(content)
-    message = done.stderr[done.stderr.index("opwest: error: ") :]
-    assert "the build failed (west build, exit code 1):" in message and "main.c" in message
-    log = re.search(r"complete log: (\S+)$", message, re.MULTILINE)
-    assert "undeclared here" in message and log and "undeclared here" in Path(log[1]).read_text(errors="replace")
-    assert len(message.splitlines()) < 12
+    messages = [line for line in done.stderr.splitlines() if not line.startswith("== ")]
+    assert re.match(rf"{re.escape(str(main))}:\d+:14: error: .*undeclared.* undeclared here", messages[0])
+    assert messages[1] == "opwest: error: the build failed (west build, exit code 1)"
+    log = messages[2].removeprefix("  hint: complete log: ")
+    assert "undeclared here" in Path(log).read_text(errors="replace") and len(messages) < 6
+
+
+@configured(board="native_sim/native/64")
+def test_run_over_udp(on_board, programs, tmp_path):
+    """The simulator uses the network of this machine; a closed port is an error."""
+    np.save(tmp_path / "x.npy", x := np.arange(ELEMENTS, dtype=np.int16))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    words = ["--model", "large", "--input", f"x={tmp_path / 'x.npy'}", "--udp", place]
+    done = on_board(programs, "native_sim/native/64", *words, "--output-dir", tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), x ^ 0x5A5A)
+    assert done.stdout.startswith(f"large on native_sim/native/64, {place}\n")
+    done = on_board(programs, "native_sim/native/64", *words, "--no-build", "--no-flash", "--timeout", 1, code=1)
+    assert f"{place}: timeout after 1 s waiting for a response to an SMP request; received nothing" in done.stderr
 
 
 @configured("board", ["native_sim/native/64", "qemu_cortex_m3"])

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opwest.api.calls import AnyPath, CallResult, Progress, api_function, check_choices, path_of
+from opwest.api.calls import AnyPath, CallResult, Progress, Words, api_function, check_choices, path_of, words_of
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.frozen_dataclass import dataclass
 from opwest.runs.arrays import Source
 from opwest.runs.compare import Tolerance
 from opwest.runs.options import BAUD, TIMEOUT, RunOptions
+from opwest.runs.places import Udp, udp_place
 from opwest.runs.progress import progress_to
 from opwest.runs.results import Run
 
@@ -36,7 +38,10 @@ class RunResult(CallResult, Run):
 
 HOST_ONLY = ("bits", "sanitize", "cmsis_nn", "dataset", "labels")
 """The options of a run on this machine."""
-BOARD_ONLY = ("check_steps", "serial", "baud", "timeout", "build_dir", "no_build", "no_flash", "zephyr_base")
+BOARD_ONLY = (
+    *("check_steps", "serial", "udp", "ble", "baud", "timeout", "build_dir", "no_build", "no_flash"),
+    *("shield", "snippet", "cmake", "zephyr_base"),
+)
 """The options of a run on a board."""
 
 
@@ -63,11 +68,16 @@ def run(
     labels: AnyArray | Mapping[str, AnyArray] | Source | None = None,
     check_steps: bool = False,
     serial: str | None = None,
+    udp: str | Udp | None = None,
+    ble: str | None = None,
     baud: int | None = None,
     timeout: float | None = None,
     build_dir: AnyPath | None = None,
     no_build: bool = False,
     no_flash: bool = False,
+    shield: Words = (),
+    snippet: Words = (),
+    cmake: Words = (),
     zephyr_base: AnyPath | None = None,
     capture: bool = True,
     progress: Progress | None = None,
@@ -84,12 +94,17 @@ def run(
         Path(directory),
         board or "",
         serial,
+        _udp(udp, faults),
+        ble,
         BAUD if baud is None else baud,
         TIMEOUT if timeout is None else timeout,
         path_of(build_dir),
         no_build,
         no_flash,
         path_of(zephyr_base),
+        words_of(shield),
+        words_of(snippet),
+        words_of(cmake),
         frozenset(name for name, value in (("baud", baud), ("no_flash", no_flash)) if value),
         check_steps,
         profile,
@@ -177,6 +192,9 @@ def _check(options: RunOptions, given: Mapping[str, Any], repeat: int | None, fa
     for name in BOARD_ONLY if host else HOST_ONLY:
         compares = name == "cmsis_nn" and options.check_steps  # with a run on this machine
         if given[name] and not compares:
+            if name == "cmake":
+                faults.error("options of CMake require --board")
+                continue
             flag = f"--{name.replace('_', '-')}"
             faults.error(f"{flag} requires --board" if host else f"{flag} cannot be used with --board")
     for label, number in (("repeat", repeat), ("baud", given["baud"]), ("timeout", given["timeout"])):
@@ -218,12 +236,52 @@ def _check(options: RunOptions, given: Mapping[str, Any], repeat: int | None, fa
                 faults.error(f"--check-steps excludes --{name}")
 
 
+def _udp(given: str | Udp | None, faults: Diagnostics) -> Udp | None:
+    try:
+        return udp_place(given) if isinstance(given, str) else given
+    except ValueError as error:
+        faults.error(f"invalid --udp {error}")
+        return None
+
+
+PLACES = ("serial", "udp", "ble")
+"""The options that name the place of an image."""
+_CMAKE = re.compile(r"-D([\w+.-]+)(?::[A-Z]+)?=.*", re.DOTALL)
+_SET = ("BOARD", "OPWEST_RUNTIME", "OPWEST_SERVICES", "QEMU_PTY", "SHIELD", "SNIPPET")
+
+
 def check_connection(board: str, given: Mapping[str, Any], faults: Diagnostics) -> None:
     """Report options of the connection that have no effect with the others."""
-    if given["no_build"] and given["no_flash"] and given["serial"] and given["zephyr_base"] is not None:
-        faults.error("--zephyr-base has no effect with --no-build, --no-flash and --serial: Zephyr is not used")
+    places = [name for name in PLACES if given[name] is not None]
+    where = next(iter(places), None)
+    for other in places[1:]:
+        faults.error(f"--{other} excludes --{where}")
+    if given["no_build"] and given["no_flash"] and where and given["zephyr_base"] is not None:
+        faults.error(f"--zephyr-base has no effect with --no-build, --no-flash and --{where}: Zephyr is not used")
+    if given["no_build"]:
+        for name in ("shield", "snippet"):
+            if given[name]:
+                faults.error(f"--{name} has no effect with --no-build")
+        if given["cmake"]:
+            faults.error("options of CMake have no effect with --no-build")
+    _check_cmake(given["cmake"], faults)
+    if where in ("udp", "ble") and given["baud"] is not None:
+        faults.error(f"--baud has no effect with --{where}")
+    elif board.startswith("native_") and given["baud"] is not None:
+        faults.error(f"--baud has no effect on board '{board}'")
     if board.startswith("native_"):
-        if given["baud"] is not None:
-            faults.error(f"--baud has no effect on board '{board}'")
-        if given["no_flash"] and given["serial"] is None:  # with --serial, the image runs already
-            faults.error(f"--no-flash has no effect on board '{board}' without --serial")
+        if given["ble"] is not None:
+            faults.error(f"--ble has no effect on board '{board}'")
+        if given["no_flash"] and where is None:  # with a place, the image runs already
+            faults.error(f"--no-flash has no effect on board '{board}' without --serial or --udp")
+
+
+def _check_cmake(words: Sequence[str], faults: Diagnostics) -> None:
+    """Report words that are no options of CMake, and options that the command sets."""
+    for word in words:
+        match = _CMAKE.fullmatch(word)
+        if match is None:
+            faults.error(f"'{word}' after -- is no option of CMake", expected="-DNAME=VALUE, such as -DCONFIG_FPU=y")
+        elif match[1] in _SET:
+            hint = {"BOARD": "--board B", "SHIELD": "--shield S", "SNIPPET": "--snippet S"}.get(match[1])
+            faults.error(f"-D{match[1]} cannot be given: the command sets it", expected=hint)

@@ -108,8 +108,8 @@ def tune(
             directory,
             board or "",
             serial,
-            BAUD if baud is None else baud,
-            TIMEOUT if timeout is None else timeout,
+            baud=BAUD if baud is None else baud,
+            timeout=TIMEOUT if timeout is None else timeout,
             zephyr_base=base,
             given=frozenset(["baud"] if baud is not None else []),
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from opwest.base.diagnostics import Diagnostics, Location, OpwestError, fail
+from opwest.base.diagnostics import Diagnostics, Location, OpwestError
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import Result
 from opwest.bundles.client import CONFIRM_HINT, LARGER_HINT, BoardSlot, BundleClient, ForgottenError, State
@@ -19,6 +19,7 @@ from opwest.bundles.link import NO_SLOT, BundleLink, Job
 from opwest.runs.connection import Running, need_smpclient, prepare, running
 from opwest.runs.link import LinkError, ModelError
 from opwest.runs.options import ImageOptions
+from opwest.runs.places import Serial, wireless_place
 from opwest.runs.ports import check_device, choose_device, need_serial
 from opwest.runs.progress import StageProgress
 
@@ -80,7 +81,7 @@ def on_board(options: BoardRequest, faults: Diagnostics) -> Result:
             return list_slots(client)
     except LinkError as error:
         progress.end()
-        raise fail(error.message, hint=error.hint) from error
+        raise error.for_user from error
 
 
 def _read_files(paths: Sequence[Path], faults: Diagnostics) -> list[File]:
@@ -110,8 +111,9 @@ def _read_files(paths: Sequence[Path], faults: Diagnostics) -> list[File]:
 
 @contextlib.contextmanager
 def _connected(options: BoardRequest, progress: StageProgress, faults: Diagnostics) -> Iterator[BundleClient]:
-    """Start or flash an image with --board, or use the one behind --serial."""
-    is_native = options.board.startswith("native_")
+    """Start or flash an image with --board, or use the one behind --serial, --udp or --ble."""
+    place = wireless_place(options)
+    is_native = options.board.startswith("native_") and place is None
     is_shell = (options.transport or ("shell" if is_native else "smp")) == "shell"
     if not is_shell:
         need_smpclient()
@@ -119,22 +121,24 @@ def _connected(options: BoardRequest, progress: StageProgress, faults: Diagnosti
         if options.board:
             build = prepare(options, None, progress, faults, bundles=True)
             image = stack.enter_context(running(options, build, progress))
+        elif place is not None:
+            image = Running({}, place, has_shell=False, started=False)
         else:
             need_serial()
             device = choose_device(options.serial)
             check_device(device)
-            image = Running({}, device, native=False, started=False)
-        progress.show(f"waiting for the image on {image.device}")
+            image = Running({}, Serial(device, options.baud), has_shell=False, started=False)
+        progress.show(f"waiting for the image on {image.place}")
 
         def connect() -> BundleLink:
             if is_shell:
                 from opwest.bundles.transports import ShellBundleLink
 
-                return ShellBundleLink(image.device, options.timeout, None if image.native else options.baud)
+                return ShellBundleLink(str(image.place), options.timeout, None if image.has_shell else options.baud)
             from opwest.bundles.transports import DEFAULT_GROUP, SmpBundleLink
 
             group = options.group or int(image.configuration.get("CONFIG_OPWEST_BUNDLE_SMP_GROUP", DEFAULT_GROUP))
-            return SmpBundleLink(image.device, options.baud, options.timeout, group)
+            return SmpBundleLink(image.place, options.timeout, group)
 
         client = BundleClient(
             connect,

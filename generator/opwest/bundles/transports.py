@@ -16,6 +16,7 @@ from smp.header import OP
 
 from opwest.bundles.link import NO_SERVICE_HINT, SILENT_HINT, Fields, Info, Job, Request, not_served, read_info
 from opwest.runs.link import LinkError, LostError, UnknownCommandError
+from opwest.runs.places import Place
 from opwest.runs.shell import ShellConnection
 from opwest.runs.smp import PARAMETERS, SmpConnection, error_name
 
@@ -114,8 +115,8 @@ _MAX_VALUES = {"off": 0xFFFFFFFF, "check": 0xFFFFFFFF, "data": b""}
 class SmpBundleLink(SmpConnection):
     """An SMP server with the service of bundles. Implements BundleLink."""
 
-    def __init__(self, device: str, baud: int, timeout: float, group: int = DEFAULT_GROUP) -> None:
-        super().__init__(device, baud, timeout)
+    def __init__(self, place: Place, timeout: float, group: int = DEFAULT_GROUP) -> None:
+        super().__init__(place, timeout)
         self._group = group
         self._has_size = False
         self._is_refused = False

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from opwest.base.diagnostics import Diagnostics
 from opwest.cli.arguments import Arguments, option_of
-from opwest.cli.run_options import add_connection, connection_of, count
+from opwest.cli.run_options import PLACES, add_connection, connection_of, count
 
 if TYPE_CHECKING:
     from opwest.bundles.install import BoardRequest
 
-_WITH_BOARD = ("application", "build_dir", "no_build", "no_flash", "zephyr_base")
+_WITH_BOARD = ("application", "build_dir", "no_build", "no_flash", "zephyr_base", "shield", "snippet", "cmake")
 
 
 def board_request(options: argparse.Namespace, faults: Diagnostics) -> BoardRequest:
@@ -24,17 +24,21 @@ def board_request(options: argparse.Namespace, faults: Diagnostics) -> BoardRequ
     from opwest.bundles.install import BoardRequest
 
     if options.board is None:
-        if options.serial is None:
-            faults.error("no board is given", expected="--serial DEV, or --board BOARD --application DIR")
+        if all(getattr(options, name) is None for name in PLACES):
+            expected = "--serial DEV, --udp HOST, --ble NAME, or --board BOARD --application DIR"
+            faults.error("no board is given", expected=expected)
         for name in _WITH_BOARD:
             if getattr(options, name):
-                faults.error(f"{option_of(name)} requires --board")
+                what = "options of CMake require" if name == "cmake" else f"{option_of(name)} requires"
+                faults.error(f"{what} --board")
     else:
         if options.application is None:
             faults.error("--board requires --application", expected="the directory of the application")
         elif not (options.application / "CMakeLists.txt").is_file():
             faults.error(f"'{options.application}' is not an application: no CMakeLists.txt found")
         check_connection(options.board, vars(options), faults)
+    if options.transport == "shell" and (options.udp is not None or options.ble is not None):
+        faults.error("--transport shell requires a serial device")
     if options.group is not None and options.transport == "shell":
         faults.error("--group has no effect with --transport shell")
     if options.variant is not None and options.manifest is None:

@@ -11,12 +11,13 @@ from typing import Any
 
 from opwest import __version__
 from opwest.base.diagnostics import printable
+from opwest.base.programs import Answer
 from opwest.base.result import Result
 from opwest.doctor.features import State, offered, states
 from opwest.doctor.machine import BUILD_TOOLS, COMPILERS, EMULATORS, Machine, examine
 from opwest.doctor.packages import Package
-from opwest.doctor.programs import Answer
-from opwest.doctor.zephyr import ARM_PATH, LLVM_PATH, PREFIX, VARIANT, Sdk, Zephyr
+from opwest.doctor.zephyr import Zephyr
+from opwest.zephyr.sdk import ARM_PATH, LLVM_PATH, PREFIX, VARIANT, Sdk
 from opwest.zephyr.version import OLDEST
 
 _WIDTH = 118
@@ -148,7 +149,7 @@ def _zephyr(machine: Machine) -> str:
         support = "supported" if zephyr.is_supported else f"not supported: {'.'.join(map(str, OLDEST))} is the oldest"
         heading = f"Zephyr {zephyr.version or 'of unknown version'} ({support}), {zephyr.base}"
         west = "missing" if zephyr.west is None else f"{_program(machine.program('west'))}, {zephyr.west}"
-        limits = ", ".join(f"{_LIMIT.get(name, name)} {least}" for name, least in zephyr.limits.items())
+        limits = ", ".join(f"{_LIMIT.get(name, name)} {least}" for name, least in zephyr.workspace.limits.items())
         rows = [
             ("modules", _modules(zephyr)),
             ("west", west),
@@ -251,7 +252,7 @@ def _zephyr_json(zephyr: Zephyr) -> dict[str, Any]:
         "base": str(zephyr.base),
         "version": None if zephyr.version is None else str(zephyr.version),
         "supported": zephyr.is_supported,
-        "requires": dict(zephyr.limits),
+        "requires": dict(zephyr.workspace.limits),
         "modules": None if zephyr.modules is None else dict(zephyr.modules),
         "west": zephyr.west,
         "python": None

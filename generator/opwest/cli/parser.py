@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -38,6 +39,18 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise UsageError."""
         raise UsageError(self, message)
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Take the words after `--` as options of CMake, if the command accepts them."""
+        words = list(sys.argv[1:] if args is None else args)
+        if self.get_default("cmake") is None or "--" not in words:
+            return super().parse_known_args(words, namespace)
+        at = words.index("--")
+        given, others = super().parse_known_args(words[:at], namespace)
+        given.cmake = tuple(words[at + 1 :])
+        return given, others
 
     def format_usage(self) -> str:
         """Return the required arguments as one line: the help describes the options."""

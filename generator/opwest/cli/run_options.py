@@ -5,21 +5,24 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from opwest.cli.arguments import Arguments, number_of
 from opwest.objects.flash import Flash, flash_of_text
 
 if TYPE_CHECKING:
+    from opwest.runs.places import Udp
     from opwest.runs.progress import StageProgress
 
+PLACES: Final = ("serial", "udp", "ble")
+"""The options that name the place of an image."""
 _BAUD, _TIMEOUT = 115200, 30.0
 """The defaults of options that are errors where they have no effect, also with the value of the default."""
 
 
 def connection_of(options: argparse.Namespace) -> dict[str, Any]:
     """Return the image of the command line and the connection to it, as values of ImageOptions."""
-    names = ("serial", "build_dir", "no_build", "no_flash", "zephyr_base")
+    names = (*PLACES, "build_dir", "no_build", "no_flash", "zephyr_base", "shield", "snippet", "cmake")
     return {
         **{name: getattr(options, name) for name in names},
         "baud": options.baud or _BAUD,
@@ -119,19 +122,45 @@ def _add_board(board: Arguments) -> None:
 
 
 def add_connection(group: Arguments) -> None:
-    """Add the options of an image and the connection to it."""
-    add_device(group, "serial device of the board (default: the only one found)")
+    """Add the options of an image and the connection to it. Words after `--` are options of CMake."""
+    group.target.set_defaults(cmake=())
+    group.target.description = "Words after -- are options of CMake, such as -- -DCONFIG_LOG=y."
+    where = group.exclusive()
+    _add_serial(where, "serial device of the board (default: the only one found)")
+    where.value("--udp HOST[:PORT]", "reach the image over UDP (default port: 1337)", _udp)
+    where.value("--ble NAME", "reach the image over Bluetooth: the name or address of the device")
+    _add_rate(group)
     group.path("--build-dir DIR", "build directory (default: DIR/build/run_BOARD...)")
     group.flag("--no-build", help="use the existing image of the build directory")
     group.flag("--no-flash", help="do not flash: the board already runs the image")
+    group.values("--shield SHIELD", "build with a shield of Zephyr; repeatable")
+    group.values("--snippet SNIPPET", "build with a snippet of Zephyr; repeatable")
     group.path("--zephyr-base DIR", "Zephyr tree (default: as for generate, or ~/zephyrproject)")
 
 
 def add_device(group: Arguments, serial: str) -> None:
     """Add the options of the serial device. `serial`: the help of --serial."""
+    _add_serial(group, serial)
+    _add_rate(group)
+
+
+def _add_serial(group: Arguments, serial: str) -> None:
     group.value("--serial DEV", serial)
+
+
+def _add_rate(group: Arguments) -> None:
     group.value("--baud N", "baud rate (default: 115200)", count)
     group.value("--timeout S", "timeout for a response in seconds (default: 30)", _seconds)
+
+
+def _udp(text: str) -> Udp:
+    """Return the place of --udp. Raises ArgumentTypeError for an invalid one."""
+    from opwest.runs.places import udp_place  # only commands with the option need it
+
+    try:
+        return udp_place(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def count(text: str) -> int:

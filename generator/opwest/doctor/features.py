@@ -4,28 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from opwest.base import commands
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.system import pip_command
+from opwest.base.versions import at_least
+from opwest.doctor import packages as packages_of_python
 from opwest.doctor.machine import Machine
-from opwest.doctor.packages import Package, Requirement, at_least, python_suffices
-from opwest.doctor.system import pip_command
-from opwest.doctor.zephyr import ARM_PATH, PREFIX, SDK_DIR, VARIANT, Zephyr
+from opwest.doctor.packages import Package, Requirement, python_suffices
+from opwest.doctor.zephyr import Zephyr
+from opwest.zephyr.toolchains import Lack, build_programs, program, toolchain, variant
 from opwest.zephyr.version import OLDEST
 
 SINGLE = ("llvmlite", "smpclient", "west")
 """Packages that opwest always requires, but that only some features use."""
 _OLDEST_GIT = "1.5.4"
 """The first git with merge-file, `-p` and several labels."""
-
-
-@dataclass(frozen=True)
-class Lack:
-    """Something that is missing, and the command that brings it, if there is one."""
-
-    what: str
-    command: str | None = None
 
 
 Need = Callable[[Machine], Iterator[Lack]]
@@ -104,19 +98,6 @@ def linux(machine: Machine) -> Iterator[Lack]:
         yield Lack(f"Linux: Zephyr's native_sim does not run on {machine.system.name}")
 
 
-def program(machine: Machine, name: str, least: str | None = None) -> Iterator[Lack]:
-    """Need a program, in a version of at least `least`."""
-    answer = machine.program(name)
-    command = pip_command([name]) if name == "west" else machine.system.installs(name)
-    if answer.path is None:
-        yield Lack(name + (f" {least} or newer" if least else ""), command)
-    elif not answer.works:
-        yield Lack(f"{name} that works: {answer.path}: {answer.fault}", command)
-    elif least and answer.version is not None and not at_least(answer.version, least):
-        newer = pip_command([f"{name}>={least}"]) if name in ("cmake", "west") else command
-        yield Lack(f"{name} {least} or newer (found {answer.version})", newer)
-
-
 def workspace(machine: Machine) -> Iterator[Lack]:
     """Need a Zephyr workspace in a supported version."""
     if machine.base_fault is not None:
@@ -138,22 +119,19 @@ def _new_workspace() -> str:
 def build_tools(machine: Machine) -> Iterator[Lack]:
     """Need west, its Python, CMake, ninja and dtc, in the versions that the workspace's Zephyr accepts."""
     zephyr = machine.zephyr
-    limits = zephyr.limits if zephyr is not None else {}
     if zephyr is not None:
         yield from _west(machine, zephyr)
     elif not any(p.requirement.name == "west" and p.version is not None for p in machine.packages):
         yield Lack("west", pip_command(["west"]))
-    for name in ("cmake", "ninja", "dtc"):
-        if name != "dtc" or not any(sdk.host_tools for sdk in machine.sdks):
-            yield from program(machine, name, limits.get(name))
+    yield from build_programs(machine)
 
 
 def _west(machine: Machine, zephyr: Zephyr) -> Iterator[Lack]:
     if zephyr.west is None:
         yield Lack("west", pip_command(["west"]))
         return
-    yield from program(machine, "west", zephyr.limits.get("west"))
-    oldest = zephyr.limits.get("python")
+    yield from program(machine, "west", zephyr.workspace.limits.get("west"))
+    oldest = zephyr.workspace.limits.get("python")
     python_version = zephyr.python.version if zephyr.python is not None else None
     if python_version is not None and oldest is not None and not at_least(python_version, oldest):
         yield Lack(f"Python {oldest} or newer for Zephyr {zephyr.version} (west runs with {python_version})")
@@ -251,96 +229,10 @@ def serial_port(machine: Machine) -> Iterator[Lack]:
         yield Lack(f"permission for {names}", commands.joining_group(ports[0].name))
 
 
-def toolchain(architecture: str) -> Need:
-    """Return the need of a compiler for arm or riscv, as a build with Zephyr selects it."""
-
-    def need(machine: Machine) -> Iterator[Lack]:
-        chosen = machine.selection
-        if chosen.variant == "cross-compile" or (chosen.variant is None and chosen.prefix is not None):
-            yield from _cross_compiler(machine, architecture)
-        elif chosen.family == "zephyr":  # also the default
-            yield from _sdk_need(machine, architecture)
-        elif chosen.variant == "gnuarmemb":
-            yield from _gnuarmemb(machine, architecture)
-        elif chosen.variant == "llvm":
-            yield from _llvm(machine)
-        elif chosen.family == "host":
-            title = _TITLES[architecture]
-            yield Lack(f"a compiler for {title}: {VARIANT}={chosen.variant} selects that of this machine")
-
-    return need
-
-
-def variant(machine: Machine) -> Iterator[Lack]:
-    """Need a toolchain that Zephyr has, for all boards. A directory in TOOLCHAIN_ROOT can contain others."""
-    chosen, zephyr = machine.selection, machine.zephyr
-    if zephyr is not None and zephyr.toolchains and chosen.root is None and chosen.family not in zephyr.toolchains:
-        known = ", ".join(zephyr.toolchains)
-        what = f"a toolchain of Zephyr: {VARIANT} is {chosen.variant!r}, not one of {known}"
-        yield Lack(what, commands.unsetting(VARIANT))
-
-
-def _llvm(machine: Machine) -> Iterator[Lack]:
-    missing = [name for name in ("clang", "ld.lld") if not machine.program(name).works]
-    if machine.selection.llvm_path is None and missing:
-        yield Lack(f"{' and '.join(missing)}, which {VARIANT}=llvm uses", machine.system.installs("lld"))
-
-
-_TITLES = {"arm": "Arm", "riscv": "RISC-V"}
-
-
-def _sdk_need(machine: Machine, architecture: str) -> Iterator[Lack]:
-    least = machine.zephyr.limits.get("sdk", "0") if machine.zephyr is not None else "0"
-    folder = machine.selection.sdk_folder
-    if folder is not None and (not machine.sdks or machine.sdks[0].folder != Path(folder)):
-        yield Lack(f"a Zephyr SDK: {SDK_DIR} is {folder!r}, which contains no SDK")
-        return
-    is_llvm = machine.selection.variant == "zephyr/llvm"
-    new = [sdk for sdk in machine.sdks if at_least(sdk.version, least)]
-    if any(sdk.llvm if is_llvm else sdk.builds(architecture) for sdk in new):
-        return
-    title = _TITLES[architecture]
-    newer = f"Zephyr SDK {least} or newer" if least != "0" else "Zephyr SDK"
-    installed = ", ".join(f"{sdk.version} in {sdk.folder}" for sdk in machine.sdks)
-    what = f"a compiler for {title}: a {newer} with {'LLVM' if is_llvm else 'its toolchain'}"
-    what += f" (found {installed})" if installed else ""
-    command = _instead(machine, architecture)
-    if command is None and machine.zephyr is not None and machine.zephyr.sdk_command:
-        command = commands.in_directory(str(machine.zephyr.top), "west sdk install")
-    yield Lack(what, command)
-
-
-def _instead(machine: Machine, architecture: str) -> str | None:
-    """Return the command that selects a compiler that is installed."""
-    compiler = machine.program("arm-none-eabi-gcc")
-    if architecture == "arm" and compiler.works and compiler.path is not None:
-        folder = compiler.path.replace("\\", "/").rpartition("/bin/")[0]
-        return commands.setting({VARIANT: "gnuarmemb", ARM_PATH: folder})
-    return None
-
-
-def _gnuarmemb(machine: Machine, architecture: str) -> Iterator[Lack]:
-    if architecture != "arm":
-        yield Lack(f"a compiler for RISC-V: {VARIANT}=gnuarmemb selects one for Arm", commands.unsetting(VARIANT))
-        return
-    chosen, answer = machine.selection.arm_path, machine.program("gnuarmemb")
-    command = _instead(machine, "arm") or machine.system.installs("arm-none-eabi-gcc")
-    if chosen is None:
-        yield Lack(f"{ARM_PATH}, which {VARIANT}=gnuarmemb requires", command)
-    elif not answer.works:
-        yield Lack(f"bin/arm-none-eabi-gcc in {ARM_PATH} ({chosen}): {answer.fault or 'not found'}", command)
-
-
-def _cross_compiler(machine: Machine, architecture: str) -> Iterator[Lack]:
-    prefix, title = machine.selection.prefix, _TITLES[architecture]
-    if prefix is None:
-        yield Lack(f"{PREFIX}, which {VARIANT}=cross-compile requires")
-        return
-    answer = machine.program("cross-compile target")
-    if not answer.works:
-        yield Lack(f"the compiler {prefix}gcc: {answer.fault or 'not found'}")
-    elif not answer.output.startswith(architecture):
-        yield Lack(f"a compiler for {title}: {prefix}gcc compiles for {answer.output.splitlines()[0]}")
+def bluetooth(_machine: Machine) -> Iterator[Lack]:
+    """Need the package with which smpclient uses Bluetooth: no extra of opwest declares it."""
+    if packages_of_python.installed("bleak") is None:
+        yield Lack("the Python package bleak", pip_command(["smpclient[ble]"]))
 
 
 def _arm_machines() -> tuple[str, ...]:
@@ -401,6 +293,8 @@ FEATURES = (
     ),
     Feature("run-qemu-riscv", "run --board qemu_riscv32", (*_CORE, *_RISCV, *_SMP, qemu("riscv32", "virt"))),
     Feature("run-serial", "run --board on a connected board", (*_CORE, single("smpclient"), serial_port)),
+    Feature("run-udp", "run --udp HOST", (*_CORE, single("smpclient"))),
+    Feature("run-ble", "run --ble NAME", (*_CORE, single("smpclient"), bluetooth)),
     Feature("docs", "make docs", (extra("docs"),), extra="docs"),
 )
 

@@ -10,24 +10,16 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from opwest.base.commands import C_COMPILERS, compiler_words
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.programs import Answer, Command, run_all
+from opwest.base.system import System, examine_system
 from opwest.doctor.packages import Declared, Package, declared, examined
-from opwest.doctor.programs import Answer, Command, run_all
-from opwest.doctor.system import System, examine_system
-from opwest.doctor.zephyr import (
-    Sdk,
-    Selection,
-    Zephyr,
-    find_sdks,
-    find_zephyr,
-    python_command,
-    python_of,
-    selection,
-    workspace_python,
-)
+from opwest.doctor.zephyr import Zephyr, find_zephyr, python_command, python_of, workspace_python
+from opwest.zephyr.sdk import Sdk, Selection, find_sdks, selection
+from opwest.zephyr.toolchains import compiler_commands
+from opwest.zephyr.workspace import Workspace
 
 _SOURCE = "#include <errno.h>\n#include <stdint.h>\n#include <stdio.h>\nint32_t x;\n"
 """Needs the compiler proper and the headers of the C library."""
@@ -76,6 +68,11 @@ class Machine:
         """The version of opwest's Python."""
         return platform.python_version()
 
+    @property
+    def workspace(self) -> Workspace | None:
+        """The workspace that builds use."""
+        return self.zephyr.workspace if self.zephyr is not None else None
+
     def program(self, name: str) -> Answer:
         """Return the outcome of the command that prints the version of a program."""
         return self.answers.get(name, Answer(None))
@@ -106,11 +103,7 @@ def examine() -> Machine:
             commands[f"cc{bits} {file}"] = Command((*words, *options, f"-print-file-name={file}"))
     for emulator in EMULATORS:
         commands[f"{emulator} machines"] = Command((emulator, "-M", "help"))
-    if chosen.arm_path is not None:
-        commands["gnuarmemb"] = Command((str(Path(chosen.arm_path, "bin", "arm-none-eabi-gcc")), "--version"))
-    if chosen.prefix is not None:
-        commands["cross-compile"] = Command((f"{chosen.prefix}gcc", "--version"))
-        commands["cross-compile target"] = Command((f"{chosen.prefix}gcc", "-dumpmachine"))
+    commands |= compiler_commands(chosen)
     python = python_of(zephyr.west) if zephyr is not None and zephyr.west is not None else None
     if zephyr is not None and zephyr.west is not None:
         commands["west"] = Command((zephyr.west, "--version"))

@@ -10,25 +10,12 @@ from collections.abc import Iterable
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.resources import resource
+from opwest.base.versions import at_least, numbers
 
 _NUMBER = re.compile(r"\d+")
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(?:\[([^\]]*)\])?\s*\(?([^;)]*)\)?\s*(?:;(.*))?")
 _LIMIT = re.compile(r"\s*(===|[<>=!~]=|[<>])\s*([\w.*+!-]+)\s*")
 _EXTRA = re.compile(r"extra\s*==\s*[\"']([\w.-]+)[\"']")
-
-
-def numbers(version: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version: 4.2.0-rc1 gives (4, 2, 0); trailing zeros are removed."""
-    match = re.match(r"v?\d+(?:\.\d+)*", version.strip())
-    parts = [int(part) for part in _NUMBER.findall(match[0])] if match else []
-    while len(parts) > 1 and parts[-1] == 0:
-        parts.pop()
-    return tuple(parts)
-
-
-def at_least(version: str, least: str) -> bool:
-    """Whether a version is `least` or newer."""
-    return numbers(version) >= numbers(least)
 
 
 @dataclass(frozen=True)

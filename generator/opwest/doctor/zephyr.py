@@ -1,145 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Toolchains: Zephyr SDKs, and the one that a build with Zephyr selects by the environment."""
+"""The Zephyr workspace that builds use, and the Python that runs its west."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.doctor.packages import Package, Requirement, numbers
-from opwest.doctor.programs import Answer, Command
+from opwest.base.programs import Answer, Command
+from opwest.doctor.packages import Package, Requirement
 from opwest.runs.west import find_west
-from opwest.zephyr.hardware import read_text
 from opwest.zephyr.version import OLDEST, SERVICE, Version, cortex_m
 from opwest.zephyr.workspace import Workspace, build_workspace, fault_of_base
 
-_TARGETS = {"arm": "arm-zephyr-eabi", "riscv": "riscv64-zephyr-elf"}
-_PLACES = ("/usr", "/usr/local", "/opt", "~", "~/.local", "~/.local/opt", "~/bin")
-"""Where Zephyr's FindZephyr-sdk.cmake searches for SDKs."""
-_PACKAGE = "Zephyr-sdk"
-VARIANT = "ZEPHYR_TOOLCHAIN_VARIANT"
-SDK_DIR = "ZEPHYR_SDK_INSTALL_DIR"
-ARM_PATH = "GNUARMEMB_TOOLCHAIN_PATH"
-PREFIX = "CROSS_COMPILE"
-LLVM_PATH = "LLVM_TOOLCHAIN_PATH"
-
-
-@dataclass(frozen=True)
-class Sdk:
-    """An installed Zephyr SDK."""
-
-    folder: Path
-    version: str
-    targets: tuple[str, ...]
-    """The names of its GNU toolchains."""
-    llvm: bool
-    """Whether it contains LLVM (SDK 1.0 and newer)."""
-    host_tools: bool
-    """Whether it contains dtc and QEMU, which builds find without PATH."""
-
-    def builds(self, architecture: str) -> bool:
-        """Whether it has a toolchain for arm or riscv."""
-        return _TARGETS[architecture] in self.targets
-
-
-def find_sdks() -> tuple[Sdk, ...]:
-    """Return the installed SDKs, the one that builds select first: of the environment, else the newest."""
-    given = os.environ.get(SDK_DIR)
-    first = [sdk for sdk in [_sdk(Path(given))] if sdk is not None] if given else []
-    others = {}
-    for folder in _registered():
-        sdk = _sdk(folder)
-        if sdk is not None:
-            others[os.path.realpath(folder)] = sdk
-    for sdk in first:
-        others.pop(os.path.realpath(sdk.folder), None)
-    return (*first, *sorted(others.values(), key=lambda sdk: numbers(sdk.version), reverse=True))
-
-
-def _registered() -> Iterator[Path]:
-    """Yield the directories of CMake's package registry and of the usual places."""
-    with contextlib.suppress(OSError):
-        for entry in sorted((Path.home() / ".cmake" / "packages" / _PACKAGE).iterdir()):
-            named = Path(read_text(entry).strip() or os.devnull)
-            yield named.parent if named.name == "cmake" else named
-    yield from _of_windows()
-    for place in _PLACES:
-        with contextlib.suppress(OSError, RuntimeError):
-            yield from sorted(Path(place).expanduser().glob("zephyr-sdk*"))
-
-
-def _of_windows() -> list[Path]:
-    """Return the directories in CMake's package registry on Windows."""
-    windows: list[Path] = []
-    if sys.platform == "win32":
-        import winreg
-
-        with (
-            contextlib.suppress(OSError),
-            winreg.OpenKey(winreg.HKEY_CURRENT_USER, rf"Software\Kitware\CMake\Packages\{_PACKAGE}") as key,
-        ):
-            for index in range(winreg.QueryInfoKey(key)[1]):
-                named = Path(str(winreg.EnumValue(key, index)[1]))
-                windows.append(named.parent if named.name == "cmake" else named)
-    return windows
-
-
-def _sdk(folder: Path) -> Sdk | None:
-    version = read_text(folder / "sdk_version").strip()
-    if not version:
-        return None
-    targets: list[str] = []
-    for parent in (folder, folder / "gnu"):  # SDK 1.0 has a directory per compiler
-        with contextlib.suppress(OSError):
-            targets += [path.name for path in sorted(parent.glob("*-zephyr-e*")) if (path / "bin").is_dir()]
-    tools = any(any(folder.glob(f"{parent}sysroots/*/usr/bin/dtc")) for parent in ("", "hosttools/"))
-    return Sdk(folder, version, tuple(targets), (folder / "llvm" / "bin").is_dir(), tools)
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What the environment selects for builds with Zephyr."""
-
-    variant: str | None
-    """ZEPHYR_TOOLCHAIN_VARIANT; None if it is not set."""
-    arm_path: str | None
-    """GNUARMEMB_TOOLCHAIN_PATH."""
-    prefix: str | None
-    """CROSS_COMPILE: the start of the compiler's name."""
-    llvm_path: str | None
-    """LLVM_TOOLCHAIN_PATH."""
-    sdk_folder: str | None
-    """ZEPHYR_SDK_INSTALL_DIR."""
-    root: str | None
-    """TOOLCHAIN_ROOT: a directory with toolchains that Zephyr does not contain."""
-
-    @property
-    def family(self) -> str:
-        """The variant without the compiler after its slash: that of the SDK if none is set."""
-        return (self.variant or "zephyr").partition("/")[0]
-
-
-def selection() -> Selection:
-    """Return what the environment selects."""
-    names = (VARIANT, ARM_PATH, PREFIX, LLVM_PATH, SDK_DIR, "TOOLCHAIN_ROOT")
-    return Selection(*(os.environ.get(name) or None for name in names))
-
-
 _OPTIONAL = ("picolibc", "cmsis-nn", "cmsis-dsp", "hal_ethos_u")
-_LIMITS = {
-    "python": ("python.cmake", r"set\(PYTHON_MINIMUM_REQUIRED\s+([\d.]+)\)"),
-    "cmake": ("zephyr_default.cmake", r"cmake_minimum_required\(VERSION\s+([\d.]+)"),
-    "dtc": ("dts.cmake", r"find_package\(Dtc\s+([\d.]+)"),
-    "west": ("west.cmake", r"MIN_WEST_VERSION\s+([\d.]+)\)"),
-    "sdk": ("FindHostTools.cmake", r"find_package\(Zephyr-sdk\s+([\d.]+)"),
-}
-"""Where Zephyr declares the oldest version of a program, below cmake/modules."""
 _SCRIPT = """\
 import importlib.metadata, json, sys
 found = {}
@@ -168,19 +45,26 @@ class WorkspacePython:
 class Zephyr:
     """The workspace that builds use."""
 
-    base: Path
-    top: Path
-    version: Version | None
-    limits: Mapping[str, str]
-    """The oldest versions of python, cmake, dtc, west and the SDK (`sdk`) that this Zephyr accepts."""
+    workspace: Workspace
     modules: Mapping[str, bool] | None
     """Modules that opwest can use, and whether each is installed; None if the workspace cannot be read."""
     west: str | None
-    sdk_command: bool
-    """Whether its west has the command `sdk`."""
-    toolchains: tuple[str, ...]
-    """The names that ZEPHYR_TOOLCHAIN_VARIANT can have, without what follows a slash; empty if unknown."""
     python: WorkspacePython | None = None
+
+    @property
+    def base(self) -> Path:
+        """The Zephyr tree."""
+        return self.workspace.base
+
+    @property
+    def top(self) -> Path:
+        """The directory of the workspace."""
+        return self.workspace.top
+
+    @property
+    def version(self) -> Version | None:
+        """The version of Zephyr."""
+        return self.workspace.version
 
     @property
     def is_supported(self) -> bool:
@@ -209,22 +93,7 @@ def find_zephyr() -> tuple[Zephyr | None, str | None]:
 
 
 def _described(workspace: Workspace) -> Zephyr:
-    version = workspace.version
-    limits = {}
-    for name, (file, pattern) in _LIMITS.items():
-        match = re.search(pattern, read_text(workspace.base / "cmake" / "modules" / file))
-        if match:
-            limits[name] = match[1].removesuffix(".0") if match[1].count(".") > 1 else match[1]
-    return Zephyr(
-        workspace.base,
-        workspace.top,
-        version,
-        limits,
-        _modules(workspace, version),
-        find_west(workspace),
-        (workspace.base / "scripts" / "west_commands" / "sdk.py").is_file(),
-        tuple(sorted(path.name for path in (workspace.base / "cmake" / "toolchain").glob("*") if path.is_dir())),
-    )
+    return Zephyr(workspace, _modules(workspace, workspace.version), find_west(workspace))
 
 
 def _modules(workspace: Workspace, version: Version | None) -> dict[str, bool] | None:

@@ -12,7 +12,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +26,13 @@ from opwest.runs.compile import installed_runtime
 from opwest.runs.harness import own_renderer
 from opwest.runs.link import Link, LinkError, ModelError, Served
 from opwest.runs.options import ImageOptions
+from opwest.runs.places import Place, Serial, Udp, wireless_place
 from opwest.runs.ports import check_device, choose_device, is_present, need_serial, wait_for_device
+from opwest.runs.preflight import Tools, examine_build, find_workspace_of_build
 from opwest.runs.profile import is_profiled
 from opwest.runs.progress import StageProgress
 from opwest.runs.session import find_model
-from opwest.runs.west import Build, find_west, missing_tools
-from opwest.zephyr.checks import check_board
-from opwest.zephyr.workspace import Workspace, build_workspace, fault_of_base
+from opwest.runs.west import Build, find_west
 
 _DEVICE = re.compile(r"(?:connected to pseudotty: |redirected to )(/dev/\S+)")
 """The line with which native_sim and QEMU report the pseudo terminal of a UART."""
@@ -160,7 +159,7 @@ def link_errors(progress: StageProgress) -> Iterator[None]:
         yield
     except LinkError as error:
         progress.end()
-        raise fail(error.message, hint=error.hint) from error
+        raise error.for_user from error
     except OSError as error:
         progress.end()
         raise fail(f"{error.filename}: {error.strerror}") from error
@@ -174,27 +173,45 @@ def prepare(
     *,
     bundles: bool = False,
 ) -> Build:
-    """Return the new build, or the existing one with --no-build."""
-    if not bundles and not options.board.startswith("native_"):
+    """Return the new build, or the existing one with --no-build. Raises OpwestError with all that a build lacks."""
+    place = wireless_place(options)
+    needs_smp = place is not None or not options.board.startswith("native_")
+    if not bundles and needs_smp:
         need_smpclient()
-    workspace, west = _find_tools(options)
-    need_serial()
+    is_remote = options.serial is not None or place is not None
+    is_used = not (options.no_build and options.no_flash and is_remote)
+    workspace = find_workspace_of_build(options.zephyr_base, is_used=is_used)
+    if place is None:
+        need_serial()
     project = options.directory.resolve()
     requested = {"profile": is_profiled(options), "check": options.check_steps, "call": options.operator is not None}
     modes = tuple(mode for mode, is_set in requested.items() if is_set)
-    name = "_".join(["bundle" if bundles else "run", board_file(options.board), *modes[-1:]])
+    last = modes[-1:] if place is None else (*modes[-1:], "udp" if isinstance(place, Udp) else "ble")
+    name = "_".join(["bundle" if bundles else "run", board_file(options.board), *last])
     folder: Path = (options.build_dir or options.directory / "build" / name).resolve()
     for path in (project, folder):
         if " " in str(path):
             raise LinkError(f"path with a space: '{path}', which Zephyr does not support")
     runtime = installed_runtime(options.directory)
-    build = Build(*(workspace, west, project, options.board, folder, progress, runtime), modes, bundles=bundles)
+    tools, given = Tools(workspace, find_west(workspace) or "west", {}), cmake_options(options)
+    if not options.no_build:
+        is_started = not options.no_flash and options.serial is None
+        tools = examine_build(
+            *(options.board, workspace, project, given, progress, faults), is_started=is_started, needs_smp=needs_smp
+        )
+    elif is_used and find_west(workspace) is None:
+        raise LinkError(
+            f"missing program for Zephyr in '{workspace.base}': west", f"run {commands.pip_install('west')}"
+        )
+    build = Build(
+        *(workspace, tools.west, project, options.board, folder, progress, runtime),
+        *(modes, bundles, place, given, tools.variables),
+    )
     if not options.no_build:
         if options.build_dir is None:
             ignore_builds(folder.parent)
         if record is not None:
             write_services(build.services, project, record)
-        _check_board(options.board, workspace, project, faults)
         build.build()
     configuration = build.configuration()
     if not configuration and not options.no_flash:
@@ -208,33 +225,11 @@ def prepare(
     return build
 
 
-def _check_board(board: str, workspace: Workspace, project: Path, faults: Diagnostics) -> None:
-    """Raise OpwestError if the workspace lacks the board, unless the application sets a BOARD_ROOT."""
-    with contextlib.suppress(OSError):
-        if "BOARD_ROOT" in (project / "CMakeLists.txt").read_text(encoding="utf-8", errors="replace"):
-            return
-    check_board(board, replace(workspace, roots=(project,)), faults)
-    faults.raise_if_errors()
-
-
-def _find_tools(options: ImageOptions) -> tuple[Workspace, str]:
-    """Return the workspace and its west."""
-    wrong = fault_of_base() if options.zephyr_base is None else None
-    if wrong is not None:
-        raise LinkError(wrong, "correct or unset ZEPHYR_BASE, or give --zephyr-base")
-    workspace = build_workspace(options.zephyr_base)
-    west = find_west(workspace)
-    if options.no_build and options.no_flash and options.serial:
-        return workspace, west or "west"  # neither is needed
-    if workspace.version is None:
-        if options.zephyr_base is not None:
-            raise LinkError(f"'{options.zephyr_base}' is not a Zephyr tree: missing file 'VERSION'")
-        raise LinkError("no Zephyr workspace found", "set ZEPHYR_BASE, run in the workspace, or give --zephyr-base")
-    missing = [*([] if west else ["west"]), *missing_tools()]
-    if west is None or missing:
-        hint = None if west else f"run {commands.pip_install('west')}"
-        raise LinkError(f"missing tools for Zephyr in '{workspace.base}': {', '.join(missing)}", hint)
-    return workspace, west
+def cmake_options(options: ImageOptions) -> tuple[str, ...]:
+    """Return the given options of CMake, with those of shields and snippets."""
+    lists = {"SHIELD": options.shield, "SNIPPET": options.snippet}
+    named = (f"-D{name}={';'.join(values)}" for name, values in lists.items() if values)
+    return (*named, *options.cmake)
 
 
 @contextlib.contextmanager
@@ -242,15 +237,15 @@ def connected(options: ImageOptions, build: Build, progress: StageProgress) -> I
     """Start or flash the image, and yield a connection to it."""
     with running(options, build, progress) as image:
         link: Link
-        if image.native:
+        if image.has_shell:
             from opwest.runs.shell import ShellLink
 
-            link = ShellLink(image.device, options.timeout)
+            link = ShellLink(str(image.place), options.timeout)
         else:
             from opwest.runs.smp import DEFAULT_GROUP, SmpLink
 
             group = int(image.configuration.get("CONFIG_OPWEST_SERVICE_SMP_GROUP", DEFAULT_GROUP))
-            link = SmpLink(image.device, options.baud, options.timeout, group)
+            link = SmpLink(image.place, options.timeout, group)
         try:
             progress.show(f"waiting for the image on {link.device}")
             yield link
@@ -260,11 +255,12 @@ def connected(options: ImageOptions, build: Build, progress: StageProgress) -> I
 
 @dataclass(frozen=True)
 class Running:
-    """An image that runs: its configuration, its serial device, whether it is a program of this machine."""
+    """An image that runs: its configuration, and where this host reaches it."""
 
     configuration: Mapping[str, str]
-    device: str
-    native: bool
+    place: Place
+    has_shell: bool
+    """Whether a host uses its shell, as it does at the pseudo terminal of a program of this machine."""
     started: bool
     """Whether the image ends with the command."""
 
@@ -274,19 +270,25 @@ def running(options: ImageOptions, build: Build, progress: StageProgress) -> Ite
     """Start or flash the image, and yield it; a LinkError of the caller reports the output of an image that ended."""
     configuration = build.configuration()
     native = configuration.get("CONFIG_ARCH_POSIX") == "y" if configuration else build.board.startswith("native_")
-    if (native or build.is_emulated) and options.serial is None:
+    is_simulated = native or build.is_emulated
+    if is_simulated and options.serial is None and not (options.no_flash and build.place):
         for name in ("baud", "no_flash"):
             if name in options.given:
                 raise LinkError(f"--{name.replace('_', '-')} has no effect: board '{build.board}' is simulated")
         progress.show(f"starting {build.board}")
         with RunningImage(build.run_command(), build.workspace.top, build.environment) as image:
-            device = image.device(options.timeout)
+            place = build.place or Serial(image.device(options.timeout))
             try:
-                yield Running(configuration, device, native, started=True)
+                yield Running(configuration, place, has_shell=native and build.place is None, started=True)
             except LinkError as error:
                 if not isinstance(error, ModelError) and image.ended(_ENDING):
                     raise LinkError(f"{error.message}\n{image.output()}", error.hint) from error
                 raise
+        return
+    if build.place is not None:
+        if not options.no_flash:
+            build.flash()
+        yield Running(configuration, build.place, has_shell=False, started=False)
         return
     device = choose_device(options.serial)
     if options.no_flash or native:
@@ -297,7 +299,7 @@ def running(options: ImageOptions, build: Build, progress: StageProgress) -> Ite
         build.flash()
         wait_for_device(device, options.timeout)
         check_device(device)
-    yield Running(configuration, device, native, started=False)
+    yield Running(configuration, Serial(device, options.baud), has_shell=native, started=False)
 
 
 def served_model(link: Link, model: Mapping[str, Any] | None, option: str | None) -> Served:
@@ -316,7 +318,7 @@ def clock_of(options: ImageOptions, build: Build) -> str:
     """Return the clock of the latency: 'board', 'simulated' or 'emulated'."""
     if build.configuration().get("CONFIG_ARCH_POSIX") == "y":
         return "simulated"
-    return "emulated" if build.is_emulated and options.serial is None else "board"
+    return "emulated" if build.is_emulated and options.serial is None and not options.no_flash else "board"
 
 
 def latency_lines(nanoseconds: Sequence[int], clock: str) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Protocol
 
+from opwest.base.diagnostics import Diagnostic, OpwestError
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.dtypes import DTYPES
 from opwest.runs.profile import Profile
@@ -28,10 +30,16 @@ LOCKED_HINT = "the application unlocks it with opwest_service_permit(true) (CONF
 class LinkError(Exception):
     """An error of the image or of the connection to it."""
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(self, message: str, hint: str | None = None, causes: Sequence[Diagnostic] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.causes = tuple(causes)
+
+    @property
+    def for_user(self) -> OpwestError:
+        """The error with its causes, which precede it."""
+        return OpwestError([*self.causes, Diagnostic("error", self.message, hint=self.hint)])
 
 
 class StoppedError(LinkError):

@@ -10,6 +10,7 @@ from pathlib import Path
 from opwest.base.frozen_dataclass import dataclass
 from opwest.runs.arrays import Source
 from opwest.runs.compare import Tolerance
+from opwest.runs.places import Udp
 from opwest.runs.progress import SILENT, StageProgress
 
 BAUD, TIMEOUT = 115200, 30.0
@@ -23,12 +24,18 @@ class ImageOptions:
     directory: Path
     board: str = ""
     serial: str | None = None
+    udp: Udp | None = None
+    ble: str | None = None
     baud: int = BAUD
     timeout: float = TIMEOUT
     build_dir: Path | None = None
     no_build: bool = False
     no_flash: bool = False
     zephyr_base: Path | None = None
+    shield: Sequence[str] = ()
+    snippet: Sequence[str] = ()
+    cmake: Sequence[str] = ()
+    """Options of CMake: -DNAME=VALUE."""
     given: frozenset[str] = frozenset()
     """The options of the user: some are errors where they have no effect, also with the value of the default."""
     check_steps: bool = False

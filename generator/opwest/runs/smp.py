@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests and responses of SMP over a serial device, framed by smpclient.
+"""Requests and responses of SMP: over a serial device, UDP or Bluetooth.
 
 smpclient is an optional dependency: import this module only on demand.
 """
@@ -7,6 +7,7 @@ smpclient is an optional dependency: import this module only on demand.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Coroutine, Mapping
 from dataclasses import replace
@@ -16,7 +17,6 @@ import cbor2
 from smp.error import MGMT_ERR
 from smp.header import OP, CommandId, Flag, GroupId, Header, Version
 from smpclient.transport import SMPTransportDisconnected
-from smpclient.transport.serial import SMPSerialTransport
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.runs.link import (
@@ -25,7 +25,6 @@ from opwest.runs.link import (
     NO_SERVICE_HINT,
     Action,
     LinkError,
-    LostError,
     Report,
     Served,
     Tensor,
@@ -34,7 +33,9 @@ from opwest.runs.link import (
     printable,
     raise_if_stopped,
 )
+from opwest.runs.places import Place
 from opwest.runs.profile import Profile, make_measure, make_profile
+from opwest.runs.smp_carriers import carrier_of
 
 AGAIN_SECONDS = 1.0
 _CONSOLE_SECONDS = 0.2
@@ -93,26 +94,28 @@ def error_name(code: int) -> str:
 
 
 class SmpConnection:
-    """An SMP server behind a serial device."""
+    """An SMP server."""
 
-    def __init__(self, device: str, baud: int, timeout: float) -> None:
-        self.device = device
+    def __init__(self, place: Place, timeout: float) -> None:
+        self.device = str(place)
         self.timeout = timeout
         self._sequence = 0
         self._malformed: str | None = None
         self._console = b""
         logging.getLogger("smpclient").setLevel(logging.CRITICAL)  # the raised errors contain what it logs
-        self._transport = SMPSerialTransport(baudrate=baud, exclusive=True, write_timeout=timeout)
+        self._carrier = carrier_of(place, timeout)
+        self._transport = self._carrier.transport
         self._runner = asyncio.Runner()
         try:
-            self._runner.run(self._transport.connect(device, 0.1))
-        except (OSError, TimeoutError) as error:
+            self._runner.run(self._carrier.connect())
+        except BaseException:
             self._runner.close()
-            raise LinkError(f"cannot open the serial device '{device}'; it exists and is not in use") from error
+            raise
 
     def disconnect(self) -> None:
-        """Close the device."""
-        self._runner.run(self._transport.disconnect())
+        """Close the connection."""
+        with contextlib.suppress(Exception):  # the device may be gone, and transports raise various errors
+            self._runner.run(self._transport.disconnect())
         self._runner.close()
 
     def learn_size(self) -> int:
@@ -122,12 +125,12 @@ class SmpConnection:
         parameters = self.request(OP.READ, GroupId.OS_MANAGEMENT, command, {}, PARAMETERS, attempts)
         size = parameters.content.get("buf_size")
         if parameters.code == 0 and isinstance(size, int) and size > MAX_NUMBER_LENGTH:
-            self._transport.initialize(size)
+            self._carrier.learn_size(size)
         return parameters.code
 
     def free_space(self, request: Mapping[str, Any]) -> int:
         """Return how many bytes fit into an empty byte string of a request."""
-        return max(1, self._transport.max_unencoded_size - Header.SIZE - len(cbor2.dumps(request)) - MAX_NUMBER_LENGTH)
+        return max(1, self._carrier.space - Header.SIZE - len(cbor2.dumps(request)) - MAX_NUMBER_LENGTH)
 
     def request(
         self, operation: OP, group: int, command: int, request: Mapping[str, Any], awaited: str, attempts: int
@@ -146,7 +149,7 @@ class SmpConnection:
         try:
             answer = self._runner.run(self._exchange(operation, group, command, request, seconds, awaited))
         except (SMPTransportDisconnected, OSError) as error:
-            raise self._lost_error(error, awaited) from error
+            raise self._carrier.lost(error, awaited) from error
         return None if answer is None else Answer(answer, self.device, awaited)
 
     async def _exchange(
@@ -157,7 +160,7 @@ class SmpConnection:
         header = Header(operation, Version.V2, Flag(0), len(payload), group, self._sequence, command)
         try:
             async with asyncio.timeout(seconds):
-                await self._transport.send(bytes(header) + payload)
+                await self._carrier.send(bytes(header) + payload)
                 while True:
                     answer = await self._watched(self._answer(operation, group, command), awaited)
                     if answer is not None:
@@ -178,7 +181,7 @@ class SmpConnection:
         return task.result()
 
     async def _read_console(self, awaited: str) -> None:
-        self._console = (self._console + await self._transport.read_serial())[-_KEPT:]
+        self._console = (self._console + await self._carrier.console())[-_KEPT:]
         raise_if_stopped(self._console, awaited)
 
     async def _answer(self, operation: OP, group: int, command: int) -> dict[str, Any] | None:
@@ -197,30 +200,15 @@ class SmpConnection:
             return None
         return answer if isinstance(answer, dict) else None
 
-    def _lost_error(self, error: Exception, awaited: str) -> LinkError:
-        if "imeout" in f"{error.__cause__}":
-            return LinkError(
-                f"{self.device}: cannot send a request within {self.timeout:g} s: the board does not read its UART"
-            )
-        return LostError(
-            f"lost the serial device '{self.device}' while waiting for {awaited}: the board was unplugged or "
-            "the emulator exited"
-        )
-
     def timeout_error(self, awaited: str, seconds: float) -> LinkError:
         """Return the error for a missing response."""
         message = f"{self.device}: timeout after {seconds:.0f} s waiting for {awaited}; "
         text = printable(self._console)
         if self._malformed is not None:
-            return LinkError(
-                message + f"received an invalid SMP frame ({self._malformed})", "check that --baud matches the board"
-            )
+            return LinkError(message + f"received an invalid SMP frame ({self._malformed})", self._carrier.damaged_hint)
         if text:
             return LinkError(message + f"received only console output, last: {text!r}", NO_SERVICE_HINT)
-        return LinkError(
-            message + "received nothing",
-            f"check that the device is the board's UART for MCUmgr and that the image is running, or {NO_SERVICE_HINT}",
-        )
+        return LinkError(message + "received nothing", self._carrier.silent_hint)
 
 
 DEFAULT_GROUP = 28535
@@ -240,8 +228,8 @@ def _report(answer: Answer) -> Report:
 class SmpLink(SmpConnection):
     """An SMP server with the service of models. Implements Link."""
 
-    def __init__(self, device: str, baud: int, timeout: float, group: int = DEFAULT_GROUP) -> None:
-        super().__init__(device, baud, timeout)
+    def __init__(self, place: Place, timeout: float, group: int = DEFAULT_GROUP) -> None:
+        super().__init__(place, timeout)
         self._group = group
 
     def describe(self) -> list[Served]:

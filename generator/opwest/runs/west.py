@@ -9,21 +9,22 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO
 
 from opwest.base import commands, timing
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import cmake_option
+from opwest.runs.digest import causes, end_of, is_overflow
 from opwest.runs.link import LinkError
+from opwest.runs.places import REQUIRED, Udp, Wireless
 from opwest.runs.progress import StageProgress
 from opwest.zephyr.workspace import Workspace
 
-_FAULTS = re.compile(r"\b(error|FATAL ERROR|CMake Error|undefined reference|overflowed by|assigned the value)\b", re.I)
-_NOISE = re.compile(r"^\[\d+/\d+\]|^ccache |^\s*-- |-Werror|^FATAL ERROR: command exited")
 _COUNT = re.compile(rb"\[\d+/\d+\] ")
 """A step of ninja, with the status of `_logged`."""
-_SHOWN = 8
 _MACHINES = {"mps2/an386": "mps2-an386", "mps2/an500": "mps2-an500"}
 """Machines of QEMU for boards that Zephyr starts only in Arm's simulator."""
 _MODES = {
@@ -32,6 +33,8 @@ _MODES = {
     "call": ("CONFIG_OPWEST_SERVICE_CALL", "call single operators"),
 }
 """The option of the runtime for each mode of an image, and its purpose."""
+_CONFIGURED = "-- Build files have been written to"
+_OVERLAYS = "EXTRA_DTC_OVERLAY_FILE"
 _UARTS = ("zephyr,shell-uart", "zephyr,console")
 
 
@@ -81,6 +84,12 @@ class Build:
     """Keys of `_MODES`, in their order: what the image does besides runs of its models."""
     bundles: bool = False
     """Whether the image accepts bundles, instead of running its models for a host."""
+    place: Wireless | None = None
+    """Where a host reaches the image, if not at a serial device."""
+    given: tuple[str, ...] = ()
+    """Options of CMake, each with -D: those of the user."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the environment that select a compiler."""
 
     @property
     def service(self) -> str:
@@ -95,12 +104,13 @@ class Build:
         env["PATH"] = f"{Path(self.west).parent}{os.pathsep}{env.get('PATH', '')}"
         if self.board.startswith("native_") and "ZEPHYR_SDK_INSTALL_DIR" not in env:
             env.setdefault("ZEPHYR_TOOLCHAIN_VARIANT", "host")
-        return env
+        return {**env, **self.variables}
 
     @property
     def options(self) -> dict[str, str]:
         """The options of the runtime that the image needs besides the service, each with its purpose."""
-        return dict(_MODES[mode] for mode in self.modes)
+        own = dict(_MODES[mode] for mode in self.modes)
+        return own if self.place is None else own | dict([REQUIRED[type(self.place)][:2]])
 
     @property
     def log(self) -> Path:
@@ -119,21 +129,20 @@ class Build:
     def build(self) -> None:
         """Build the image with the opwest service."""
         self.log.unlink(missing_ok=True)
-        words = ["build", "-p", "auto", "-b", self.board, "-d", str(self.folder), str(self.application)]
-        words.append("--no-sysbuild")
+        words = ["-b", self.board, "-d", str(self.folder), str(self.application), "--no-sysbuild"]
         stamp = self.folder / "opwest-run.json"
-        command = json.dumps([*words, *self.modes, *(["bundles"] if self.bundles else [])]).encode()
+        options = self._cmake_options()
+        command = json.dumps([*words, *options, *self.given, *self.variables.values()]).encode()
         is_configured = stamp.is_file() and stamp.read_bytes() == command
         if is_configured and (self.folder / "build.ninja").exists():
             self.progress.show(f"building for {self.board} (log: {self.log})")
             self._run(["build", "-d", str(self.folder)], "the build failed")
             return
         self.progress.show(f"configuring for {self.board} (log: {self.log})")
-        options = [cmake_option("OPWEST_RUNTIME", self.runtime), cmake_option("OPWEST_SERVICES", self.services)]
-        options += [f"-D{self.service}=y", "-DQEMU_PTY=ON"]
-        options += [f"-D{option}=y" for option in self.options]
-        overlays = "EXTRA_DTC_OVERLAY_FILE"
-        self._run([*words, "--cmake-only", "--", *options, f"-D{overlays}="], "cannot configure the build")
+        # CMake keeps options, shields and snippets of an earlier call in its cache.
+        pristine = "always" if (self.folder / "CMakeCache.txt").exists() else "auto"
+        given = ["--cmake-only", "--", *options, self._overlays()]
+        self._run(["build", "-p", pristine, *words, *given], "cannot configure the build")
         self._check_service()
         uart = self._missing_uart()
         # Without an overlay the configuration is complete: with options, west would configure again.
@@ -141,14 +150,29 @@ class Build:
         if uart is not None:
             overlay = self.folder / "opwest-service.overlay"
             overlay.write_text(f"/ {{\n\tchosen {{\n\t\tzephyr,uart-mcumgr = {uart};\n\t}};\n}};\n", encoding="utf-8")
-            build_words = [*words, "--", *options, cmake_option(overlays, overlay)]
+            build_words = ["build", "-p", "auto", *words, "--", *options, self._overlays(overlay)]
         self.progress.show(f"building for {self.board}")
+        configured = 1 if uart is None else 2
         try:
             self._run(build_words, "the build failed")
-        except SpaceError:  # the linker reports it: the configuration is complete
-            stamp.write_bytes(command)
-            raise
-        stamp.write_bytes(command)
+        finally:
+            # An error of the compiler or linker does not change the configuration.
+            if _text(self.log).count(_CONFIGURED) >= configured:
+                stamp.write_bytes(command)
+
+    def _cmake_options(self) -> list[str]:
+        """Return the options of CMake, those of the user last, without the overlays."""
+        options = [cmake_option("OPWEST_RUNTIME", self.runtime), cmake_option("OPWEST_SERVICES", self.services)]
+        options += [f"-D{self.service}=y", "-DQEMU_PTY=ON"]
+        options += [f"-D{_MODES[mode][0]}=y" for mode in self.modes]
+        if isinstance(self.place, Udp):
+            options += ["-DCONFIG_OPWEST_SMP_UDP=y", f"-DCONFIG_MCUMGR_TRANSPORT_UDP_PORT={self.place.port}"]
+        return options + [option for option in self.given if not option.startswith(f"-D{_OVERLAYS}=")]
+
+    def _overlays(self, *own: Path) -> str:
+        """Return the option with the overlays of the user and `own`, which follow them."""
+        values = [option.partition("=")[2] for option in self.given if option.startswith(f"-D{_OVERLAYS}=")]
+        return f"-D{_OVERLAYS}=" + ";".join([*values, *(path.as_posix() for path in own)])
 
     def compiler(self) -> str | None:
         """Return the C compiler of the build; None without a build."""
@@ -186,9 +210,13 @@ class Build:
                 f"{needed} and CONFIG_MULTITHREADING"
             )
         smp = "CONFIG_OPWEST_BUNDLE_SMP" if self.bundles else "CONFIG_OPWEST_SERVICE_SMP"
-        if config.get("CONFIG_ARCH_POSIX") != "y" and config.get(smp) != "y":
+        if (config.get("CONFIG_ARCH_POSIX") != "y" or self.place is not None) and config.get(smp) != "y":
             text = "module 'zcbor' not found in the workspace; MCUmgr, which the service uses, depends on it"
             raise LinkError(text, self.workspace.ways_to_install(["zcbor"])["zcbor"])
+        required = None if self.place is None else REQUIRED[type(self.place)]
+        if required is not None and config.get(required.option) != "y":
+            text = f"{required.option} is not set in the configuration for '{self.board}': the image does not "
+            raise LinkError(text + required.purpose, required.hint)
 
     def _missing_uart(self) -> str | None:
         """Return the UART that SMP shares with the console; None if the devicetree chooses a UART for SMP."""
@@ -215,8 +243,10 @@ class Build:
             with self.log.open(encoding="utf-8", errors="replace") as text:
                 text.seek(begin)
                 output = text.read()
-            kind = SpaceError if "overflowed by" in output else LinkError
-            raise kind(f"{failure} (west {words[0]}, exit code {returncode}):\n{brief(output)}", _hint(output, self))
+            kind, found = SpaceError if is_overflow(output) else LinkError, causes(output, self.application)
+            what = f"{failure} (west {words[0]}, exit code {returncode})"
+            what += "" if found else f":\n{end_of(output)}"
+            raise kind(what, f"complete log: {self.log}", found)
 
     def _logged(self, command: list[str], log: BinaryIO) -> int:
         """Run a command with its output in `log`, show ninja's counts of steps, and return its exit code."""
@@ -243,29 +273,3 @@ class Build:
                 raise
             self.progress.end()
         return running.returncode
-
-
-def brief(output: str) -> str:
-    """Return the lines of a log that report an error; without any, the last lines."""
-    lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", output).splitlines() if line.strip()]
-    errors = [index for index, line in enumerate(lines) if _FAULTS.search(line) and not _NOISE.search(line)]
-    shown: list[str] = []
-    for index in errors:
-        # CMake prints the reason in the lines below.
-        follow = 4 if lines[index].startswith("CMake Error") else 1
-        shown += [line for line in lines[index : index + follow] if line not in shown]
-    return "\n".join(f"  {line[:300]}" for line in (shown[:_SHOWN] if shown else lines[-_SHOWN:]))
-
-
-def _hint(output: str, build: Build) -> str:
-    whole = f"complete log: {build.log}"
-    if "overflowed by" in output:
-        return f"the service requires additional memory: one more workspace per model; {whole}"
-    if 'Could not find a package configuration file provided by "Zephyr-sdk"' in output:
-        return f"install the Zephyr SDK, or select another compiler with ZEPHYR_TOOLCHAIN_VARIANT; {whole}"
-    return whole
-
-
-def missing_tools() -> list[str]:
-    """Return the missing build tools, apart from west and the compiler."""
-    return [tool for tool in ("cmake", "ninja", "dtc") if shutil.which(tool) is None]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from opwest import pipeline
-from opwest.base.diagnostics import Diagnostics, fail
+from opwest.base.diagnostics import Diagnostics
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Function, Parameter, c_type
 from opwest.compiler.folder import npz, write_folder
@@ -391,9 +391,9 @@ class BoardRunner:
             need_smpclient()
             return self._run(model)
         except SpaceError as error:
-            raise TooLargeError(error.message) from error
+            raise TooLargeError(error.causes[0].message if error.causes else error.message) from error
         except LinkError as error:
-            raise fail(error.message, hint=error.hint) from error
+            raise error.for_user from error
         finally:
             self._progress.end()
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -12,7 +13,17 @@ from opwest.base.resources import resource
 from opwest.model.types.model import Model
 from opwest.zephyr.floats import check_floats
 from opwest.zephyr.processors import known_configuration
-from opwest.zephyr.version import OLDEST, TF_M, Version, board_fault, cortex_m, full_libc, is_board_name, of_externals
+from opwest.zephyr.version import (
+    OLDEST,
+    TF_M,
+    Version,
+    board_fault,
+    cortex_m,
+    full_libc,
+    is_board_name,
+    of_externals,
+    successors,
+)
 from opwest.zephyr.workspace import Workspace, ZephyrOptions
 
 
@@ -70,12 +81,9 @@ def _check_board(
         return True
     name = board.partition("/")[0].partition("@")[0]
     if name not in workspace.boards:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, workspace.boards, n=1)
+        near = _similar_boards(board, workspace)
         own = "`west boards` lists the boards; set BOARD_ROOT for your own"
-        hint = f"did you mean {near[0]!r}?" if near else own
-        report(f"unknown board {name!r} in {workspace.base}", at, hint=hint)
+        report(f"unknown board {board!r} in {workspace.base}", at, hint=_did_you_mean(near) if near else own)
         return False
     plain = board if "@" not in board else name + "".join(board.partition("/")[1:])
     full = workspace.boards[name]
@@ -85,9 +93,26 @@ def _check_board(
             if "/" in board
             else f"board {name!r} has several SoCs or CPU clusters: specify one"
         )
-        report(message, at, expected=" or ".join(sorted(f for f in full if "*" not in f)[:8]))
+        from difflib import get_close_matches
+
+        known = sorted(f for f in full if "*" not in f)
+        near = get_close_matches(plain, known, n=1, cutoff=0.85) if "/" in board else []
+        report(message, at, expected=" or ".join(known[:8]), hint=_did_you_mean(near) if near else None)
         return False
     return True
+
+
+def _similar_boards(board: str, workspace: Workspace) -> list[str]:
+    """Return the boards of a workspace that an unknown name may mean: its successors, else similar names."""
+    from difflib import get_close_matches
+
+    full = [name for names in workspace.boards.values() for name in names]
+    found = successors(re.sub("@[^/]*", "", board), full, workspace.renamed_boards)[:4]
+    return found or get_close_matches(board.partition("/")[0].partition("@")[0], workspace.boards, n=3, cutoff=0.75)
+
+
+def _did_you_mean(names: Sequence[str]) -> str:
+    return f"did you mean {' or '.join(map(repr, names))}?"
 
 
 def _check_modules(

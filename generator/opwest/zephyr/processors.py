@@ -76,8 +76,8 @@ def fits_processor(target: Target, symbols: frozenset[str]) -> bool:
 
 def _fits(kconfig: Mapping[str, str], machine: str, arch: str | None, symbols: frozenset[str]) -> bool:
     """Whether the conditions of a target on the processor hold; each target has at least one."""
-    own = {s.removeprefix("CONFIG_"): value for s, value in kconfig.items() if _OF_PROCESSOR.fullmatch(s)}
-    if not own or any((value == "y") != (symbol in symbols) for symbol, value in own.items()):
+    own = of_processor(kconfig)
+    if not own or any((value == "y") != (s.removeprefix("CONFIG_") in symbols) for s, value in own.items()):
         return False
     # The FPU of a RISC-V processor is an option, its precision is not.
     double = kconfig.get("CONFIG_CPU_HAS_FPU_DOUBLE_PRECISION")
@@ -85,6 +85,11 @@ def _fits(kconfig: Mapping[str, str], machine: str, arch: str | None, symbols: f
         return False
     needed = isa_extensions(arch) & set(_INTEGER) if machine == "riscv" and arch else frozenset()
     return all(f"RISCV_ISA_EXT_{extension.upper()}" in symbols for extension in needed)
+
+
+def of_processor(kconfig: Mapping[str, str]) -> dict[str, str]:
+    """Return the conditions of a target that are properties of the processor: options of a build do not change them."""
+    return {symbol: value for symbol, value in kconfig.items() if _OF_PROCESSOR.fullmatch(symbol)}
 
 
 def processor_symbols(board: str, workspace: Workspace | None) -> frozenset[str] | None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
@@ -90,6 +90,24 @@ def board_fault(board: str, version: Version) -> tuple[str, str] | None:
     if name == "native_sim_64" and pair < NATIVE_SIM:
         return (f"native_sim requires Zephyr 3.5 or newer, found {version}", "native_posix_64")
     return None
+
+
+def successors(board: str, full_names: Iterable[str], renamed: Mapping[str, str]) -> list[str]:
+    """Return the boards of hardware model 2 that a name of Zephyr 3.6 or older can stand for.
+
+    `full_names`: the boards of the tree with their qualifiers; `renamed`: the former names that the tree records.
+    """
+    if board in renamed:
+        return [renamed[board]]
+    former = [name for name, old in FORMER_BOARDS.items() if old == board]
+    known = sorted(name for name in full_names if "/" in name and "//" not in name and "*" not in name)
+    equal = [name for name in known if board in (name.replace("/", "_"), _without_soc(name))]
+    return former or equal or [name for name in known if name.replace("/", "_").startswith(f"{board}_")]
+
+
+def _without_soc(name: str) -> str:
+    board, _, *rest = name.split("/")
+    return "_".join([board, *rest])
 
 
 SERVICE = "zcbor"

@@ -19,6 +19,14 @@ _HAL = {"st": "hal_stm32", "raspberrypi": "hal_rpi_pico", "gd": "hal_gigadevice"
 _NEED_NO_HAL = ("ti_lm3s6965", "intel")
 """A SoC and a vendor whose boards build without the module (QEMU's Cortex-M3; hal_intel is for few boards)."""
 _NO_OPTIONS = ("doc", "samples", "tests", "node_modules", "twister-out")
+_LIMITS = {
+    "python": ("python.cmake", r"set\(PYTHON_MINIMUM_REQUIRED\s+([\d.]+)\)"),
+    "cmake": ("zephyr_default.cmake", r"cmake_minimum_required\(VERSION\s+([\d.]+)"),
+    "dtc": ("dts.cmake", r"find_package\(Dtc\s+([\d.]+)"),
+    "west": ("west.cmake", r"MIN_WEST_VERSION\s+([\d.]+)\)"),
+    "sdk": ("FindHostTools.cmake", r"find_package\(Zephyr-sdk\s+([\d.]+)"),
+}
+"""Where Zephyr declares the oldest version of a program, below cmake/modules."""
 _MAX_DEPTH = 8
 """Limit on the levels of a board's variants: YAML lists can be recursive."""
 
@@ -49,6 +57,26 @@ class Workspace:
         return self.base.parent
 
     @cached_property
+    def limits(self) -> dict[str, str]:
+        """The oldest versions of python, cmake, dtc, west and the SDK (`sdk`) that this Zephyr accepts."""
+        limits = {}
+        for name, (file, pattern) in _LIMITS.items():
+            match = re.search(pattern, read_text(self.base / "cmake" / "modules" / file))
+            if match:
+                limits[name] = match[1].removesuffix(".0") if match[1].count(".") > 1 else match[1]
+        return limits
+
+    @property
+    def has_sdk_command(self) -> bool:
+        """Whether its west has the command `sdk`."""
+        return (self.base / "scripts" / "west_commands" / "sdk.py").is_file()
+
+    @cached_property
+    def toolchains(self) -> tuple[str, ...]:
+        """The names that ZEPHYR_TOOLCHAIN_VARIANT can have, without what follows a slash; empty if unknown."""
+        return tuple(sorted(path.name for path in (self.base / "cmake" / "toolchain").glob("*") if path.is_dir()))
+
+    @cached_property
     def boards(self) -> dict[str, frozenset[str]]:
         """All boards by name, each with its full names including qualifiers."""
         if self.version is not None and self.version.pair < QUALIFIERS:
@@ -59,6 +87,12 @@ class Workspace:
             if is_name(board.get("name")):
                 names.setdefault(str(board["name"]), set()).update(_full_names(board, self.socs))
         return {name: frozenset(full) for name, full in names.items()}
+
+    @cached_property
+    def renamed_boards(self) -> dict[str, str]:
+        """The former names of boards that the tree records, each with the present one."""
+        text = read_text(self.base / "boards" / "deprecated.cmake")
+        return dict(re.findall(r"^set\(([^\s()]+)_DEPRECATED\s+([^\s()]+)\s*\)", text, re.MULTILINE))
 
     @cached_property
     def _board_entries(self) -> list[tuple[Path, dict[str, Any]]]:

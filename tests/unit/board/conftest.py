@@ -26,13 +26,14 @@ def plug():
 
 @pytest.fixture
 def connect():
+    from opwest.runs.places import Serial
     from opwest.runs.shell import ShellLink
     from opwest.runs.smp import SmpLink
 
     links = []
 
     def make(kind, board, timeout=3.0):
-        links.append(SmpLink(board.device, 115200, timeout) if kind == "smp" else ShellLink(board.device, timeout))
+        links.append(SmpLink(Serial(board.device), timeout) if kind == "smp" else ShellLink(board.device, timeout))
         return links[-1]
 
     yield make

@@ -3,6 +3,7 @@
 
 import os
 import select
+import socket
 import struct
 import threading
 import tty
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 
 import cbor2
 import numpy as np
+from opwest.runs.places import Udp
 from smp import packet
 from smp.header import OP, Flag, GroupId, Header, Version
 
@@ -301,3 +303,39 @@ def _done(report):
 
 def server(kind, model):
     return SmpBoard(model) if kind == "smp" else ShellBoard(model)
+
+
+def answer_of(board, frame):
+    """Return the response of a server to a frame."""
+    assert len(frame) <= board.buffer, "longer than the server's buffer"
+    header, request = Header.loads(frame[:8]), cbor2.loads(frame[8:])
+    board.requests.append((header.group_id, header.command_id, request))
+    payload = cbor2.dumps(board._answer(header, request))
+    place = (header.group_id, header.sequence, header.command_id)
+    return bytes(Header(OP(header.op + 1), Version.V2, Flag(0), len(payload), *place)) + payload
+
+
+class UdpBoard:
+    """A server on this machine; `lose` are the numbers of the datagrams without a response, and `twice` of two."""
+
+    def __init__(self, board, lose=(), twice=()):
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self._parts = (board, lose, twice)
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def __enter__(self):
+        return Udp(*self._socket.getsockname())
+
+    def _serve(self):
+        board, lose, twice = self._parts
+        number = 0
+        while (received := self._socket.recvfrom(4096))[0] != b"end":
+            number += 1
+            answer = answer_of(board, received[0])
+            for _ in range(0 if number in lose else 2 if number in twice else 1):
+                self._socket.sendto(answer, received[1])
+        self._socket.close()
+
+    def __exit__(self, *_):
+        self._socket.sendto(b"end", self._socket.getsockname())

@@ -21,7 +21,9 @@ if verb in ("configure", "build"):
     (build / "zephyr").mkdir(parents=True, exist_ok=True)
     (build / "zephyr" / ".config").write_text(behaviour["config"])
     (build / "zephyr" / "zephyr.dts").write_text(behaviour["dts"])
-    (build / "build.ninja").touch()
+    for name in ("build.ninja", "CMakeCache.txt"):
+        (build / name).touch()
+    print("-- Build files have been written to:" if "--" in words and behaviour.get("fails") != "configure" else "")
 print(behaviour.get(verb, ""), flush=True)
 if verb == "run":
     time.sleep(behaviour.get("run_ends", 60))
@@ -53,6 +55,8 @@ class FakeWest:
         west.chmod(0o755)
         (top / ".west").mkdir()
         (top / "zephyr").mkdir()
+        (top / "modules" / "lib" / "zcbor" / "zephyr").mkdir(parents=True)
+        (top / "modules" / "lib" / "zcbor" / "zephyr" / "module.yml").touch()
         (top / "zephyr" / "VERSION").write_text("VERSION_MAJOR = 4\nVERSION_MINOR = 2\nPATCHLEVEL = 0\n")
         self.workspace = Workspace(top / "zephyr")
         self.west = str(west)

@@ -14,7 +14,7 @@ from board_support import QUIET, failure
 from fake_west import DTS, NATIVE, SMP, FakeWest
 from opwest.runs.connection import RunningImage
 from opwest.runs.progress import StageProgress
-from opwest.runs.west import Build, SpaceError, brief, find_west
+from opwest.runs.west import Build, SpaceError, find_west
 
 
 @pytest.fixture
@@ -37,8 +37,7 @@ def fault(build):
 def test_smp_uses_the_console_uart_by_default(west, build):
     build.build()
     first, second = west.calls
-    words = ["build", "-p", "auto", "-b", "nucleo", "-d", str(build.folder), str(build.application)]
-    words.append("--no-sysbuild")
+    words = ["build", "-p", "auto", "-b", "nucleo", "-d", str(build.folder), str(build.application), "--no-sysbuild"]
     options = [f"-DOPWEST_RUNTIME={build.runtime}", f"-DOPWEST_SERVICES={build.folder}.services"]
     options += ["-DCONFIG_OPWEST_SERVICE=y", "-DQEMU_PTY=ON"]
     overlay = build.folder / "opwest-service.overlay"
@@ -62,7 +61,8 @@ def test_second_build_does_not_configure_again(west, build):
     assert west.calls == [["build", "-d", str(build.folder)]]
     (build.folder / "opwest-run.json").write_text("{")
     build.build()
-    assert len(west.calls) == 2
+    pristine, built = west.calls
+    assert (pristine[2], built[2]) == ("always", "auto"), "another configuration starts with an empty directory"
 
 
 def test_board_without_any_uart(west, build):
@@ -88,12 +88,15 @@ def test_failed_build_output_is_shortened(west, build):
     error = "/app/src/main.c:7:3: error: 'x' undeclared"
     west.tell(fails="build", build=f"{noise}\n\x1b[31m{error}\x1b[0m\nninja: build stopped")
     found = fault(build)
-    assert found.message == f"the build failed (west build, exit code 1):\n  {error}"
+    assert found.message == "the build failed (west build, exit code 1)"
+    assert list(map(str, found.causes)) == [error]
     assert found.hint == f"complete log: {build.log}" and build.log.read_text().count("Building") == 900
     build.folder.joinpath("opwest-run.json").unlink(missing_ok=True)
     west.tell(fails="build", build="ld.bfd: region `ISRAM' overflowed by 812 bytes")
     found = fault(build)
-    assert "additional memory" in (found.hint or "") and isinstance(found, SpaceError)
+    assert isinstance(found, SpaceError)
+    assert [cause.message for cause in found.causes] == ["the image does not fit: region ISRAM lacks 812 bytes"]
+    assert "additional memory" in (found.causes[0].hint or "")
     assert len(west.calls) > 2
     assert isinstance(fault(build), SpaceError)
     assert west.calls == [["build", "-d", str(build.folder)]], "it does not configure again"
@@ -112,11 +115,6 @@ def test_failed_flash(west, build):
     found = failure(build.flash).message
     assert re.search(r"cannot flash the board .*\n  Error: no ST-LINK found", found), found
     assert west.calls == [["flash", "-d", str(build.folder)]]
-
-
-def test_log_without_errors_is_cut_to_its_end():
-    assert brief("one\ntwo\n\n") == "  one\n  two"
-    assert brief("\n".join(map(str, range(20)))).splitlines() == [f"  {n}" for n in range(12, 20)]
 
 
 def test_search_for_west(west, tmp_path, monkeypatch):

@@ -14,13 +14,14 @@ need("smpclient", "serial")
 
 import serial  # noqa: E402
 from campaign import sized  # noqa: E402
-from fake_board import Model, SmpBoard  # noqa: E402
+from fake_board import Model, SmpBoard, UdpBoard  # noqa: E402
 from fake_bundles import Bundles, Faults, ShellBundles, client_of  # noqa: E402
 from opwest.bundles import faults as bundle_faults  # noqa: E402
 from opwest.bundles import link as bundle_link  # noqa: E402
 from opwest.bundles import transports  # noqa: E402
 from opwest.bundles.link import Job, Request  # noqa: E402
 from opwest.bundles.transports import ShellBundleLink, SmpBundleLink  # noqa: E402
+from opwest.runs.places import Serial  # noqa: E402
 from smp import packet  # noqa: E402
 from smp.header import OP  # noqa: E402
 
@@ -96,7 +97,7 @@ def client(kind):
     clients = []
 
     def make(board, timeout=10.0):
-        link = SmpBundleLink(board.device, 115200, timeout) if kind == "smp" else ShellBundleLink(board.device, timeout)
+        link = SmpBundleLink(Serial(board.device), timeout) if kind == "smp" else ShellBundleLink(board.device, timeout)
         clients.append(client_of(link, session=0xFFFFFFFF, timeout=timeout, reconnects=False))
         return clients[-1]
 
@@ -116,6 +117,15 @@ def test_upload_and_installation(plug, client, kind):
     assert (found.text("name"), found.number("interface")) == ("model1", 2**64 - 2)
     assert len(found.bytes("model")) == 32 and found.text("fault_name") == "good"
     assert one.do(Job.LIST, "the slot", slot=0).fields.number("address") == 0x8000
+
+
+def test_upload_over_udp():
+    bundles = Bundles(slow=2)
+    with UdpBoard(server("smp", bundles), lose={3, 9}, twice={4, 5}) as place:
+        one = client_of(SmpBundleLink(place, 5.0), session=1, timeout=5.0, reconnects=False)
+        assert (one.upload(DATA), bundles.received) == (1, DATA)
+        assert one.do(Job.INSTALL, "the end").result == 0 and one.device == str(place)
+        one.disconnect()
 
 
 def test_upload_over_a_line_that_damages_messages(plug, client, kind):
@@ -191,7 +201,7 @@ def test_devices_that_the_system_refuses(plug, monkeypatch):
 
 def test_errors_of_the_smp_server(plug):
     board = server("smp", Bundles())
-    link = SmpBundleLink(plug(board).device, 115200, 10.0)
+    link = SmpBundleLink(Serial(plug(board).device), 10.0)
     board._answer = lambda header, request: {"rc": 7}
     for call, awaited in (
         (lambda: link.info(1.0), "a response to an SMP request"),

@@ -254,7 +254,7 @@ WORDS_OF_ONE_SYSTEM = re.compile(
     r"\b(?:sudo|apt|brew|dnf|yum|choco|winget|export|activate|rm|mkdir|chmod|ln)\b|/usr/|pip install '"
 )
 """Each file with such a string has one of these words."""
-HOMES = {"doctor/system.py", "doctor/zephyr.py", "base/commands.py"}
+HOMES = {"base/system.py", "zephyr/sdk.py", "base/commands.py"}
 
 
 def test_messages_name_no_command_of_one_system():

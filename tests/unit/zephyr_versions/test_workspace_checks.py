@@ -6,7 +6,7 @@ import json
 import pytest
 from opwest.base.resources import resource
 from opwest.cli.main import main
-from opwest.zephyr.version import BOARD_NAME, Version, board_fault, cortex_m, parse_version
+from opwest.zephyr.version import BOARD_NAME, Version, board_fault, cortex_m, parse_version, successors
 from opwest.zephyr.workspace import Workspace, find_workspace
 
 BOARDS = {
@@ -98,6 +98,24 @@ def test_names_of_boards_by_version(board, version, instead):
     assert fault is None or f"found {version[0]}.{version[1]}" in fault[0]
 
 
+@pytest.mark.parametrize(
+    ("board", "expected"),
+    [
+        ("mps2_an385", ["mps2/an385"]),
+        ("mps3_an547", ["mps3/corstone300/an547"]),
+        ("mps2_an521", ["mps2/an521/cpu0", "mps2/an521/cpu1"]),
+        ("dk_nrf5340_cpuapp", ["dk/nrf5340/cpuapp"]),
+        ("lpc55s69_evk_cpu0", ["lpc55s69_evk/lpc55s69/cpu0"]),
+        ("qemu_xtensa", ["qemu_xtensa/dc233c"]),
+        ("absent", []),
+    ],
+)
+def test_boards_of_hardware_model_2_by_former_names(board, expected):
+    full = ["mps2/an385", "mps2//an385", "mps2/an521/cpu0", "mps2/an521/cpu1", "mps3/corstone300/an547"]
+    full += ["dk/nrf5340/cpuapp", "lpc55s69_evk/lpc55s69/cpu0", "lpc55s69_evk/*/cpu0", "qemu_xtensa/dc233c"]
+    assert successors(board, full, {"qemu_xtensa": "qemu_xtensa/dc233c"}) == expected
+
+
 def test_boards_of_the_tree(tree):
     boards = Workspace(tree).boards
     assert boards["native_sim"] == {"native_sim", "native_sim/native", "native_sim/native/64", "native_sim//64"}
@@ -126,9 +144,12 @@ def test_existing_board(tree, capsys, board):
             "error: unknown qualifiers of board 'mps3': 'mps3/corstone300/an548'\n  expected: mps3 or mps3//an547",
         ),
         ("native_posix", "native_posix was removed in Zephyr 4.2, found 4.2\n  expected: native_sim"),
+        ("mps3_corstone300_an547", "unknown board 'mps3_corstone300_an547' in {tree}\n  hint: did you mean 'mps3/cor"),
+        ("old_disco", "unknown board 'old_disco' in {tree}\n  hint: did you mean 'disco/new'?"),
     ],
 )
 def test_missing_board(tree, capsys, board, message):
+    (tree / "boards" / "deprecated.cmake").write_text("set(old_disco_DEPRECATED\n    disco/new\n)\n")
     code, text = checked(tree, capsys, "--board", board)
     assert code == 1 and message.format(tree=tree) in text
 
