@@ -168,7 +168,7 @@ def test_rejected_objects_are_listed_in_long_tables(opwest, manifest, made):
 
 
 def test_stack_from_su_files(opwest, succeed, manifest, made, tmp_path):
-    made("relu.o", DEEP, "-fstack-usage")
+    made("relu.o", DEEP, "-fstack-usage", "-g")
     bytes_ = int((tmp_path / "relu.su").read_text().split("\t")[1])
     assert bytes_ >= 128
     entry = "target: cortex-m3, files: [relu.o], stack_usage: [relu.su]"
@@ -182,8 +182,8 @@ def test_stack_from_su_files(opwest, succeed, manifest, made, tmp_path):
 
 
 def test_su_files_of_several_objects_may_be_joined(succeed, manifest, made, tmp_path):
-    made("relu.o", DEEP, "-fstack-usage")
-    made("other.o", RELU.replace("relu", "other"), "-fstack-usage")
+    made("relu.o", DEEP, "-fstack-usage", "-g")
+    made("other.o", RELU.replace("relu", "other"), "-fstack-usage", "-g")
     (tmp_path / "all.su").write_text((tmp_path / "other.su").read_text() + (tmp_path / "relu.su").read_text())
     make_archive(tmp_path / "lib.a", [tmp_path / "relu.o", tmp_path / "other.o"], "arm-none-eabi-ar")
     done = succeed("check", manifest("target: cortex-m3, files: [lib.a], stack_usage: [all.su]"))
@@ -192,7 +192,7 @@ def test_su_files_of_several_objects_may_be_joined(succeed, manifest, made, tmp_
 
 
 def test_functions_of_other_objects_are_a_warning(succeed, manifest, made, tmp_path):
-    made("relu.o", RELU)
+    made("relu.o", RELU, "-g")
     (tmp_path / "other.su").write_text("other.c:1:1:relu6\t8\tstatic\nother.c:5:1:relu\t16\tstatic\n")
     path = manifest("target: cortex-m3, files: [relu.o], stack_usage: [other.su]")
     done = succeed("check", path)

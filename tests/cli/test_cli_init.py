@@ -125,7 +125,10 @@ def test_completed_draft_computes_the_expected_results(opwest, succeed, fail, pr
         text = text.replace("\n# One inference", f"{CONSTANTS}\n# One inference")
     manifest.write_text(fill_in(text))
     done = opwest("check", "manifest.yaml")
-    assert (done.code, done.err) == (0, ""), done.err
+    unverified = ["conv2d_relu, arg_max, max_pool, dense (no debug information or header; add 'signatures: [HEADER]')"]
+    assert done.code == 0 and re.findall("note: signatures not verified: (.*)", done.err) == (
+        unverified if (flags, patterns) == ("", [OBJECT]) else []
+    )
     succeed("generate", "manifest.yaml", "-o", "app")
     images = np.random.default_rng(7).integers(0, 17, (1, 8, 8, 1)).astype(np.int8)
     np.save("image.npy", images)
@@ -169,6 +172,7 @@ def test_another_directory(succeed, project):
         (["README.md"], "README.md: error: not an object: this is text"),
         (["empty.c"], "error: the file is empty"),
         (["held.c"], "no operator found in the files"),
+        (["only.h"], "hint: a header only declares functions: add the archive, the objects or the sources that define"),
         (["operators/dense.c", "--model", "int"], "error: model name 'int' is a keyword of C"),
         (["operators/dense.c", "--target", "cortex-m33x"], "hint: did you mean 'cortex-m33'?"),
         (["operators/dense.c", "-o", "README.md/manifest.yaml"], "error: "),
@@ -177,6 +181,7 @@ def test_another_directory(succeed, project):
 def test_rejected_input(fail, project, arguments, words):
     (project / "empty.c").touch()
     (project / "held.c").write_text("int value;\n")
+    (project / "only.h").write_text("int f(float *x);\n")
     done = fail("init", *arguments)
     assert words in done.err and not done.out
     assert "Traceback" not in done.err and not (project / "manifest.yaml").exists()
@@ -204,16 +209,24 @@ int32_t softmax(const float *logits, float *scores) { scores[0] = logits[0]; ret
 """
 
 
-@pytest.mark.parametrize("form", ["source", "object"])
+FORMS = {"source": ["ops.c"], "object": ["ops.o"], "archive": ["libops.a", "ops.h"]}
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_draft_of_a_pipeline_has_few_marks(opwest, succeed, tmp_path, monkeypatch, form):
     """A pipeline of seven operators: constants and scratch memory by name, one mark for each shape."""
     monkeypatch.chdir(tmp_path)
     Path("ops.c").write_text(PIPELINE)
-    if form == "object":
-        need("cc")
-        subprocess.run(["cc", "-g", "-fPIC", "-c", "ops.c"], check=True)
-    done = opwest("init", "ops.c" if form == "source" else "ops.o")
+    if form != "source":
+        need("cc", "ar")
+        subprocess.run(["cc", *(["-g"] if form == "object" else []), "-fPIC", "-c", "ops.c"], check=True)
+        subprocess.run(["ar", "rcs", "libops.a", "ops.o"], check=True)
+        Path("ops.h").write_text("".join(f"{line};\n" for line in re.findall(r"^(?:#.*|int.*\))", PIPELINE, re.M)))
+        Path("ops.h").write_text(Path("ops.h").read_text().replace("h>;", "h>") + "void gone(float *x);\n")
+    done = opwest("init", *FORMS[form])
     assert done.out.startswith("manifest.yaml: 7 operators, 11 marks to fill in"), done.out
+    absent = "ops.h: note: the header declares a function that no file defines: gone\n"
+    assert done.err == (absent if form == "archive" else "")
     assert opwest("check", "manifest.yaml").err.count(" is not filled in") == 2
     text = Path("manifest.yaml").read_text()
     values = {"window_coeffs": [2], "mel_weights": [3, 1], "dense_weight": [2], "dense_bias": [1]}
@@ -229,13 +242,36 @@ def test_draft_of_a_pipeline_has_few_marks(opwest, succeed, tmp_path, monkeypatc
     assert "error: argument 'mel_weights' has no shape" in opwest("check", "raw.yaml").err
     Path("raw.yaml").write_text(raw.replace("raw.bin}", "raw.bin, shape: [2]}"))
     succeed("check", "raw.yaml")
+    if form == "archive":
+        check_left_out_argument(opwest, text)
     need("cc")
-    succeed("generate", "manifest.yaml", "-o", "app")
+    succeed("generate", "manifest.yaml", "-o", "app", "--inputs", "inputs.txt")
+    assert ("ops.h" in Path("inputs.txt").read_text()) == (form == "archive")
     np.save("audio.npy", np.full(1, 3, np.int16))
     run = opwest("run", "app", "--host", "--input", "audio=audio.npy", "--output-dir", ".")
     if form == "source":
         assert run.code == 0, run.err
         assert np.load("scores.npy").tolist() == [((3 * 2) ** 2 * 3 + 1) * 4 + 2 + 5]
+
+
+def check_left_out_argument(opwest, text):
+    """An argument too few is an error. Without the header, operators that are not compared are named."""
+    short = text.replace("{name: bias,", "# {name: bias,").replace(
+        "classify_weights, classify_bias", "classify_weights"
+    )
+    short = re.sub(r"\n +- # .*|\n  classify_bias: .*", "", short)
+    Path("short.yaml").write_text(short)
+    done = opwest("check", "short.yaml")
+    line = Path("ops.h").read_text()[: Path("ops.h").read_text().index("classify")].count("\n") + 1
+    assert f"ops.h:{line}: function 'classify' does not fit operator 'classify': 3 arguments declared, " in done.err
+    Path("short.yaml").write_text(text.replace("signatures: [ops.h]\n", ""))
+    names = "normalize, window, spectrum, mel, dense, classify, softmax"
+    reason = "no debug information or header; add 'signatures: [HEADER]'"
+    done = opwest("check", "short.yaml")
+    assert (done.code, re.findall("note: (.*)", done.err)) == (0, [f"signatures not verified: {names} ({reason})"])
+    report = json.loads(opwest("check", "short.yaml", "--json").out)
+    assert [d["severity"] for d in report["diagnostics"]] == ["note"]
+    assert report["result"][0]["targets"][0]["unverified_signatures"] == names.split(", ")
 
 
 CONTEXT = """#include <stdint.h>

@@ -59,7 +59,7 @@ def test_invalid_input(case, workshop, reached, monkeypatch, capsys, request):
 def test_base_is_valid(base, workshop, monkeypatch, capsys):
     monkeypatch.chdir(workshop.folder)
     assert main(["check", *prepare({"base.yaml": base.text.encode()}, workshop)]) == 0
-    assert capsys.readouterr().err == ""
+    assert [line for line in capsys.readouterr().err.splitlines() if "signatures not verified" not in line] == []
 
 
 def test_every_error_is_reached(workshop, reached, monkeypatch, capsys):

@@ -116,6 +116,7 @@ _SPECIAL_OBJECTS = {
     "lto.o": (RELU, "gcc -flto"),
     "lto_clang.o": (RELU, "clang -flto"),
     "x32.o": (_OTHER, "gcc -mx32"),
+    "debugged.o": (RELU.replace("relu", "debugged").replace("int8_t *b", "int16_t *b"), "gcc -g"),
     "cortex_m3.o": (RELU, f"{_ARM}cortex-m3"),
     "cortex_m4.o": (RELU, f"{_ARM}cortex-m4"),
     "cortex_m4f.o": (RELU, f"{_ARM}cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"),
@@ -139,6 +140,13 @@ _TEXTS = {
     "deep.su": "source.c:2:9:relu\t160\tstatic\n",
     "no_line.su": "source.c:2:9:relu\t16\tstatic\nrelu 16\n",
     "relu.c": RELU,
+    "nul.h": "int32_t relu\0;\n",
+    "relu.h": "#ifndef RELU_H\n#define RELU_H\n#include \"relu_types.h\"\n#define RELU_API\n#ifdef RELU_STATUS\n"
+    "RELU_API int32_t relu(const int8_t *a, int8_t *b, uint32_t n);\n#endif\n"
+    "RELU_API __attribute__((ms_abi)) void add(const int8_t *a, const int16_t *b, int8_t *c);\n"
+    "RELU_API int32_t debugged(const int8_t *a, const int8_t *b);\n"
+    "int32_t old();\nint32_t RELU_CALL(shift)(int8_t *);\n#endif\n",
+    "include/relu_types.h": _HEAD,
     "relu.cpp": RELU.replace("relu", "mangled"),
     "relu_state.h": _STATIC.replace("relu", "kept") + "static int calls;\n",
     "relu_state.c": _HEAD + "int calls_of_source;\nint32_t more(void) { return ++calls_of_source; }\n",

@@ -15,6 +15,7 @@ from opwest.api.zephyr import warn_of_base, zephyr_options
 from opwest.base.diagnostics import Diagnostics, Location, OpwestError, fail, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.checks.exportability import ObjectRow, exportability
+from opwest.model.checks.signatures import note_unverified
 from opwest.model.types.model import Model, Step
 from opwest.plan.schedule import Latency, Schedule, latency_bound
 from opwest.project.request import Examination, Request
@@ -94,6 +95,7 @@ def check(
         objects.append(ObjectTable(model.name, variant, model.label, tuple(exportability(model, examined))))
         if faults.has_errors:
             continue
+        note_unverified(faults, model)
         steps = None
         if schedule:
             latency = measured.bound(model, plan.schedule) if measured else plan.schedule.latency

@@ -85,6 +85,8 @@ class TargetSummary:
     """The C library against which undefined symbols of objects are checked."""
     unverified_abi: tuple[str, ...]
     unverified_conventions: tuple[str, ...]
+    unverified_signatures: tuple[str, ...]
+    """The operators whose signatures no header and no debug information shows."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,8 @@ def _target(build: TargetBuild) -> TargetSummary:
         sum(source.compiled for source in build.sources),
         build.libc,
         tuple(build.unverified),
-        tuple(build.uncertain),
+        tuple(map(str, build.uncertain)),
+        tuple(name for name, _ in build.unverified_signatures),
     )
 
 

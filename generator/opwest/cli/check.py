@@ -134,6 +134,7 @@ def summary_json(model: ModelSummary) -> dict[str, Any]:
                 "libc": target.libc,
                 "unverified_abi": list(target.unverified_abi),
                 "unverified_conventions": list(target.unverified_conventions),
+                "unverified_signatures": list(target.unverified_signatures),
             }
             for target in model.targets
         ],

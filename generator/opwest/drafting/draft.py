@@ -10,16 +10,19 @@ from pathlib import Path
 
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
-from opwest.drafting.files import read_files
+from opwest.drafting.files import Given, read_files
+from opwest.drafting.headers import read_headers
 from opwest.drafting.selection import Chosen, Entry, Selection, select
-from opwest.drafting.signatures import C_ORIGIN, STRUCT_DEVICE, Parameter
+from opwest.drafting.signatures import C_ORIGIN, HEADER_ORIGIN, STRUCT_DEVICE, Parameter
 from opwest.drafting.sketch import End, Sketch, sketch
+from opwest.drafting.skipped import note_skipped
 from opwest.manifest import writer
 from opwest.manifest.placeholders import MARK, distinct_marks
 from opwest.manifest.writer import comment, flow_list, remark, remarked, scalar
 from opwest.manifest.yaml_reader import read_yaml
 from opwest.model.inputs.targets import OwnTarget
 from opwest.model.types.c_names import check_name, fault_of_name
+from opwest.objects.facts import CSource
 from opwest.objects.targets import named_targets
 
 _HEADER = f"""\
@@ -80,6 +83,25 @@ def _objects(selection: Selection) -> Iterator[str]:
             yield from comment(f"- {name}: {reason}", hanging="  ")
 
 
+def _signatures(selection: Selection) -> Iterator[str]:
+    if not selection.signatures:
+        return
+    yield "# Files with the prototypes of the operators: `opwest check` compares both. They are not compiled."
+    plain = [given.name for given in selection.signatures if not given.include_dirs]
+    if len(plain) == len(selection.signatures):
+        yield f"signatures: {flow_list(map(scalar, plain))}"
+        return
+    yield "signatures:"
+    yield from (f"  - {scalar(name)}" for name in plain)
+    for given in selection.signatures:
+        if given.include_dirs:
+            keys = {
+                "files": flow_list([scalar(given.name)]),
+                "include_dirs": flow_list(map(scalar, given.include_dirs)),
+            }
+            yield f"  - {writer.flow_map(keys)}"
+
+
 def _entry(entry: Entry) -> Iterator[str]:
     if entry.also:
         yield from comment(f"guessed; also compatible: {', '.join(entry.also)}", "  ", "  ")
@@ -88,6 +110,8 @@ def _entry(entry: Entry) -> Iterator[str]:
         yield from writer.key("targets", flow_list([MARK]), "targets to compile the IR for, listed by `opwest targets`")
     elif entry.targets:
         yield from writer.key("targets", flow_list(map(scalar, entry.targets)))
+    if entry.include_dirs:
+        yield from writer.key("include_dirs", flow_list(map(scalar, entry.include_dirs)), "guessed")
     if entry.state:
         why = f"true if the state is intended: {_some(entry.state)}; else remove it"
         yield from writer.key("stateful", MARK, why)
@@ -135,7 +159,7 @@ def _operator(operator: Chosen, shapes: _Shapes) -> Iterator[str]:
     signature = operator.signature
     missing = f"not in the files for {', '.join(operator.missing_in)}" if operator.missing_in else ""
     origin = f"from the {signature.origin} of {operator.place}" if signature else f"in {operator.place}"
-    if signature is not None and signature.origin == C_ORIGIN:
+    if signature is not None and signature.origin in (C_ORIGIN, HEADER_ORIGIN):
         origin = f"from {operator.place}"
     symbol = scalar(operator.symbol) if operator.name != operator.symbol else None
     keys = [*writer.key("symbol", symbol)]
@@ -148,7 +172,7 @@ def _operator(operator: Chosen, shapes: _Shapes) -> Iterator[str]:
         keys += writer.key("args", flow_list([MARK]), f"the arrays in the order of {foreign.tool}'s parameters: {form}")
     elif signature is None:
         keys += writer.key("returns", MARK, "status (int32_t, 0 on success) or void")
-        form = "{name: x, dtype: int8, shape: [1, 8]}, ...; drafted if compiled with -g"
+        form = "{name: x, dtype: int8, shape: [1, 8]}, ...; drafted if compiled with -g, or from its header"
         keys += writer.key("args", flow_list([MARK]), form)
     if operator.origin is not None or signature is None:
         yield from writer.operator(operator.name, keys, None, end)
@@ -278,6 +302,8 @@ def draft_manifest(
     faults.raise_if_errors()
     files = read_files(paths, manifest.parent, faults)
     faults.raise_if_errors()
+    read_headers(files, manifest.parent, faults)
+    faults.raise_if_errors()
     selection = select(files, targets, patterns, faults)
     faults.raise_if_errors()
     if not selection.operators:
@@ -286,9 +312,10 @@ def draft_manifest(
         faults.error(
             "no operator found in the files",
             expected="global functions that take pointers to tensors and return void, a status or a value",
-            hint="; ".join(reasons) or "the files define no global function",
+            hint="; ".join(reasons) or _nothing_defined(files),
         )
     faults.raise_if_errors()
+    note_skipped(faults, selection.left_out, selection.unlisted)
     name = model or _model_name(manifest)
     run = sketch(selection.operators)
     shapes = _Shapes(run)
@@ -297,6 +324,7 @@ def draft_manifest(
         [f"# The prefix of the C symbols and the header: {name}_run(), <{name}.h>.", f"model: {scalar(name)}"],
         _targets(selection.own_targets),
         _objects(selection),
+        _signatures(selection),
         _devices(run),
         _operators(selection, shapes),
         _constants(run),
@@ -306,6 +334,13 @@ def draft_manifest(
     parsed = read_yaml(text.encode(), "draft", Diagnostics())
     marks = len(distinct_marks(parsed)[0]) if parsed is not None else 0
     return Draft(text, marks, tuple(o.name for o in selection.operators), selection.left_out)
+
+
+def _nothing_defined(files: Sequence[Given]) -> str:
+    """Return the hint for files without a global function."""
+    if any(isinstance(given.item, CSource) and given.item.is_header for given in files):
+        return "a header only declares functions: add the archive, the objects or the sources that define them"
+    return "the files define no global function"
 
 
 def _model_name(manifest: Path) -> str:

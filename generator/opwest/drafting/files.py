@@ -6,12 +6,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import spelled
-from opwest.drafting.signatures import Signature, from_dwarf, from_ir, from_source
+from opwest.drafting.signatures import Signature, from_dwarf, from_ir
+from opwest.model.inputs.headers import read_header
 from opwest.model.inputs.ir import matching_targets
 from opwest.model.inputs.targets import make_target
 from opwest.model.types.builds import is_ir
@@ -56,6 +57,10 @@ class Given:
     """The path relative to the manifest's directory, with forward slashes."""
     item: ObjectFile | CSource | IrModule
     units: list[Unit]
+    is_signatures: bool = False
+    """Whether it only declares functions of other files."""
+    include_dirs: tuple[str, ...] = ()
+    """Of a C source or header: the directories of headers, guessed."""
 
     @property
     def functions(self) -> list[str]:
@@ -82,7 +87,12 @@ def read_files(paths: Sequence[Path], folder: Path, faults: Diagnostics) -> list
         except ObjectError as error:
             faults.error(error.message, Location(str(path)), expected=error.expected, hint=error.hint)
             continue
-        files.append(Given(name, item, list(_units(name, item))))
+        given = Given(name, item, [])
+        if isinstance(item, CSource):
+            _read_source(given, item, folder)
+        else:
+            given.units = list(_units(name, item))
+        files.append(given)
     return files
 
 
@@ -124,12 +134,22 @@ def _modules(paths: list[Path], faults: Diagnostics) -> dict[Path, IrModule]:
     return modules
 
 
-def _units(name: str, item: ObjectFile | CSource) -> Iterator[Unit]:
-    if isinstance(item, CSource):
-        seen = from_source(item)
-        calls, variables = frozenset(item.calls), frozenset(item.globals)
-        yield Unit(name, dict.fromkeys(seen), calls, variables, certain_needs=False, signatures=seen)
-        return
+def _read_source(given: Given, item: CSource, folder: Path) -> None:
+    """Set the functions of a source or header, and the directories of the headers that it includes."""
+    from opwest.drafting.sources import from_source, include_dirs
+
+    def read(header: PurePosixPath) -> bytes | None:
+        return read_header(folder, header)
+
+    file = PurePosixPath(given.name)
+    folders = include_dirs(file, item.text, read) if item.language == "C" else []
+    given.include_dirs = tuple(spelled(one) for one in folders)
+    seen = from_source(file, item, read, folders)
+    calls, variables = frozenset(item.calls), frozenset(item.globals)
+    given.units = [Unit(given.name, dict.fromkeys(seen), calls, variables, certain_needs=False, signatures=seen)]
+
+
+def _units(name: str, item: ObjectFile) -> Iterator[Unit]:
     for member in item.members:
         label = f"{name}({member.name})" if item.kind == "archive" else name
         defines = {n: None for n, s in member.defined.items() if s.kind == "function" or s.section == "code"}

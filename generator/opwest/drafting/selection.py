@@ -12,7 +12,8 @@ from itertools import chain, count
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.drafting.files import Given, Unit
-from opwest.drafting.signatures import C_ORIGIN, DWARF_ORIGIN, IR_ORIGIN, Signature, enriched
+from opwest.drafting.signatures import C_ORIGIN, DWARF_ORIGIN, HEADER_ORIGIN, IR_ORIGIN, Signature, enriched
+from opwest.drafting.skipped import reason_to_skip
 from opwest.model.inputs.ir import matching_targets
 from opwest.model.inputs.targets import OwnTarget, faults_for, fitting, own_target
 from opwest.model.types.c_names import fault_of_name, is_symbol
@@ -22,7 +23,6 @@ from opwest.objects.compilers import (
     HOSTED,
     HOSTED_HINT,
     MLIR_PREFIX,
-    RUNTIME_FUNCTIONS,
     Origin,
     Origins,
     is_hosted,
@@ -30,12 +30,12 @@ from opwest.objects.compilers import (
     is_standard,
 )
 from opwest.objects.facts import CSource, Member, ObjectFile
-from opwest.objects.library_symbols import LIBCS, hidden_effects, provider_of
+from opwest.objects.library_symbols import hidden_effects, provider_of
 from opwest.objects.linkability import DEFAULT_LIBC, RUNTIME_SYMBOLS, effects, state_of
 from opwest.objects.llvm.facts import IrModule
 from opwest.objects.targets import named_targets
 
-_BEST_FIRST = (DWARF_ORIGIN, C_ORIGIN, IR_ORIGIN)
+_BEST_FIRST = (DWARF_ORIGIN, HEADER_ORIGIN, C_ORIGIN, IR_ORIGIN)
 
 
 @dataclass
@@ -50,6 +50,8 @@ class Entry:
     is_ir: bool = False
     also: tuple[str, ...] = ()
     """Other compatible named targets."""
+    include_dirs: dict[str, None] = field(default_factory=dict)
+    """The directories of the headers of sources, guessed."""
     state: list[str] = field(default_factory=list)
     """Writable variables of the files, and called functions with state."""
     uses: dict[str, list[str]] = field(default_factory=dict)
@@ -58,6 +60,7 @@ class Entry:
     def add(self, given: Given) -> None:
         """Add a file."""
         self.files.append(given.name)
+        self.include_dirs |= dict.fromkeys(given.include_dirs)
         self.units += given.units
 
     def add_effects(self, name: str, effects: Iterable[str]) -> None:
@@ -99,6 +102,8 @@ class Selection:
     """By symbol, the reason why it is not an operator."""
     unlisted: dict[str, str] = field(default_factory=dict)
     """By file, the reason why it is not in `objects`."""
+    signatures: list[Given] = field(default_factory=list)
+    """The headers and C sources that only describe functions of other files."""
     externals: dict[str, dict[str, None]] = field(default_factory=dict)
     """By undefined symbol, the units that refer to it."""
 
@@ -129,11 +134,17 @@ def _linked(files: Sequence[Given], selection: Selection) -> list[Given]:
     owners: dict[str, str] = {}
     for kind in (ObjectFile, CSource, IrModule):
         for given in (file for file in files if isinstance(file.item, kind)):
+            if given.is_signatures:
+                selection.signatures.append(given)
+                continue
             first = next((name for name in given.functions if name in owners), None)
             is_archive = isinstance(given.item, ObjectFile) and given.item.kind == "archive"
             if "main" in given.functions and not is_archive:
                 reason = "a program: it defines main(); C sources can be listed in 'application'"
             elif first is not None and kind is not ObjectFile:
+                if isinstance(given.item, CSource) and given.item.language == "C":
+                    selection.signatures.append(given)
+                    continue
                 reason = f"duplicate '{first}', also in {owners[first]}; used for signatures only"
             else:
                 linked.append(given)
@@ -236,6 +247,7 @@ def _choose_operators(
                 targets[symbol].add(entry.target)
     every_target = [entry.target for entry in selection.entries if entry.target is not None]
     reserved = every.keys() - _wrapped(units)
+    headers = ", ".join(given.name for given in selection.signatures)
     names: set[str] = set()
     chosen: set[str] = set()
     for unit in units:
@@ -247,7 +259,9 @@ def _choose_operators(
             origin = origins.of(symbol)
             signature, place = _best(symbol, every[symbol]) if origin is None else (None, None)
             caller = None if patterns else callers.get(symbol)
-            reason = _foreign(symbol, origin) if origin else _no_operator(symbol, signature, caller)
+            reason = reason_to_skip(symbol, signature, caller, origin)
+            if reason is None and signature is None and origin is None and headers and not patterns:
+                reason = f"not declared in {headers}"
             if reason:
                 selection.left_out[symbol] = reason
                 continue
@@ -301,7 +315,7 @@ def _best(symbol: str, units: Iterable[Unit]) -> tuple[Signature | None, str | N
     if not known:
         return None, None
     signature, place = min(known, key=lambda pair: _BEST_FIRST.index(pair[0].origin))
-    source = next((other for other, _ in known if other.origin == C_ORIGIN), None)
+    source = next((other for other, _ in known if other.origin in (HEADER_ORIGIN, C_ORIGIN)), None)
     return enriched(signature, source), place
 
 
@@ -319,32 +333,6 @@ def _name(symbol: str, origin: Origin | None, reserved: Set[str], names: Set[str
     if origin and origin.convention:
         name = f"{name}_{origin.convention}"
     return next(filter(is_free, chain((name,), (f"{name}_{number}" for number in count(2)))))
-
-
-def _foreign(symbol: str, origin: Origin) -> str | None:
-    """Return the reason why a function of a known compiler is not an operator, or None."""
-    if origin.convention is None:
-        return f"a function of {origin.tool} (its object {origin.evidence}): only {origin.tool}'s runtime can call it"
-    if origin.symbol != symbol:
-        return f"a part of {origin.tool}'s {origin.symbol!r}, which is the operator"
-    return None if is_symbol(symbol) else "not a C identifier"
-
-
-def _no_operator(symbol: str, signature: Signature | None, caller: str | None) -> str | None:
-    """Return the reason why a function is not an operator, or None."""
-    if is_rust_symbol(symbol):
-        return 'a Rust function: declare it #[no_mangle] pub extern "C"'
-    if symbol.startswith("_Z"):
-        return 'a C++ function: declare it extern "C"'
-    if symbol == "main" or symbol in RUNTIME_SYMBOLS | RUNTIME_FUNCTIONS or symbol.startswith("__"):
-        return "a function of the system, the compiler or the runtime"
-    if not is_symbol(symbol):
-        return "not a C identifier"
-    if any(provider_of(symbol, "", libc) for libc in LIBCS):
-        return "a function of the C library"
-    if signature is not None and signature.unfit:
-        return signature.unfit
-    return f"a helper, called by {caller}" if caller else None
 
 
 def _linked_members(selection: Selection, entry: Entry) -> list[Unit]:

@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signatures of functions in terms of the manifest, from debug information, C or LLVM IR."""
+"""Signatures of functions in terms of the manifest, from types in debug information or C, or from LLVM IR."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import cache
 from itertools import chain, count
-from typing import Literal
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.c_names import fault_of_name, is_symbol
 from opwest.model.types.dtypes import DTYPES, dtype_of_c, dtype_of_ir
 from opwest.objects.dwarf_types import DwarfSignature, DwarfType
-from opwest.objects.facts import CFunction, CParameter, CSource
 from opwest.objects.llvm.facts import IrFunction, IrParameter, IrUse
 
 Role = Literal["tensor", "scalar", "device"]
@@ -41,6 +39,13 @@ def is_constant_name(name: str, *, certain: bool = False) -> bool:
     return (_CERTAIN if certain else _CONSTANT).search(name) is not None
 
 
+class Comment(NamedTuple):
+    """The description of a parameter in a comment."""
+
+    text: str
+    direction: Direction | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One parameter; None for unknown properties."""
@@ -61,6 +66,8 @@ class Parameter:
     """Comments that help to complete the entry."""
     comment: str | None = None
     """The comment in the source."""
+    documented: Direction | None = None
+    """The direction in the comment: `@param[in,out]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,7 @@ class Signature:
     """A function that can be an operator, or the reason why it cannot."""
 
     origin: str
-    """`debug information`, `C` or `LLVM IR`."""
+    """`debug information`, `header`, `C` or `LLVM IR`."""
     parameters: tuple[Parameter, ...] = ()
     returns_status: bool = True
     value: str | None = None
@@ -103,12 +110,17 @@ class Signature:
 
 
 def enriched(signature: Signature, source: Signature | None) -> Signature:
-    """Return a signature with the information that only a C source has: comments and constant shapes."""
+    """Return a signature with the information that only C has: comments, constant shapes, documented directions."""
     if source is None or signature.unfit or len(signature.parameters) != len(source.parameters):
         return signature
-    both = zip(signature.parameters, source.parameters, strict=True)
-    parameters = tuple(replace(p, shape=p.shape or s.shape, comment=p.comment or s.comment) for p, s in both)
-    return replace(signature, parameters=parameters)
+    parameters = []
+    for own, other in zip(signature.parameters, source.parameters, strict=True):
+        shape, comment = own.shape or other.shape, own.comment or other.comment
+        direction, remarks = own.direction, own.remarks
+        if other.documented is not None and own.access == other.access:
+            direction, remarks = other.direction, other.remarks
+        parameters.append(replace(own, shape=shape, comment=comment, direction=direction, remarks=remarks))
+    return replace(signature, parameters=tuple(parameters))
 
 
 def _finished(
@@ -157,6 +169,8 @@ def _direction(parameter: Parameter, *, some_only_read: bool, returns_value: boo
         return "in", ""
     if parameter.struct:
         return "inout", ""
+    if parameter.documented is not None:
+        return parameter.documented, ""
     if _SCRATCH.search(name):
         return "scratch", "guessed by name: scratch"
     if access == "writes":
@@ -186,14 +200,33 @@ def _named(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
 
 
 DWARF_ORIGIN = "debug information"
+HEADER_ORIGIN = "header"
+C_ORIGIN = "C"
+_STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
 _STATUS_BYTES = 4
 _KEY = re.compile(r"(struct|union|class) ")
+_NO_COMMENTS: Mapping[str, Comment] = MappingProxyType({})
 _FIXED = re.compile(r"u?int\d+_t")
 _VARYING = frozenset(("long", "long int", "unsigned long", "long unsigned int"))
 
 
 def from_dwarf(seen: DwarfSignature) -> Signature:
     """Return the signature of a function that has debug information, read with the names of parameters."""
+    return from_types(DWARF_ORIGIN, seen)
+
+
+def from_types(
+    origin: str,
+    seen: DwarfSignature,
+    shapes: Sequence[tuple[int, ...] | None] = (),
+    comments: Mapping[str, Comment] = _NO_COMMENTS,
+    unsized: Set[str] = frozenset(),
+) -> Signature:
+    """Return the signature of a function whose types are known.
+
+    `shapes` are the dimensions of arrays, by parameter; `comments` are descriptions of parameters by name;
+    `unsized` are structures with a definition and an unknown size.
+    """
     returns = seen.returns
     is_status = returns.kind == "integer" and returns.size in (0, _STATUS_BYTES)
     value = None if is_status else dtype_of(returns)
@@ -203,14 +236,19 @@ def from_dwarf(seen: DwarfSignature) -> Signature:
     elif not is_status and value is None and returns.kind not in ("void", "unknown"):
         unfit = f"return type {returns}, expected void or a number"
     last = len(seen.parameters) - 1
-    parameters = [
-        _parameter(name, type_, is_last=index == last)
-        for index, (name, type_) in enumerate(zip(seen.names, seen.parameters, strict=True))
-    ]
-    return _finished(DWARF_ORIGIN, parameters, returns=returns.kind != "void", value=value, unfit=unfit)
+    shapes = shapes or (None,) * len(seen.parameters)
+    parameters: list[Parameter | str] = []
+    for index, (name, type_, shape) in enumerate(zip(seen.names, seen.parameters, shapes, strict=True)):
+        one = _parameter(name, type_, unsized, is_last=index == last)
+        if isinstance(one, Parameter):
+            shape = one.shape or (shape if one.struct is None else None)
+            above = comments.get(name, Comment(""))
+            one = replace(one, shape=shape, comment=above.text or None, documented=above.direction)
+        parameters.append(one)
+    return _finished(origin, parameters, returns=returns.kind != "void", value=value, unfit=unfit)
 
 
-def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str:
+def _parameter(name: str, type_: DwarfType, unsized: Set[str], *, is_last: bool) -> Parameter | str:
     """Return the parameter, or a description of an unsupported one."""
     if type_.kind in ("integer", "float", "bool", "unknown"):
         dtype = dtype_of(type_)
@@ -218,15 +256,17 @@ def _parameter(name: str, type_: DwarfType, *, is_last: bool) -> Parameter | str
     target = type_.target
     if type_.kind != "pointer" or target is None:
         return f"a {type_.kind} ({type_})" if type_.kind != "pointer" else "a pointer to an unknown type"
+    access: Access = "reads" if target.const else "both"
     if target.kind == "struct":
         tag = _tag(target)
-        if tag is not None and target.size and tag != "device":
-            access: Access = "reads" if target.const else "both"
+        if tag is not None and tag != "device" and target.size:
             return Parameter(name, "tensor", "uint8", (target.size,), access, struct=tag, align=target.align)
+        if tag is not None and target.names & unsized:
+            remark = f"shape: [SIZE] and align: those of `{target.name}`, which depend on the target"
+            return Parameter(name, "tensor", "uint8", access=access, struct=tag, remarks=(remark,))
         return _device(name, target) if is_last else f"{type_}, a structure"
     if target.kind in ("pointer", "function"):
         return "a pointer to a pointer" if target.kind == "pointer" else "a pointer to a function"
-    access = "reads" if target.const else "both"
     dtype = dtype_of(target)
     return Parameter(name, "tensor", dtype, access=access, remarks=_remarks(target, dtype))
 
@@ -316,152 +356,3 @@ def _ir_parameter(kind: IrParameter, use: IrUse, *, is_last: bool) -> Parameter 
         seen = [_SIZES.get(element, element) for element in use.elements]
         remarks.append(f"dtype: {' or '.join(seen)}?" if seen else "dtype: not in the IR")
     return Parameter(use.name, "tensor", element.name if element else None, access=access, remarks=tuple(remarks))
-
-
-C_ORIGIN = "C"
-_DIMENSIONS = re.compile(r"\[(?:static)?(\d+)\]")
-_STRUCT = re.compile(r"struct [A-Za-z_][A-Za-z0-9_]*")
-_TAG = re.compile(rb"\b(?:struct|union)\s+([A-Za-z_]\w*)\s*\{")
-_TYPEDEF = re.compile(rb"\}\s*([A-Za-z_]\w*)\s*;")
-_STOP = re.compile(rb"[;}]")
-_MAX_REMARK_LENGTH = 60
-
-
-def from_source(source: CSource) -> dict[str, Signature]:
-    """Return the signatures of the functions that a C source defines, by name."""
-    text = _Text(source.text)
-    return {function.name: _signature(function, text) for function in source.c_functions}
-
-
-class _Text:
-    """The structures and comments of a source; each byte is searched once, however many functions there are."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-        self._lines = [0, *(match.end() for match in re.finditer(rb"\n", content))]
-        self._starts = [match.start() for match in re.finditer(rb"/\*\*", content)]
-        self._comment = cache(self._find_comment)
-        self._structs = {
-            pattern: {match[1].decode() for match in re.finditer(pattern, content)} for pattern in (_TAG, _TYPEDEF)
-        }
-
-    def struct(self, base: str) -> str | None:
-        """Return the tag or typedef of a structure that the source defines."""
-        name = base.removeprefix("struct ").removeprefix("union ")
-        return name if name in self._structs[_TAG if name != base else _TYPEDEF] else None
-
-    def comments(self, line: int) -> dict[str, str]:
-        """Return the descriptions of parameters in the comment before a line, counted from 1, by name."""
-        place = self._lines[min(line, len(self._lines)) - 1]
-        index = bisect_left(self._starts, place) - 1
-        if index < 0:
-            return {}
-        comment = self._comment(index)
-        if comment is None or not comment[0] <= place <= comment[1]:  # not closed, or of another declaration
-            return {}
-        return comment[2]
-
-    def _find_comment(self, index: int) -> tuple[int, int, dict[str, str]] | None:
-        """Return the end of a comment, the end of the declaration after it, and its descriptions; None without an end.
-
-        The search ends where the next comment of this form begins.
-        """
-        begin = self._starts[index]
-        limit = self._starts[index + 1] if index + 1 < len(self._starts) else len(self._content)
-        end = self._content.find(b"*/", begin, limit)
-        if end < 0:
-            return None
-        stop = _STOP.search(self._content, end, limit)
-        comment = self._content[begin:end].decode("utf-8", "replace")
-        return end + 2, stop.start() if stop else limit, _descriptions(comment)
-
-
-def _signature(function: CFunction, text: _Text) -> Signature:
-    """Return the signature of a function."""
-    is_status = function.returns in ("void", "unknown") or _is_status(function.returns)
-    value = None if is_status else _dtype(_unqualified(function.returns))
-    unfit = None
-    if function.parameters is None:
-        unfit = "variable arguments"
-    elif not is_status and value is None:
-        unfit = f"return type {function.returns}, expected void or a number"
-    comments = text.comments(function.line)
-    last = len(function.parameter_types) - 1
-    parameters = [
-        _source_parameter(seen, comments.get(seen.name), text, is_last=index == last)
-        for index, seen in enumerate(function.parameter_types)
-    ]
-    return _finished(C_ORIGIN, parameters, returns=function.returns != "void", value=value, unfit=unfit)
-
-
-def _unqualified(written: str) -> str:
-    return " ".join(word for word in written.split() if word not in ("const", "volatile"))
-
-
-def _is_status(written: str) -> bool:
-    """Whether a result may be a status; unknown typedefs are accepted."""
-    name = _unqualified(written)
-    if "*" in name or name.startswith(("struct ", "union ")):
-        return False
-    dtype = _dtype(name)
-    return dtype in ("int32", "uint32") or (dtype is None and name not in ("long", "unsigned long", "long long"))
-
-
-def _source_parameter(seen: CParameter, comment: str | None, source: _Text, *, is_last: bool) -> Parameter | str:
-    """Return the parameter, or a description of an unsupported one."""
-    text = seen.text.replace(" ", "")
-    if ")(" in text:
-        return f"a pointer to a function (`{seen.text}`)"
-    stars = text.count("*")
-    if stars > 1 or (stars == 1 and "[" in text and "(*" not in text):
-        return f"a pointer to a pointer (`{seen.text}`)"
-    if not seen.base:
-        return f"not readable without a compiler (`{seen.text}`)"
-    access: Access = "reads" if _points_to_const(seen.text) else "both"
-    struct = source.struct(seen.base)
-    if struct is not None and seen.pointers:
-        remarks: tuple[str, ...] = (f"shape: [SIZE] and align: those of `{seen.base}`; drafted if compiled with -g",)
-        return Parameter(seen.name, "tensor", "uint8", access=access, struct=struct, remarks=remarks, comment=comment)
-    if seen.base.startswith(("struct ", "union ")):
-        if seen.pointers == 0:
-            return f"a structure (`{seen.text}`)"
-        if not is_last or not _STRUCT.fullmatch(seen.base):
-            return f"a pointer to a structure (`{seen.text}`)"
-        const = "const " if _points_to_const(seen.text) else ""
-        handle = STRUCT_DEVICE if seen.base == "struct device" else f"{const}{seen.base} *"
-        return Parameter(seen.name, "device", handle=handle, comment=comment)
-    dtype = _dtype(seen.base)
-    remarks = () if dtype else (f"`{seen.base}` in C",)
-    if seen.pointers == 0:
-        return Parameter(seen.name, "scalar", dtype, remarks=remarks, comment=comment)
-    return Parameter(seen.name, "tensor", dtype, _shape(text), access, remarks=remarks, comment=comment)
-
-
-def _points_to_const(text: str) -> bool:
-    return "const" in re.split(r"[*\[]", text)[0].split()
-
-
-def _dtype(base: str) -> str | None:
-    """Return the dtype of a C type; None if it depends on the target."""
-    known = dtype_of_c(base)
-    return known.name if known else None
-
-
-def _shape(text: str) -> tuple[int, ...] | None:
-    """Return the dimensions of an array; None if one is missing or not a number."""
-    brackets = text.count("[")
-    sizes = _DIMENSIONS.findall(text)
-    if not brackets or "*" in text or len(sizes) != brackets:
-        return None
-    shape = tuple(int(size) for size in sizes)
-    return shape if len(shape) <= 16 and all(0 < size < 1 << 31 for size in shape) else None
-
-
-def _descriptions(comment: str) -> dict[str, str]:
-    """Return the descriptions of parameters in a comment, by name."""
-    plain = " ".join(re.sub(r"^\s*/?\*+", "", line).strip() or "\n" for line in comment.split("\n"))
-    descriptions = {}
-    for name, words in re.findall(r"[@\\]param(?:\[[\w,]*\])?\s+(\w+)\s+([^@\\\n]+)", plain):
-        comment = "".join(c for c in " ".join(words.split()) if c.isprintable())
-        descriptions[name] = comment if len(comment) <= _MAX_REMARK_LENGTH else f"{comment[:_MAX_REMARK_LENGTH]}…"
-    return descriptions

@@ -82,6 +82,19 @@ def mask(content: bytes, *, cplusplus: bool = False) -> bytes:
     return bytes(text)
 
 
+def without_attributes(content: bytes) -> bytes:
+    """Return C with the attributes and assembly names of declarations replaced by spaces."""
+    text = bytearray(content)
+    tokens = source_tokens(content, cplusplus=False)
+    closings = _closings(tokens)
+    for index, token in enumerate(tokens, start=1):
+        end = closings.get(index, index)
+        if token.text in _WITH_ARGUMENTS and end > index:
+            last = tokens[end - 1].end
+            text[token.start : last] = re.sub(rb"[^\n]", b" ", text[token.start : last])
+    return bytes(text)
+
+
 def _directive(token: Token) -> tuple[bytes, bytes]:
     """Return the name of a directive (`ifdef`) and what follows it."""
     match = _DIRECTIVE.match(token.text)

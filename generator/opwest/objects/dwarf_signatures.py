@@ -163,9 +163,9 @@ def _values_alike(expected: DwarfType, seen: DwarfType) -> bool:
     )
 
 
-_NOT_CHECKED = "signature not checked: "
+NOT_CHECKED = "signature not checked: "
 _ABSENT = "the object has no debug information (compile with -g)"
-NO_DEBUG_INFORMATION = f"{_NOT_CHECKED}{_ABSENT}"
+NO_DEBUG_INFORMATION = f"{NOT_CHECKED}{_ABSENT}"
 _INFO = ".debug_info"
 _SECTIONS = (_INFO, ".debug_abbrev", ".debug_str", ".debug_line_str", ".debug_str_offsets")
 _COMPRESSED = "the debug information is compressed (compile with -gz=none)"
@@ -243,7 +243,7 @@ def producers(member: Member) -> tuple[str, ...] | str:
         return tuple(names)
 
     seen = _without_errors(member, read)
-    return seen.removeprefix(_NOT_CHECKED) if isinstance(seen, str) else seen
+    return seen.removeprefix(NOT_CHECKED) if isinstance(seen, str) else seen
 
 
 def _without_errors(member: Member, read: Callable[[Elf], _T]) -> _T | str:
@@ -251,9 +251,9 @@ def _without_errors(member: Member, read: Callable[[Elf], _T]) -> _T | str:
     try:
         return read(parse_elf(member.content))
     except ObjectError as fault:
-        return f"{_NOT_CHECKED}{fault.message}"
+        return f"{NOT_CHECKED}{fault.message}"
     except RecursionError:
-        return f"{_NOT_CHECKED}types are nested too deeply"
+        return f"{NOT_CHECKED}types are nested too deeply"
 
 
 def _debug_data(elf: Elf) -> Iterator[DebugData]:

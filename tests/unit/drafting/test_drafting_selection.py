@@ -5,7 +5,8 @@ import pytest
 import yaml
 from drafting_support import draft, drafted
 from objects_factory import compile_object, make_archive
-from opwest.base.diagnostics import OpwestError
+from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.drafting.draft import draft_manifest
 from opwest.model.inputs.targets import make_target
 from opwest.objects.compat import abi_faults
 from opwest.objects.inspect import inspect_object
@@ -134,6 +135,13 @@ def test_helpers_libraries_and_programs_are_omitted(tmp_path):
     assert manifest["objects"] == [{"target": "x86-64", "files": ["conv.o", "row.o"]}]
     assert manifest["externals"] == [{"symbol": "npu_submit", "from": "FILL_IN"}]
     assert "# for conv.o\n" in text
+    faults = Diagnostics()
+    draft_manifest([one, two, main], tmp_path / "manifest.yaml", None, [], faults)
+    assert [str(fault).removeprefix("opwest: note: skipped ") for fault in faults] == [
+        "function row: a helper, called by conv.o",
+        "function memcpy: a function of the C library",
+        "file main.c: a program: it defines main(); C sources can be listed in 'application'",
+    ]
 
 
 def test_unlinked_members_need_no_symbols(tmp_path):
@@ -177,9 +185,6 @@ def test_functions_that_a_target_lacks(tmp_path):
 
 
 def test_unlinkable_object_causes_a_warning(tmp_path):
-    from opwest.base.diagnostics import Diagnostics
-    from opwest.drafting.draft import draft_manifest
-
     path = compile_object(tmp_path, f"{F}\n__thread int t; int *g(void) {{ return &t; }}")
     faults = Diagnostics()
     draft_manifest([path], tmp_path / "manifest.yaml", None, [], faults)

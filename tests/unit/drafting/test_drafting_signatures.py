@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions in a draft: from debug information, C sources and LLVM IR, and without any of these; marks."""
 
+import re
 import subprocess
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from drafting_support import SOURCE, UNFIT, arguments, draft, drafted
@@ -10,7 +11,7 @@ from objects_factory import compile_object, make_archive
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.drafting.files import Given, Unit
 from opwest.drafting.selection import select
-from opwest.drafting.signatures import from_source
+from opwest.drafting.sources import from_source
 from opwest.manifest.load import load_manifest
 from opwest.objects.c_source import read_c_source
 from opwest.objects.facts import CSource
@@ -159,9 +160,40 @@ def test_stripped_object_gets_signatures_from_its_source(tmp_path):
     manifest = ordered(drafted(path, path.with_suffix(".c")))
     check_all(manifest)
     assert manifest["objects"] == [{"target": "x86-64", "files": ["operators.o"]}]
-    assert "- operators.c: duplicate 'conv', also in operators.o; used for signatures only" in draft(
-        path, path.with_suffix(".c")
-    )
+    assert manifest["signatures"] == ["operators.c"]
+
+
+def test_stripped_object_gets_signatures_from_its_header(tmp_path):
+    """The draft is that of debug information, with the shapes and the directions of the header."""
+    header, body = CONTEXT.split("struct npu;\n")
+    comment = "/** @param[in,out] y smoothed\n * @param x  text */\n"
+    header += "struct npu;\n" + comment + "".join(f"{one};\n" for one in re.findall(r"^int32_t.*?\)", body, re.M))
+    (tmp_path / "ops.h").write_text(header + "int32_t gone(float *x);\nstatic inline int one(void) { return 1; }\n")
+    body += "int32_t inner(const float *x, float *y) { y[0] = x[0]; return 0; }\n"
+    debug = compile_object(tmp_path / "debug", CONTEXT, flags=["-g"])
+    path = compile_object(tmp_path, f'#include "ops.h"\n{body}')
+    found, expected = drafted(path, tmp_path / "ops.h"), drafted(debug)
+    assert found.pop("signatures") == ["ops.h"]
+    assert found["operators"]["biquad"]["args"][3].pop("direction") == "inout"
+    expected["operators"]["biquad"]["args"][3].pop("direction")
+    assert found["operators"] == expected["operators"] and found["objects"][0]["files"] == ["operators.o"]
+    text = draft(path, tmp_path / "ops.h")
+    assert "# in the source: smoothed" in text and "# - inner: not declared in ops.h" in text
+
+
+def test_directories_of_headers_are_guessed(tmp_path):
+    prototype = "int f(const acme_t *x, acme_t *y)"
+    files = {"include/acme/types.h": "typedef signed char acme_t;\n", "src/f.c": f"{prototype} {{ return *x + *y; }}\n"}
+    for name, text in {**files, "include/acme/ops.h": f"{prototype};\n"}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(("" if "types" in name else "#include <acme/types.h>\n") + text)
+    path = compile_object(tmp_path, (tmp_path / "src/f.c").read_text(), flags=["-Iinclude"])
+    source = drafted(tmp_path / "src/f.c", folder=tmp_path)
+    header = drafted(path, tmp_path / "include/acme/ops.h", folder=tmp_path)
+    assert source["objects"] == [{"files": ["src/f.c"], "include_dirs": ["include"]}]
+    assert header["signatures"] == [{"files": ["include/acme/ops.h"], "include_dirs": ["include"]}]
+    for manifest in (source, header):
+        assert arguments(manifest, "f") == ["x int8 in", "y int8 out"]
 
 
 def test_archives(tmp_path):
@@ -220,7 +252,7 @@ def test_types_that_differ_between_targets(tmp_path):
     assert arguments(drafted(path), "f") == [
         "x FILL_IN in", "y float32 out", "n FILL_IN scalar", "p FILL_IN out", "c uint8 out",
     ]  # fmt: skip
-    assert "# `size_t` in C" in draft(path)
+    assert "# size_t in C" in draft(path)
 
 
 def test_shapes_and_comments_of_a_source(tmp_path):
@@ -237,7 +269,7 @@ def test_shapes_and_comments_of_a_source(tmp_path):
     operators = drafted(path)["operators"]
     assert operators["h"]["device"] == {}
     args = operators["f"]["args"]
-    assert [a["shape"] for a in args] == [[3, 4], "FILL_IN", [2], "FILL_IN"]
+    assert [a["shape"] for a in args] == [[3, 4], [4], [2], "FILL_IN"]
     text = draft(path)
     assert '# in the source: int16 [3, 4]: "rows" # columns\n' in text
     assert "in the source: one line more" in text
@@ -281,12 +313,12 @@ def test_context_structures(tmp_path):
         "biquad_s": {"dtype": "uint8", "shape": [24]}, "count_counter": {"dtype": "uint8", "shape": [4]},
     }  # fmt: skip
     assert found["constants"] == {"biquad_g": {"file": "FILL_IN"}}
-    # A source has the name only.
+    assert drafted(tmp_path / "operators.c") == {**found, "objects": [{"files": ["operators.c"]}]}
+    # The size of a pointer depends on the target.
+    (tmp_path / "operators.c").write_text(CONTEXT.replace("double z[2]", "double *z"))
     source = drafted(tmp_path / "operators.c")
     assert source["operators"]["biquad"]["args"][0]["shape"] == "FILL_IN"
-    assert source["operators"]["biquad"]["args"][1] == {
-        "name": "g", "dtype": "uint8", "shape": "FILL_IN", "struct": "gains",
-    }  # fmt: skip
+    assert source["operators"]["biquad"]["args"][1] == gains
     assert source["run"]["state"].keys() == {"biquad_s", "count_counter"}
 
 
@@ -380,7 +412,7 @@ def test_comments_and_structures_of_sources():
         source = read_c_source(Path("f.c"), text.encode())
 
         def check():
-            found = from_source(source)
+            found = from_source(PurePosixPath("f.c"), source, lambda header: None)
             assert len(found) == 2 * count
             for n in (0, count - 1):
                 first, second = (found[f"{name}{n}"].parameters[0] for name in "fg")

@@ -3,12 +3,13 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pytest
 from c_support import ROOT, execute, run
-from opwest.drafting.signatures import dtype_of, from_ir, from_source
+from opwest.drafting.signatures import dtype_of, from_ir
+from opwest.drafting.sources import from_source
 from opwest.frontends.mlf.c_text import arrays, functions
 from opwest.manifest.arrays import Array
 from opwest.model.types.conventions import CONVENTIONS, FFI, HALIDE, PACKED, UNPACKED, convention_of
@@ -98,7 +99,7 @@ def readings():
     found: dict[str, object] = {}
     source = "".join(f"void f_{c}(const {c} *x) {{}}\n" for c in C_TYPES)
     parsed = read_c_source(Path("f.c"), source.encode())
-    for name, signature in from_source(parsed).items():
+    for name, signature in from_source(PurePosixPath("f.c"), parsed, lambda header: None).items():
         found[name] = signature.parameters[0].dtype
     for c in C_TYPES:
         (one,) = functions(f"int32_t f({c}* x) {{\n}}\n").values()

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 
 from opwest.base.diagnostics import Location, nearest, similar
 from opwest.model.checks.firmware import checks_of, report_checks
-from opwest.model.checks.prototypes import check_debug_information, check_prototype, reports_foreign
+from opwest.model.checks.prototypes import check_prototype, reports_foreign
+from opwest.model.checks.signatures import SignatureCheck
 from opwest.model.inputs.context import Context
 from opwest.model.inputs.files import Files, Linkable
 from opwest.model.inputs.headers import normal
+from opwest.model.inputs.signatures import Signatures
 from opwest.model.types.builds import CppNeeds, External, LinkObject, SourceFile, Target, TargetBuild
 from opwest.model.types.c_names import is_symbol
 from opwest.model.types.model import Operator
 from opwest.objects.archives import needed_members
 from opwest.objects.compilers import is_hosted
-from opwest.objects.dwarf_signatures import signatures
 from opwest.objects.facts import CFunction, CSource, Member
 from opwest.objects.halide_symbols import PROVIDED as HALIDE_PROVIDED
 from opwest.objects.library_symbols import EFFECTS, is_soft_float, provider_of, uses_libm
@@ -37,7 +38,6 @@ from opwest.objects.rewriting import without_sections
 from opwest.objects.tvm_symbols import CONTEXTS, POINTERS, PROVIDED, tvm_functions
 
 if TYPE_CHECKING:
-    from opwest.objects.dwarf_types import DwarfSignature
     from opwest.objects.entry_code import EntryCode
 
 
@@ -55,10 +55,11 @@ def resolve_builds(
     needed: set[str] = set()
     builds = []
     missing: dict[str, list[_Link]] = {}
+    headers = Signatures(context)
     every: list[Target | None] = [files.named[name] for name in files.targets] or [None]
     for target in every:
         linkables = files.targets[target.name] if target else []
-        link = _Link(context, target, linkables, files, operators, externals)
+        link = _Link(context, target, linkables, files, operators, externals, headers)
         builds.append(link.build())
         needed |= link.needed
         for symbol in link.missing:
@@ -98,6 +99,7 @@ class _Link:
         files: Files,
         operators: dict[str, Operator],
         externals: dict[str, External],
+        headers: Signatures,
     ) -> None:
         self.context = context
         self.faults = context.faults
@@ -113,12 +115,12 @@ class _Link:
         self.libc = "host" if target and target.host else context.manifest.get("libc", DEFAULT_LIBC)
         self.permits = {operator.symbol: frozenset(operator.declared_effects) for operator in operators.values()}
         self.missing: list[str] = []
-        self.signatures: dict[str, dict[str, DwarfSignature] | str] = {}
         self.entry_code: dict[str, EntryCode] = {}
         self.records: dict[str, bool] = {}
         """By object, whether it records the calling conventions of its functions."""
         self.compiled = frozenset(file.name for file, _ in files.modules)
         """The objects compiled from LLVM IR."""
+        self.signatures = SignatureCheck(context, headers, self.compiled, single=len(files.targets) < 2)
         self.uncertain: list[str] = []
         """Operators whose calling convention nothing shows."""
         self.unread = files.unread_for(target.name if target else None)
@@ -161,6 +163,7 @@ class _Link:
             soft_float=tuple(sorted(filter(is_soft_float, called))),
             unverified=self._unverified(),
             uncertain=tuple(self.uncertain),
+            unverified_signatures=tuple(self.signatures.unverified),
         )
 
     @staticmethod
@@ -267,18 +270,10 @@ class _Link:
             self._check_signature(operator, owners)
 
     def _check_signature(self, operator: Operator, owners: list[Linkable]) -> None:
-        """Compare an operator with the debug information of the object that defines it, if any."""
+        """Compare an operator with the description of its function, if any, and with its instructions."""
         for owner in owners:
-            if isinstance(owner.item, Member) and owner.item.has_debug_information:
-                if owner.name not in self.signatures:
-                    self.signatures[owner.name] = signatures(owner.item)
-                known = self.signatures[owner.name]
-                if isinstance(known, dict) and operator.symbol in known:
-                    single = len(self.files.targets) < 2
-                    count = len(self.faults)
-                    check_debug_information(self.faults, operator, owner.name, known[operator.symbol], single=single)
-                    if any(f.severity == "error" for f in list(self.faults)[count:]):
-                        continue
+            if not self.signatures.check(operator, owner):
+                continue
             if isinstance(owner.item, Member) and operator.symbol in owner.defined_functions:
                 self._check_convention(operator, owner, owner.item)
 

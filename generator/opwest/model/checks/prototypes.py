@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the declared signature of an operator with its C source or the debug information of its object."""
+"""Compare the declared signature of an operator with its C source, or with types from debug information or a header."""
 
 from __future__ import annotations
 
@@ -180,10 +180,10 @@ def _is_float(type_: DwarfType) -> bool:
     return type_.kind == "float" and type_.size > 2
 
 
-def check_debug_information(
-    faults: Diagnostics, operator: Operator, file: str, signature: DwarfSignature, *, single: bool
+def check_types(
+    faults: Diagnostics, operator: Operator, place: str, signature: DwarfSignature, *, single: bool
 ) -> None:
-    """Compare every type of a function in the DWARF information with the manifest.
+    """Compare every type of a function with the manifest; `place` is its object or its declaration in a header.
 
     With a `single` target, declared sizes of structures are exact; otherwise that of the largest structure.
     """
@@ -194,13 +194,13 @@ def check_debug_information(
     differences = compare(signature, returns, parameters)
     if not differences:
         pointed = [points_to_const(parameter) for parameter in signature.parameters]
-        _check_qualifiers(faults, operator, file, pointed)
+        _check_qualifiers(faults, operator, place, pointed)
     if operator.convention.arrays is None and len(signature.parameters) == len(parameters):
         pairs = zip(operator.passed, signature.parameters, strict=False)  # the device follows
         differences += [text for argument, seen in pairs for text in _struct_differences(argument, seen, single)]
     for difference in differences:
         faults.error(
-            f"{file}: function {operator.symbol!r} does not fit operator {operator.name!r}: {difference}",
+            f"{place}: function {operator.symbol!r} does not fit operator {operator.name!r}: {difference}",
             operator.location,
             expected=operator.prototype,
         )

@@ -305,6 +305,13 @@ class _Inspection:
             )
         copies = self.files.copies
         copy_source(self.context, copies, PurePosixPath(normal(PurePosixPath(file))), source.text, at, options)
+        if source.is_header and not source.c_functions and not entry.get("entry_points"):
+            self.faults.warning(
+                f"header {file!r} defines no function",
+                at,
+                expected="a source, or a header with functions",
+                hint="list headers that only declare functions under 'signatures'",
+            )
         source = _without_headers(source, copies.values())
         permits, entry_points = frozenset(permitted_effects(entry)), frozenset(entry.get("entry_points", ()))
         self.files.sources.append(Linkable(source, file, at, permits, examined, entry_points=entry_points))

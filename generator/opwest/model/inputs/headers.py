@@ -65,13 +65,13 @@ def _first(
     for place in places:
         if place in known:
             return place, None
-        content = _read(folder, place)
+        content = read_header(folder, place)
         if content is not None:
             return place, content
     return None, None
 
 
-def _read(folder: Path, header: PurePosixPath) -> bytes | None:
+def read_header(folder: Path, header: PurePosixPath) -> bytes | None:
     """Return a header's bytes, None if there is no readable file of that name in the directory."""
     path = folder / header
     try:
@@ -90,7 +90,7 @@ def _read(folder: Path, header: PurePosixPath) -> bytes | None:
 def _in_runtime(name: str) -> bool:
     """Whether the runtime provides a header (opwest's, or TVM's for operators compiled by TVM)."""
     runtime = resource("zephyr_module")
-    return any(_read(runtime / folder, PurePosixPath(name)) is not None for folder in ("include", "include_tvm"))
+    return any(read_header(runtime / folder, PurePosixPath(name)) is not None for folder in ("include", "include_tvm"))
 
 
 def includes(content: bytes) -> Iterator[tuple[int, str, bool]]:

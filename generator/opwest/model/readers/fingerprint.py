@@ -37,7 +37,8 @@ _MEMBERS = (
 """The members of a model that define its behaviour. The others describe the application, its tests or the manifest."""
 _WITHOUT_EFFECT = frozenset(
     """location size_location description host_latency_us file origin kconfig boards devicetree labels line column
-    permits uses object_effects cycles launch_cycles switch_cycles stack stack_location""".split()
+    permits uses object_effects cycles launch_cycles switch_cycles stack stack_location
+    unverified_signatures""".split()
 )
 """Members of inner objects without influence on results."""
 

@@ -19,7 +19,7 @@ from opwest.model.types.builds import Target, Variant
 from opwest.model.types.c_names import check_names_together
 from opwest.model.types.model import Interface, Model, bases, variants_of
 
-REPLACED = ("objects", "memory", "operators", "constants", "externals")
+REPLACED = ("objects", "signatures", "memory", "operators", "constants", "externals")
 """The keys of a variant that replace those of the manifest."""
 
 

@@ -123,6 +123,8 @@ class TargetBuild:
     """Objects with operators whose debug information does not contain the options that change the ABI."""
     uncertain: tuple[str, ...] = ()
     """The operators whose calling convention neither debug information nor instructions show, with their objects."""
+    unverified_signatures: tuple[tuple[str, str], ...] = ()
+    """The operators whose arguments neither debug information nor a header describes, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
