@@ -41,7 +41,7 @@ def inspected(path: Path) -> tuple[list[dict[str, Any]], str | None]:
     faults = Diagnostics()
     done = inspect(argparse.Namespace(files=[path], target=None, libc=None), faults)
     if not done.as_json:
-        return [{"reasons": [fault.message for fault in faults.in_order()], "state": None, "variables": []}], None
+        return [{"reasons": [fault.message for fault in faults.in_order()], "state_bytes": None, "variables": []}], None
     (value,) = done.as_json
     rows = value.get("members", [value])
     if value["kind"] == "archive":
