@@ -11,8 +11,10 @@ need("smpclient", "serial")
 
 from fake_bundles import Bundles, Faults, ShellBundles  # noqa: E402
 from opwest.bundles.format import LINKED, AbiFields, Content, Signature, pack, with_signatures  # noqa: E402
+from opwest.bundles.link import Job  # noqa: E402
 from test_bundle_links import SmpBundles  # noqa: E402
 
+SHELL = ("--transport", "shell", "--timeout", "5")
 NATIVE = "CONFIG_ARCH_POSIX=y\nCONFIG_OPWEST_BUNDLE_SERVICE=y\nCONFIG_OPWEST_BUNDLE_SHELL=y\n"
 SMP = "CONFIG_OPWEST_BUNDLE_SERVICE=y\nCONFIG_OPWEST_BUNDLE_SMP=y\nCONFIG_OPWEST_BUNDLE_SMP_GROUP=28536\n"
 
@@ -35,6 +37,13 @@ def app(tmp_path):
     folder.mkdir()
     (folder / "CMakeLists.txt").write_text("find_package(Zephyr)\n")
     return folder
+
+
+def test_a_difference_of_steps_is_1(fail, plug):
+    found = {"operator": "conv", "tensor": "a", "step": 1, "element": 7, "count": 2}
+    board = plug(ShellBundles(Bundles(answers={Job.STEPS: ("EILSEQ", found)}), Faults(), 1))
+    report = json.loads(fail("bundle", "--serial", board.device, *SHELL, "--check-steps", "--json").out)
+    assert (report["ok"], report["diagnostics"], report["result"]["check"]["first"]["step"]) == (False, [], 1)
 
 
 @pytest.mark.parametrize("transport", ["smp", "shell"])

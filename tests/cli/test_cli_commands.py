@@ -200,6 +200,15 @@ def test_runtime_of_the_workspace(succeed, fail, manifest, tmp_path):
     assert "is not empty" in fail("generate", manifest, "-o", manifest.parent).err
 
 
+def test_an_interruption_is_130(opwest, manifest, monkeypatch):
+    def run(options, faults):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main, "_run", run)
+    done = opwest("check", manifest, "--json")
+    assert (done.code, done.out, done.err) == (130, "", "opwest: interrupted\n")
+
+
 def test_closed_output_pipe():
     """`opwest targets | head -0` succeeds without a traceback."""
     read, write = os.pipe()
