@@ -18,6 +18,8 @@ _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _MOST = 8
 """The causes that are shown."""
 _LONG = 200
+_WIDTH, _PARAGRAPH = 2000, 20_000
+"""The characters of a line and of a paragraph that are read: the time of the expressions is quadratic."""
 _LINES = 24
 """The lines of a message of CMake that are shown."""
 _SIZE_HINT = "the service requires additional memory: one more workspace per model"
@@ -48,7 +50,7 @@ _WEST = re.compile(r"(?:FATAL ERROR|ERROR): (?!command exited)(.*)")
 
 def causes(output: str, application: Path) -> list[Diagnostic]:
     """Return the causes of a failure that an output contains, the first ones, in its order; empty if there is none."""
-    lines = _ESCAPE.sub("", output).splitlines()
+    lines = [line[:_WIDTH] for line in _ESCAPE.sub("", output).splitlines()]
     found: dict[Diagnostic, None] = {}
     for read in (_kconfig, _devicetree, _compiler, _cmake):
         for diagnostic in read(lines, application):
@@ -79,7 +81,7 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
         if line.strip():
             whole.append(line.strip())
         elif whole:
-            yield " ".join(whole)
+            yield " ".join(whole)[:_PARAGRAPH]
             whole = []
 
 
@@ -89,7 +91,7 @@ def _kconfig(lines: Sequence[str], application: Path) -> Iterator[Diagnostic]:
     if not aborted:
         return
     for text in _paragraphs(lines):
-        start = re.search(r"(?:\S+?:\d+: )?warning: ", text)
+        start = re.search(r"(?:\S{1,300}:\d+: )?warning: ", text)
         if start is None or text.startswith("error: Aborting"):
             continue
         text = text[start.start() :]
