@@ -42,7 +42,7 @@ def app(tmp_path):
 def test_a_difference_of_steps_is_1(fail, plug):
     found = {"operator": "conv", "tensor": "a", "step": 1, "element": 7, "count": 2}
     board = plug(ShellBundles(Bundles(answers={Job.STEPS: ("EILSEQ", found)}), Faults(), 1))
-    report = json.loads(fail("bundle", "--serial", board.device, *SHELL, "--check-steps", "--json").out)
+    report = json.loads(fail("bundle", "check-steps", "--serial", board.device, *SHELL, "--json").out)
     assert (report["ok"], report["diagnostics"], report["result"]["check"]["first"]["step"]) == (False, [], 1)
 
 
