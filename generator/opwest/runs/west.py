@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from opwest.base import commands, timing
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.paths import cmake_option
+from opwest.base.paths import cmake_option, spelled
 from opwest.runs.digest import causes, end_of, is_overflow
 from opwest.runs.link import LinkError
 from opwest.runs.places import REQUIRED, Udp, Wireless
@@ -166,13 +166,14 @@ class Build:
         options += [f"-D{self.service}=y", "-DQEMU_PTY=ON"]
         options += [f"-D{_MODES[mode][0]}=y" for mode in self.modes]
         if isinstance(self.place, Udp):
-            options += ["-DCONFIG_OPWEST_SMP_UDP=y", f"-DCONFIG_MCUMGR_TRANSPORT_UDP_PORT={self.place.port}"]
+            value = self.place.port
+            options += ["-DCONFIG_OPWEST_SMP_UDP=y", f"-DCONFIG_MCUMGR_TRANSPORT_UDP_PORT={value}"]
         return options + [option for option in self.given if not option.startswith(f"-D{_OVERLAYS}=")]
 
     def _overlays(self, *own: Path) -> str:
         """Return the option with the overlays of the user and `own`, which follow them."""
         values = [option.partition("=")[2] for option in self.given if option.startswith(f"-D{_OVERLAYS}=")]
-        return f"-D{_OVERLAYS}=" + ";".join([*values, *(path.as_posix() for path in own)])
+        return f"-D{_OVERLAYS}=" + ";".join([*values, *map(spelled, own)])
 
     def compiler(self) -> str | None:
         """Return the C compiler of the build; None without a build."""
