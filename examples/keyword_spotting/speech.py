@@ -4,7 +4,7 @@
     python examples/keyword_spotting/speech.py recording.wav -o audio.npy
     python examples/keyword_spotting/speech.py --say yes --say no --wav spoken.wav -o audio.npy
 
-The array, int16 [blocks, 1600], is the input of `opwest run DIR --host --stream audio=audio.npy`.
+The array, int16 [blocks, 1600], is the input of `opwest run DIR --stream audio=audio.npy`.
 """
 
 from __future__ import annotations

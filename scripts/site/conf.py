@@ -29,6 +29,7 @@ include_patterns = [
     "docs/*.md",
     "docs/**/*.rst",
     "examples/*/README.md",
+    "skills/*/SKILL.md",
     "benchmarks/README.md",
     "tests/fuzz/README.md",
     "scripts/mutation_survivors.md",
