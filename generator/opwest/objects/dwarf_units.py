@@ -15,6 +15,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.objects.elf import MAX_NAME_LENGTH, StringTable, damaged
 from opwest.objects.facts import ObjectError
 
@@ -43,7 +44,7 @@ def sleb(data: bytes, at: int) -> tuple[int, int]:
 def fixed(data: bytes, at: int, size: int, order: str) -> int:
     """Return the unsigned number of `size` bytes at `at`; `order` is that of `struct`."""
     if at < 0 or at + size > len(data):
-        raise damaged(f"number at {at} outside of {len(data)} bytes of data")
+        raise damaged(f"number at {at} outside of {counted(len(data), 'byte')} of data")
     return int.from_bytes(data[at : at + size], "little" if order == "<" else "big")
 
 
