@@ -29,9 +29,9 @@ from common import cell, markdown_table  # noqa: E402
 
 STORE = ROOT / "benchmarks" / "figures.json"
 PAGES = (ROOT / "README.md", ROOT / "benchmarks" / "README.md")
-BOARDS = {"mps2/an385": "Cortex-M3", "mps2/an386": "Cortex-M4", "mps3/corstone300/an547": "Cortex-M55"}
-"""The boards of the summary."""
-COLUMNS = ("opwest", "CMSIS-NN on opwest's graph", "tflite-micro with CMSIS-NN on the file's graph")
+BOARD, CORE = "mps2/an386", "Cortex-M4"
+"""The board of the summary."""
+ENGINES = ("opwest", "tflite-micro with CMSIS-NN on the file's graph")
 NOT_STORED = "Not stored: `python benchmarks --only {}` measures these figures.\n"
 _BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n)(.*?)(<!-- end of figures -->)", re.DOTALL)
 
@@ -126,26 +126,22 @@ def section(run: Run) -> str:
 
 
 def summary(store: dict[str, Run]) -> str:
-    """Return instructions of the int8 models by core: opwest, CMSIS-NN and tflite-micro."""
-    rows: list[list[Any]] = []
+    """Return one line: how many times fewer instructions than tflite-micro the int8 models need on one core."""
     tables = store.get("int8_models", {"tables": []})["tables"]
-    dates = set()
-    for board, core in BOARDS.items():
-        table = next((table for table in tables if table["title"].startswith(f"{board} ")), None)
-        if table is None:
-            continue
-        dates.add(table["source"]["date"])
-        column = table["columns"].index("instructions")
-        values: dict[str, dict[str, Any]] = {}
-        for row in table["rows"]:
-            model, _, engine = row[0].partition(", ")
-            values.setdefault(model, {})[engine] = row[column]
-        for model, engines in values.items():
-            rows.append([f"{model}, {core}", *(engines.get(engine, "-") for engine in COLUMNS)])
-    if not rows:
+    table = next((table for table in tables if table["title"].startswith(f"{BOARD} ")), None)
+    if table is None:
         return NOT_STORED.format("int8_models")
-    columns = ["instructions of an inference", *COLUMNS]
-    return f"Counted in QEMU, {' and '.join(sorted(dates))}:\n\n{markdown_table(columns, rows)}"
+    column = table["columns"].index("instructions")
+    values: dict[str, dict[str, Any]] = {}
+    for row in table["rows"]:
+        model, _, engine = row[0].partition(", ")
+        values.setdefault(model, {})[engine] = row[column]
+    own, other = ENGINES
+    ratios = ", ".join(f"{model} {e[other] / e[own]:.1f}" for model, e in values.items() if own in e and other in e)
+    return (
+        f"MLPerf Tiny on {CORE}, times fewer instructions than tflite-micro with CMSIS-NN: {ratios} "
+        f"(counted in QEMU, {table['source']['date']}; [benchmarks](benchmarks/README.md#int8-models)).\n"
+    )
 
 
 def main() -> int:

@@ -254,7 +254,7 @@ def rows_of_drafts(tools: dict[str, Tool], draft: Callable[..., Any]) -> list[tu
         assert len(commands) == len(lines) > 0, tool
         for command, count in zip(commands, lines, strict=True):
             done = draft(*command.split()[1:])
-            marks = re.search(r"1 operator, (\d+) marks", done.out + done.err)
+            marks = re.search(r"1 operator, (\d+) marks?", done.out + done.err)
             found.append((link_to(tool), marks[1] if marks else done.err, count))
     return found
 

@@ -3,6 +3,7 @@
 
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from in_process import succeed
 from pages import ROOT
+from requirements_support import need
 
 sys.path.insert(0, str(ROOT / "tests" / "unit" / "manifest"))  # the example without compiled objects
 
@@ -27,9 +29,44 @@ run:
 SMALL = ROOT / "tests" / "golden" / "minimal"
 
 
+OPERATORS = {
+    "centre": """(const int16_t sound[256], int16_t frame[256])
+{
+	int32_t sum = 0;
+
+	for (int i = 0; i < 256; i++) {
+		sum += sound[i];
+	}
+	for (int i = 0; i < 256; i++) {
+		frame[i] = (int16_t)(sound[i] - sum / 256);
+	}
+	return 0;
+}
+""",
+    "bands": """(const int16_t frame[256], float energy[4])
+{
+	for (int i = 0; i < 256; i++) {
+		energy[i / 64] = (i % 64 ? energy[i / 64] : 0) + frame[i] * frame[i] / 64.0f;
+	}
+	return 0;
+}
+""",
+}
+
+
 def readme(folder: Path) -> None:
-    """An input for its model."""
-    np.save(folder / "x.npy", np.array([1, -2, 3, 1000], np.int16))
+    """A model with an input; the archive of the header on the page, without debug information, and an input."""
+    need("tflite", "cc", "ar", "strip")
+    from models.commands import dense
+
+    dense("int8", results=8).save(folder / "model.tflite")
+    np.save(folder / "image.npy", np.arange(-20, 20, dtype=np.int8).reshape(1, 40))
+    bodies = "".join(f"int32_t {name}{body}" for name, body in OPERATORS.items())
+    for command in ("cc -Os -x c -c - -o ops.o", "ar rcs libops.a ops.o", "strip --strip-debug libops.a"):
+        given = f"#include <stdint.h>\n{bodies}" if "-x c" in command else None
+        subprocess.run(command.split(), cwd=folder, input=given, text=True, check=True)
+    (folder / "ops.o").unlink()
+    np.save(folder / "sound.npy", (1000 * np.sin(np.arange(256) / 3)).astype(np.int16))
 
 
 def regeneration(folder: Path) -> None:

@@ -1,44 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's example, generated pages, links, and docs/testing.md are current."""
+"""Generated pages, the size of the pages, links, and docs/testing.md."""
 
 import json
 import re
 import runpy
 import subprocess
 import sys
-from pathlib import Path
 
 import jsonschema_rs
-import numpy as np
 import pytest
 import yaml
-from in_process import fail, succeed
 from opwest.manifest.schema import schema_path
 from pages import COMMANDS, PAGES, ROOT, block, blocks
-
-README = ROOT / "README.md"
-
-
-@pytest.fixture
-def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The files of the README's example, in the current directory."""
-    (tmp_path / "operators.c").write_text(block(README, "c", "int32_t scale"))
-    (tmp_path / "manifest.yaml").write_text(block(README, "yaml", "model: twice"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_example_computes_the_expected_results(example: Path) -> None:
-    succeed("generate", "manifest.yaml", "-o", "app")
-    np.save("x.npy", np.array([1, -2, 3, 1000], np.int16))
-    succeed("run", "app", "--host", "--input", "x=x.npy", "--output-dir", ".")
-    assert np.load("y.npy").tolist() == [4, -8, 12, 4000]
-
-
-def test_documented_error_message_is_current(example: Path) -> None:
-    manifest = example / "manifest.yaml"
-    manifest.write_text(manifest.read_text().replace("args: [doubled, 2, y]", "args: [duobled, 2, y]"))
-    assert block(README, "", "duobled") in fail("check", "manifest.yaml").stderr
 
 
 @pytest.mark.parametrize("command", ["manifest_reference.py --check", "command_reference.py"])

@@ -86,6 +86,17 @@ def test_measurements_of_cores_are_merged(file, tmp_path):
     assert "dsp (cycles of a model of a cortex-m4 with" in imported(file, tmp_path / "default")
 
 
+def test_choices_are_rows_and_their_table(file, tmp_path):
+    text = imported(file, tmp_path / "text", "-v")
+    words = ["import", file, "-o", tmp_path / "rows", "--vectors", "0", "--json"]
+    [model] = json.loads(succeed(*words).stdout)["result"]["choices"]
+    assert {row["processor"] for row in model["processors"]} | {*model["portable"]} == {"mla", "dsp", "mve"}
+    for row in model["processors"]:
+        assert sum(one["flash_bytes"] for one in row["layers"]) == row["flash_bytes"]
+        for one in (one for item in row["layers"] for one in (item, *item["others"])):
+            assert re.search(rf"  {one['variant']} +{one['cycles']:,} +{one['flash_bytes']:,} ", text), one
+
+
 def test_constants_in_ram_are_offered(file, tmp_path):
     imported(file, tmp_path / "model")
     flash = "wait_states=3,line=4,cache=0,data_cache=0,prefetch=no"

@@ -238,7 +238,11 @@ def completion(options: argparse.Namespace, faults: Diagnostics) -> Result:
     bash: eval "$(opwest completion bash)" in ~/.bashrc. zsh: the same in ~/.zshrc, after compinit.
     fish: opwest completion fish > ~/.config/fish/completions/opwest.fish
     """
-    from argcomplete.shell_integration import shellcode
+    try:
+        from argcomplete.shell_integration import shellcode
+    except ImportError:
+        from opwest.base.system import pip_command
 
+        raise fail("completion requires the Python package argcomplete", hint=pip_command(["argcomplete"])) from None
     script = str(shellcode(["opwest"], shell=options.shell)).strip()
     return Result(script, {"shell": options.shell, "script": script}, is_content=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 from collections.abc import Iterable
 from typing import Any
 
 import argcomplete
 from argcomplete.completers import FilesCompleter
+from argcomplete.lexers import split_line
 
 from opwest.cli.arguments import Arguments
 from opwest.cli.bundle_options import BOARD_ACTIONS, add_board_action
@@ -20,16 +20,8 @@ from opwest.cli.parser import command_names, parser
 
 def complete() -> None:
     """Print the candidates for the command line in COMP_LINE, and end the process."""
-    words = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", "0"))]
-    argcomplete.autocomplete(_completed(_split(words)[1:]), always_complete_options=False)
-
-
-def _split(line: str) -> list[str]:
-    """Return the words of an unfinished command line."""
-    try:
-        return shlex.split(line)
-    except ValueError:  # an open quote
-        return line.split()
+    words = split_line(os.environ.get("COMP_LINE", ""), int(os.environ.get("COMP_POINT", "0")))[3]
+    argcomplete.autocomplete(_completed(words[1:]), always_complete_options=False)
 
 
 def _completed(words: list[str]) -> argparse.ArgumentParser:

@@ -36,8 +36,11 @@ def draft(options: argparse.Namespace, faults: Diagnostics) -> Result:
     if to_stdout:
         return Result(drafted.text.removesuffix("\n"), shown, is_content=True)
     write_new(output, drafted.text, _HINT)
-    words = f"{output}: {counted(len(drafted.operators), 'operator')}, {drafted.marks} marks to fill in"
-    return Result(f"{words} (listed by 'opwest check {output}')", shown)
+    text = f"{output}: {counted(len(drafted.operators), 'operator')}, {counted(drafted.marks, 'mark')} to fill in"
+    if drafted.marks:
+        return Result(f"{text} (listed by 'opwest check {output}')", shown)
+    verify = '; verify the values marked "guessed"' if "guessed" in drafted.text.partition("version:")[2] else ""
+    return Result(f"{text}{verify}\nnext: opwest generate {output} -o app", shown)
 
 
 def new_driver(options: argparse.Namespace, faults: Diagnostics) -> Result:

@@ -100,9 +100,9 @@ def parser(program: str = "opwest", first: str | None = None) -> argparse.Argume
     if first == "--version":
         return top
     verbs = top.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
-    names = [first] if first in _COMMANDS else MAIN_COMMANDS
+    names = [first] if first in COMMANDS else MAIN_COMMANDS
     for name in names:
-        _COMMANDS[name](verbs, name)
+        COMMANDS[name](verbs, name)
     if names is MAIN_COMMANDS:
         others = ", ".join(name for name in command_names() if name not in (*MAIN_COMMANDS, "more"))
         top.epilog = f"more: {others}\n\n'opwest more' describes them; 'opwest COMMAND --help' lists the options."
@@ -114,7 +114,7 @@ def parse(program: str, words: Sequence[str]) -> argparse.Namespace:
     first = words[0] if words else None
     top = parser(program, first)
     if first is not None and not first.startswith("-"):
-        if first not in _COMMANDS:
+        if first not in COMMANDS:
             hint = similar(first, command_names()) or "'opwest --help' and 'opwest more' list the commands"
             raise UsageError(top, f"unknown command {first!r}", hint)
         command = _parser_of(top, words)
@@ -170,7 +170,7 @@ def _refuse_unknown_options(command: argparse.ArgumentParser, words: Sequence[st
         if name.startswith("--") and not any(option.startswith(name) for option in known):
             options = [option for option in known if option.startswith("--")]
             hint = similar(name, options) or f"'{command.prog} --help' lists the options"
-            if f"{words[0]} {name[2:]}" in _COMMANDS:
+            if f"{words[0]} {name[2:]}" in COMMANDS:
                 hint = f"did you mean '{command.prog} {name[2:]}'?"
             raise UsageError(command, f"unknown option '{name}'", hint)
 
@@ -221,21 +221,21 @@ def _add_completion(completion: Arguments) -> None:
 
 def _more(_options: argparse.Namespace, _faults: Diagnostics) -> Result:
     """List the commands that `opwest --help` does not list."""
-    rows = {name: help_of(name) for name in _COMMANDS if name not in MAIN_COMMANDS and name != "more"}
+    rows = {name: help_of(name) for name in COMMANDS if name not in MAIN_COMMANDS and name != "more"}
     lines = table_lines([[f"opwest {name}", text] for name, text in rows.items()])
     return Result("\n".join(lines), [{"command": name, "help": text} for name, text in rows.items()])
 
 
 def command_names() -> list[str]:
     """Return the names of all commands; an action of a command is part of its command."""
-    return [name for name in _COMMANDS if " " not in name]
+    return [name for name in COMMANDS if " " not in name]
 
 
 def help_of(name: str) -> str:
     """Return the help of a command in one line."""
     top = _Parser(prog="opwest")
     verbs = top.add_subparsers()
-    _COMMANDS[name](verbs, name)
+    COMMANDS[name](verbs, name)
     return str(verbs._choices_actions[0].help)
 
 
@@ -441,7 +441,7 @@ def _add_zephyr(command: Arguments) -> None:
     command.path("--zephyr-base DIR", "Zephyr tree (default: $ZEPHYR_BASE, or the workspace of the current directory)")
 
 
-_COMMANDS: Final[dict[str, Callable[[Any, str], None]]] = {
+COMMANDS: Final[dict[str, Callable[[Any, str], None]]] = {
     "import": _add_import,
     "init": _command("draft a manifest from compiled operators", commands.init, _add_init),
     "check": _command("check a manifest and its objects", commands.check, _add_check),

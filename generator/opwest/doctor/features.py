@@ -13,10 +13,10 @@ from opwest.doctor import packages as packages_of_python
 from opwest.doctor.machine import Machine
 from opwest.doctor.packages import Package, Requirement, python_suffices
 from opwest.doctor.zephyr import Zephyr
-from opwest.zephyr.toolchains import Lack, build_programs, program, toolchain, variant
+from opwest.zephyr.toolchains import Lack, build_programs, compiler_of_build, program, toolchain, variant
 from opwest.zephyr.version import OLDEST
 
-SINGLE = ("llvmlite", "smpclient", "west")
+SINGLE = ("argcomplete", "llvmlite", "smpclient", "west")
 """Packages that opwest always requires, but that only some features use."""
 _OLDEST_GIT = "1.5.4"
 """The first git with merge-file, `-p` and several labels."""
@@ -245,11 +245,21 @@ def _arm_machines() -> tuple[str, ...]:
     return tuple(dict.fromkeys(row["machine"] for row in rows))
 
 
+def board_compiler(architecture: str) -> Need:
+    """Return the need of a compiler for `opwest run --board`, which also selects one that is in PATH."""
+
+    def need(machine: Machine) -> Iterator[Lack]:
+        yield from compiler_of_build(machine, architecture)[1]
+
+    return need
+
+
 _CORE = (python, packages)
 _BUILD = (workspace, build_tools, variant)
 _ARM = (*_BUILD, toolchain("arm"), cortex_m)
 _RISCV = (*_BUILD, toolchain("riscv"))
 _NATIVE = (*_BUILD, linux, compiler)
+_RUN = (*_CORE, workspace, build_tools)
 _SMP = (single("smpclient"), module("zcbor"))
 
 
@@ -271,8 +281,8 @@ FEATURES = (
     Feature("generate", "check, inspect, init, import mlf, plan, generate", _CORE, basic=True),
     Feature("update", "update projects, merging your changes", (*_CORE, git), basic=True),
     Feature("report", "reports and their comparison", _CORE, basic=True),
-    Feature("run-host", "run --host", (*_CORE, compiler)),
-    Feature("run-host-32", "run --host --bits 32", (*_CORE, compiler, compiler_32)),
+    Feature("run-host", "run on this machine", (*_CORE, compiler)),
+    Feature("run-host-32", "run --bits 32", (*_CORE, compiler, compiler_32)),
     Feature("llvm", "operators in LLVM IR, --metadata=llvm", (*_CORE, single("llvmlite"))),
     Feature("import-models", "import tflite, import onnx", (*_CORE, extra("models")), extra="models"),
     Feature("import-tvm", "Relax modules (opwest.frontends.tvm)", (*_CORE, extra("tvm")), extra="tvm"),
@@ -289,9 +299,13 @@ FEATURES = (
     Feature(
         "run-qemu-arm",
         "run --board mps2/an385, mps3/corstone300/an547",
-        (*_CORE, *_ARM, *_SMP, qemu("arm", "mps2-an385", "mps3-an547")),
+        (*_RUN, board_compiler("arm"), cortex_m, *_SMP, qemu("arm", "mps2-an385", "mps3-an547")),
     ),
-    Feature("run-qemu-riscv", "run --board qemu_riscv32", (*_CORE, *_RISCV, *_SMP, qemu("riscv32", "virt"))),
+    Feature(
+        "run-qemu-riscv",
+        "run --board qemu_riscv32",
+        (*_RUN, board_compiler("riscv"), *_SMP, qemu("riscv32", "virt")),
+    ),
     Feature("run-serial", "run --board on a connected board", (*_CORE, single("smpclient"), serial_port)),
     Feature("run-udp", "run --udp HOST", (*_CORE, single("smpclient"))),
     Feature("run-ble", "run --ble NAME", (*_CORE, single("smpclient"), bluetooth)),

@@ -227,8 +227,8 @@ def prepare(
 
 def cmake_options(options: ImageOptions) -> tuple[str, ...]:
     """Return the given options of CMake, with those of shields and snippets."""
-    lists = {"SHIELD": options.shield, "SNIPPET": options.snippet}
-    named = (f"-D{name}={';'.join(values)}" for name, values in lists.items() if values)
+    lists = {"SHIELD": ";".join(options.shield), "SNIPPET": ";".join(options.snippet)}
+    named = (f"-D{name}={value}" for name, value in lists.items() if value)
     return (*named, *options.cmake)
 
 

@@ -74,7 +74,7 @@ def plain(type_):
     """Return a type without the names that only one reading has."""
     target = plain(type_.target) if type_.target is not None and type_.target.kind != "function" else None
     align = type_.align if type_.size else 0  # of a structure without definition
-    return replace(type_, name="", names=frozenset(), align=align, target=target)
+    return replace(type_, name="", names=frozenset(), align=align, target=target, is_array=False, shape=())
 
 
 @pytest.mark.parametrize(

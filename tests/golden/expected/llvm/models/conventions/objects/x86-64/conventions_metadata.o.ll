@@ -587,6 +587,8 @@ next60:
   %is.cancelled.13 = icmp ne i8 %cancel.13, 0
   br i1 %is.cancelled.13, label %cancelled, label %next61
 next61:
+  %value.13.1 = load i8, ptr %outputs.label
+  %value.13.2 = load double, ptr %outputs.mean
   %at.13.6 = getelementptr i8, ptr %pool.sram, i32 80
   %at.13.7 = getelementptr i8, ptr %pool.sram, i32 0
   %status.13 = call signext i32 @conventions_bridge_blur(ptr %outputs.scores, i8 zeroext %value.13.1, double %value.13.2, ptr %inputs.d, ptr %inputs.b, ptr %inputs.c, ptr %at.13.6, ptr %at.13.7)
