@@ -74,34 +74,37 @@ def form(action: argparse.Action) -> str:
 
 def overview() -> str:
     """Return the table of commands."""
-    rows = [
-        f"| [`{name}`](#{name.replace(' ', '-')}) | {cell(text)} |"
-        for name, text, _ in commands()
-        if not name.startswith("import ")
-    ]
+    rows = [f"| {link(name, one)} | {cell(text)} |" for name, text, one in commands()]
     return "\n".join(["| command | purpose |", "|---|---|", *rows]) + "\n"
+
+
+def link(name: str, of: argparse.ArgumentParser) -> str:
+    """Return the name of a command, as a link to its section if it has one."""
+    return f"[`{name}`](#{name.replace(' ', '-')})" if any(map(is_shown, of._actions)) else f"`{name}`"
 
 
 def options() -> str:
     """Return a section with a table of options for each command. Equal options of an earlier command are only named."""
     parts = []
     earlier: dict[str, dict[str, str]] = {}
-    for name, text, one in commands():
+    for name, _, one in commands():
         rows = {
             form(action): cell((action.help or "").replace("%%", "%")) for action in one._actions if is_shown(action)
         }
+        if not rows:
+            continue
         like = max(earlier, key=lambda other: len(rows.items() & earlier[other].items()), default=name)
         shared = [key for key, help in rows.items() if earlier.get(like, {}).get(key) == help]
         others = [key for key in earlier.get(like, {}) if key not in shared]
         earlier[name] = rows
-        part = f"### {name}\n\n{cell(text[:1].upper() + text[1:])}.\n"
+        part = f"### {name}\n"
         if len(shared) < SHARED:
             shared = []
         elif len(others) < len(shared):
             but = f", without {', '.join(map(short, others))}" if others else ""
-            part += f"\nThe options of [`{like}`](#{like.replace(' ', '-')}){but}.\n"
+            part += f"\nThe options of {link(like, one)}{but}.\n"
         else:
-            part += f"\nAs for [`{like}`](#{like.replace(' ', '-')}): {', '.join(map(short, shared))}.\n"
+            part += f"\nAs for {link(like, one)}: {', '.join(map(short, shared))}.\n"
         own = [f"| {key} | {help} |\n" for key, help in rows.items() if key not in shared]
         parts.append(part + ("\n| | |\n|---|---|\n" + "".join(own) if own else ""))
     return "\n".join(parts)

@@ -21,13 +21,11 @@ its errors:
 opwest check manifest.yaml
 ```
 
-Generated from [the JSON Schema](../schemas/device-manifest.schema.json) by `scripts/manifest_reference.py`. Editors
-with support for `yaml-language-server` show the same texts if the file begins with
-`# yaml-language-server: $schema=PATH/device-manifest.schema.json`.
+The texts are those of [the JSON Schema](../schemas/device-manifest.schema.json). Editors with `yaml-language-server`
+show them if the file begins with `# yaml-language-server: $schema=PATH/device-manifest.schema.json`.
 
-The file follows YAML 1.2's core schema: `on`, `no` and `y` are strings, `1e-3` is a number, `010` is ten. Paths are
-relative to the manifest and must be inside its directory. [The digits example](../examples/digits/manifest.yaml) is a
-commented manifest.
+Paths are relative to the manifest, and inside its directory. YAML 1.2's core schema applies: `on`, `no` and `y` are
+strings, `1e-3` is a number, `010` is ten. [The digits example](../examples/digits/manifest.yaml) is commented.
 """
 
 

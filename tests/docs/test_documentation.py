@@ -36,6 +36,13 @@ def test_pages_for_users_begin_with_a_command() -> None:
         assert first is not None and first.section == "", f"{page.name}: expected a command before the first section"
 
 
+def test_files_of_pages_have_visible_names() -> None:
+    """The comment that names a file is not shown."""
+    for page in runpy.run_path(str(ROOT / "scripts" / "docs_size.py"))["users_pages"]():
+        for before, name in re.findall(r"(.*)\n+<!-- file: (\S+) -->", page.read_text(encoding="utf-8")):
+            assert f"`{name}`" in before, f"{page.name}: expected a line with `{name}` before the block"
+
+
 def test_links_have_targets() -> None:
     for page in PAGES:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):

@@ -27,11 +27,11 @@ SECTIONS = all_sections(ROOT)
 SIDEBAR = [section for section, shown in SECTIONS if shown]
 FIRST = {
     "module": "opwest_add_model, west opwest, .gitignore, conflict",
-    "running-on-boards": "--board, tolerance",
+    "running-on-boards": "--board, tolerance, --udp",
     "getting-started": "native_sim, glossary",
-    "writing-operators": "FILL_IN",
+    "writing-operators": "FILL_IN, archive header",
     "report": "arena, stack",
-    "testing": "--fail-on, twister, golden vectors",
+    "testing": "--fail-on, twister, golden vectors, pre-commit",
     "vela": "Ethos-U",
     "tuning": "flash wait states",
     "importing-models": "CMSIS-NN, tflite",
@@ -39,7 +39,7 @@ FIRST = {
     "compilers/c": "libm",
     "threads": "userspace, EBUSY",
     "bundles": "signature, rollback",
-    "command-line": "exit code",
+    "command-line": "exit code, completion",
     "hosts": "doctor",
     "contributing/decisions": "decisions",
 }
