@@ -190,7 +190,13 @@ def _is_float(type_: DwarfType) -> bool:
 
 
 def check_types(
-    faults: Diagnostics, operator: Operator, place: str, signature: DwarfSignature, *, single: bool
+    faults: Diagnostics,
+    operator: Operator,
+    place: str,
+    signature: DwarfSignature,
+    *,
+    single: bool,
+    qualifiers: bool = True,
 ) -> None:
     """Compare every type of a function with the manifest; `place` is its object or its declaration in a header.
 
@@ -201,7 +207,7 @@ def check_types(
     parameters = [DeclaredParameter(name, c_type, named.get(name, "")) for name, c_type in operator.parameters]
     returns = operator.c_result if operator.result else "status" if operator.returns_status else "void"
     differences = compare(signature, returns, parameters)
-    if not differences:
+    if not differences and qualifiers:
         pointed = [points_to_const(parameter) for parameter in signature.parameters if signature.records_const]
         _check_qualifiers(faults, operator, place, pointed)
     if operator.convention.arrays is None and len(signature.parameters) == len(parameters):

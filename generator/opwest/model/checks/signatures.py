@@ -10,13 +10,15 @@ from collections.abc import Collection
 
 from opwest.base.diagnostics import Diagnostics
 from opwest.model.checks.prototypes import check_types
+from opwest.model.checks.source_types import check_source
 from opwest.model.inputs.context import Context
 from opwest.model.inputs.files import Linkable
+from opwest.model.inputs.headers import read_header
 from opwest.model.inputs.signatures import MISSING_HEADER, Declared, Signatures
 from opwest.model.types.model import Model, Operator
 from opwest.objects.dwarf_signatures import NOT_CHECKED, signatures
 from opwest.objects.dwarf_types import DwarfSignature, DwarfType
-from opwest.objects.facts import Member
+from opwest.objects.facts import CSource, Member
 
 _ADD = "add 'signatures: [HEADER]'"
 _SHOWN = 12
@@ -28,6 +30,7 @@ class SignatureCheck:
     def __init__(self, context: Context, headers: Signatures, compiled: Collection[str], *, single: bool) -> None:
         """`compiled` are the objects made of LLVM IR; with a `single` target, sizes of structures are exact."""
         self.faults = context.faults
+        self._read = lambda header: read_header(context.folder, header)
         self.headers = headers
         self.compiled = compiled
         self.single = single
@@ -52,6 +55,10 @@ class SignatureCheck:
             check_types(self.faults, operator, place, declared.prototype.signature, single=self.single)
         elif described is not None and _passes_values(operator):
             self.unverified.append((operator.name, self._reason(described)))
+        elif isinstance(owner.item, CSource) and operator.convention.is_plain:
+            reason = check_source(self.faults, operator, owner, self._read)
+            if reason:
+                self.unverified.append((operator.name, reason))
         return not any(fault.severity == "error" for fault in list(self.faults)[before:])
 
     def _debug_information(self, symbol: str, owner: Linkable) -> DwarfSignature | str | None:

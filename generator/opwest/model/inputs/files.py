@@ -26,7 +26,7 @@ from opwest.model.inputs.source_options import (
     refuse_options_of_object,
 )
 from opwest.model.inputs.targets import read_targets
-from opwest.model.types.builds import CompileOptions, Examined, SourceFile, Target, is_ir, permitted_effects
+from opwest.model.types.builds import NO_OPTIONS, CompileOptions, Examined, SourceFile, Target, is_ir, permitted_effects
 from opwest.objects.compat import abi_warnings
 from opwest.objects.compilers import Origins, origins_of
 from opwest.objects.facts import CFunction, CSource, Member, ObjectError, ObjectFile
@@ -56,6 +56,8 @@ class Linkable:
     """Whether its format or its ABI has faults. Its symbols are checked nevertheless."""
     faults: tuple[Reason, ...] = ()
     """Of a member of an archive: the faults to report if it is linked."""
+    options: CompileOptions = NO_OPTIONS
+    """Of a source: its macros, and the directories of its headers."""
 
     @cached_property
     def c_functions(self) -> dict[str, CFunction]:
@@ -314,7 +316,8 @@ class _Inspection:
             )
         source = _without_headers(source, copies.values())
         permits, entry_points = frozenset(permitted_effects(entry)), frozenset(entry.get("entry_points", ()))
-        self.files.sources.append(Linkable(source, file, at, permits, examined, entry_points=entry_points))
+        linkable = Linkable(source, file, at, permits, examined, entry_points=entry_points, options=options)
+        self.files.sources.append(linkable)
 
     def _add_object(
         self, entry: Mapping, item: ObjectFile, file: str, target: Target | None, at: Location, stack: StackFiles
