@@ -12,6 +12,7 @@ from typing import Any, Literal
 from opwest.api.calls import AnyPath, CallResult, Paths, api_function, path_of, paths_of
 from opwest.base.diagnostics import Diagnostics, Location, fail
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.bundles.build import BundleRequest, check_choice, make_bundle
 from opwest.bundles.format import (
     MAX_SIGNATURES,
@@ -141,7 +142,7 @@ def bundle(
     data = with_signatures(made.signed, sign(made.signed, private))
     if known is not None and known.size is not None and len(data) > known.size:
         raise fail(
-            f"the bundle has {len(data)} bytes, its slot {known.size}",
+            f"the bundle has {counted(len(data), 'byte')}, its slot {known.size}",
             made.model.location,
             hint="use a larger partition, or fewer golden vectors: --vectors N",
         )
@@ -262,7 +263,7 @@ def _check_making(
     if keys and unsigned:
         faults.error("--unsigned excludes --key")
     if len(keys) > MAX_SIGNATURES:
-        faults.error(f"{len(keys)} keys are given", expected=f"at most {MAX_SIGNATURES}")
+        faults.error(f"{counted(len(keys), 'key')} are given", expected=f"at most {MAX_SIGNATURES}")
     if vectors is not None and vectors < 1:
         faults.error(f"invalid vectors {vectors}", expected="1 or more")
 

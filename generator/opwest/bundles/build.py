@@ -12,6 +12,7 @@ from typing import NamedTuple
 from opwest import pipeline
 from opwest.base.diagnostics import Diagnostics, fail, nearest
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.base.timing import stage
 from opwest.bundles.capabilities import capabilities
 from opwest.bundles.checks import check_effects, check_linked, check_model
@@ -237,7 +238,9 @@ def _link(
             script.write_bytes(render_script(render, address))
             elf = parse_elf(builder.link_image(whole, script).read_bytes())
             for name, size in foreign_sections(elf):
-                faults.error(f"the image has {size} bytes in section {name!r}: expected one section", model.location)
+                faults.error(
+                    f"the image has {counted(size, 'byte')} in section {name!r}: expected one section", model.location
+                )
             faults.raise_if_errors()
             image, descriptor = image_of(elf, address), descriptor_of(elf, address)
     facts = facts_of(elf)

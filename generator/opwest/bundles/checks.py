@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.result import counted
 from opwest.bundles.image import CompileUnit, ImageBuilder, loaded_relocations, named_symbols
 from opwest.bundles.toolchain import Libraries
 from opwest.model.types.builds import TargetBuild
@@ -86,10 +87,10 @@ def check_linked(
             continue
         what = "thread-local data" if section.flags & SHF_TLS else "writable data"
         if not objects:
-            text = f"the image has {section.size} bytes of {what} in {section.name!r}: a bundle has none"
+            text = f"the image has {counted(section.size, 'byte')} of {what} in {section.name!r}: a bundle has none"
             faults.error(text, builder.model.location)
         for name, size in objects:
-            blame.add(name, f"{what} {blame.shown(name)!r} ({size} bytes)")
+            blame.add(name, f"{what} {blame.shown(name)!r} ({counted(size, 'byte')})")
     blame.report(faults)
     for unit in builder.units:
         _check_start(unit, faults)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.bundles.faults import GOOD, NO_BUNDLE, Verdict, read_verdict, version_text
 from opwest.bundles.format import LINKED
 from opwest.bundles.link import DONE, NO_SLOT, REFUSED, RUNNING, BundleLink, Fields, Info, Job, Request, checksum
@@ -200,7 +201,9 @@ class BundleClient:
             if fields is not None and fields.number("result") == 0 and fields.number("at") == offset:
                 following = fields.number("off")
                 if not 0 <= following <= len(data):
-                    raise LinkError(f"{self.device}: the board expects the bundle at {following} of {len(data)} bytes")
+                    raise LinkError(
+                        f"{self.device}: the board expects the bundle at {following} of {counted(len(data), 'byte')}"
+                    )
                 if following > offset:
                     self._usable()
                 offset = following
@@ -220,7 +223,7 @@ class BundleClient:
             raise _begin_error(done, len(data), slot, self.device)
         offset, used = done.fields.number("off"), done.fields.number("slot")
         if not 0 <= offset <= len(data) or used == NO_SLOT:
-            raise LinkError(f"{self.device}: the board expects the bundle at {offset} of {len(data)} bytes")
+            raise LinkError(f"{self.device}: the board expects the bundle at {offset} of {counted(len(data), 'byte')}")
         return offset, used
 
     def _ready(self) -> Info:
@@ -303,7 +306,7 @@ def _begin_error(done: Outcome, size: int, slot: int | None, device: str) -> Lin
         return LinkError(text, CONFIRM_HINT)
     if done.error == "EFBIG":
         place = "the slot of the next upload" if slot is None else f"slot {slot}"
-        return LinkError(f"{device}: the bundle of {size} bytes is larger than {place}", LARGER_HINT)
+        return LinkError(f"{device}: the bundle of {counted(size, 'byte')} is larger than {place}", LARGER_HINT)
     if done.error == "ENOENT":
         what = "the board has no slot for an upload" if slot is None else f"the board has no slot {slot}"
         return LinkError(f"{device}: {what}", "'opwest bundle list' prints the slots")
@@ -339,7 +342,7 @@ class BoardSlot:
     def as_text(self) -> str:
         """Return one line of text."""
         roles = f" ({', '.join(self.roles)})" if self.roles else ""
-        text = f"slot {self.index} at 0x{self.address:x}, {self.size} bytes{roles}: "
+        text = f"slot {self.index} at 0x{self.address:x}, {counted(self.size, 'byte')}{roles}: "
         if self.model is None:
             return text + ("empty" if self.verdict.fault == NO_BUNDLE else self.verdict.reason)
         text += f"{self.model.name} {version_text(self.model.version)}"

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from opwest.base.diagnostics import FileError, fail
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.project.disk import write_whole
 
 MAGIC, SIGNATURES_MAGIC = b"OPWB", b"OPWS"
@@ -149,19 +150,19 @@ def unpack(data: bytes) -> Bundle:
     if not data.startswith(MAGIC):
         raise BundleError("not a bundle: the file does not begin with 'OPWB'", "a file of 'opwest bundle'")
     if len(data) < HEADER_SIZE:
-        raise BundleError(f"truncated: the file has {len(data)} bytes, the header {HEADER_SIZE}")
+        raise BundleError(f"truncated: the file has {counted(len(data), 'byte')}, the header {HEADER_SIZE}")
     fields = _HEADER.unpack_from(data)
     _magic, version, header_size, length, kind, address, image_offset, image_size, descriptor, *rest = fields
     sbom_offset, sbom_size, number, interface_hash, model_hash, name = rest
     if version != VERSION:
         raise BundleError(f"version {version} of the format is not supported", f"version {VERSION}")
     if header_size != HEADER_SIZE:
-        raise BundleError(f"the header has {header_size} bytes", f"{HEADER_SIZE}")
+        raise BundleError(f"the header has {counted(header_size, 'byte')}", f"{HEADER_SIZE}")
     abi = AbiFields(*_ABI.unpack_from(data, _HEADER.size))
     if abi.reserved or any(data[HEADER_SIZE - _RESERVED : HEADER_SIZE]):
         raise BundleError("reserved bytes of the header are not zero")
     if length > len(data):
-        raise BundleError(f"truncated: the signed part has {length} bytes, the file {len(data)}")
+        raise BundleError(f"truncated: the signed part has {counted(length, 'byte')}, the file {len(data)}")
     _check_parts(length, kind, address, (image_offset, image_size), descriptor, (sbom_offset, sbom_size))
     if b"\0" not in name or any(name[name.index(b"\0") :]) or name.startswith(b"\0"):
         raise BundleError("the name of the model is damaged", "text, filled with zeros")
@@ -187,12 +188,12 @@ def _check_parts(
     length: int, kind: int, address: int, image: tuple[int, int], descriptor: int, sbom: tuple[int, int]
 ) -> None:
     if length % SIGNED_ALIGN:
-        raise BundleError(f"the signed part has {length} bytes", f"a multiple of {SIGNED_ALIGN}")
+        raise BundleError(f"the signed part has {counted(length, 'byte')}", f"a multiple of {SIGNED_ALIGN}")
     if kind not in KINDS:
         raise BundleError(f"unknown kind {kind}", ", ".join(f"{number} ({name})" for number, name in KINDS.items()))
     offset, size = image
     if offset < HEADER_SIZE or offset % IMAGE_ALIGN or not size or offset + size > length:
-        raise BundleError(f"the image, {size} bytes at {offset}, is not within the signed part")
+        raise BundleError(f"the image, {counted(size, 'byte')} at {offset}, is not within the signed part")
     if sbom[0] < offset + size or sbom[0] + sbom[1] > length:
         raise BundleError(f"the bill of materials, {sbom[1]} bytes at {sbom[0]}, is not within the signed part")
     if kind == LINKED and (address % IMAGE_ALIGN or not offset <= descriptor < offset + size):
@@ -213,13 +214,14 @@ def _signatures(data: bytes, length: int) -> tuple[Signature, ...]:
     if not block:
         return ()
     if len(block) < _BLOCK.size:
-        raise BundleError(f"truncated: {len(block)} bytes follow the signed part")
+        raise BundleError(f"truncated: {counted(len(block), 'byte')} follow the signed part")
     magic, count, reserved = _BLOCK.unpack_from(block)
     if magic != SIGNATURES_MAGIC or reserved or not 1 <= count <= MAX_SIGNATURES:
         raise BundleError("the block of signatures is damaged")
     if len(block) != _BLOCK.size + count * _SIGNATURE.size:
         raise BundleError(
-            f"{len(block)} bytes follow the signed part", f"{_BLOCK.size + count * _SIGNATURE.size}, {count} signatures"
+            f"{counted(len(block), 'byte')} follow the signed part",
+            f"{_BLOCK.size + count * _SIGNATURE.size}, {counted(count, 'signature')}",
         )
     signatures = []
     for key, algorithm, size, zero, value in _SIGNATURE.iter_unpack(block[_BLOCK.size :]):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from opwest.base.diagnostics import Diagnostics, Location, OpwestError
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.result import Result
+from opwest.base.result import Result, counted
 from opwest.bundles.client import CONFIRM_HINT, LARGER_HINT, BoardSlot, BundleClient, ForgottenError, State
 from opwest.bundles.faults import Verdict, read_verdict, version_text
 from opwest.bundles.format import LLEXT, Bundle, read_bundle
@@ -188,7 +188,7 @@ def _choose(client: BundleClient, files: Sequence[File]) -> tuple[File, BoardSlo
             continue
         if len(file.bundle.data) > target.size:
             size = len(file.bundle.data)
-            text = f"'{file.path}' has {size} bytes, slot {target.index} of {device} {target.size}"
+            text = f"'{file.path}' has {counted(size, 'byte')}, slot {target.index} of {device} {target.size}"
             raise LinkError(text, LARGER_HINT)
         return file, target
     given = ", ".join(f"'{file.path}' for {file.place}" for file in files)
@@ -287,7 +287,7 @@ def _forgotten(error: ForgottenError, what: str, state: State, slots: Sequence[B
 def list_slots(client: BundleClient) -> Result:
     """Describe the slots and the state of the board."""
     state, slots = client.state(), client.slots()
-    lines = [f"{client.device}: {len(slots)} slots, format version {client.info.format}"]
+    lines = [f"{client.device}: {counted(len(slots), 'slot')}, format version {client.info.format}"]
     lines += [slot.as_text() for slot in slots]
     if state.crashes:
         lines.append(f"starts since the application was healthy: {state.crashes}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from opwest.base import commands
 from opwest.base.diagnostics import Diagnostics, Location, fail
+from opwest.base.result import counted
 from opwest.bundles.format import MAX_SIGNATURES, Bundle, Signature
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ def sign(signed: bytes, keys: Sequence[Ed25519PrivateKey], earlier: Sequence[Sig
     kept = [signature for signature in earlier if signature.key not in own]
     made = [Signature(name, key.sign(signed)) for name, key in own.items()]
     if len(kept) + len(made) > MAX_SIGNATURES:
-        raise fail(f"the bundle would have {len(kept) + len(made)} signatures", expected=f"at most {MAX_SIGNATURES}")
+        raise fail(
+            f"the bundle would have {counted(len(kept) + len(made), 'signature')}", expected=f"at most {MAX_SIGNATURES}"
+        )
     return [*kept, *made]
 
 

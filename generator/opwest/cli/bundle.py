@@ -37,7 +37,7 @@ def bundle(options: argparse.Namespace, faults: Diagnostics) -> Result:
         return Result(_made(done), {**fields, "vector_count": done.vectors, "step_count": done.steps})
     if done.action == "sign":
         signatures = counted(len(done.bundle.signatures), "signature")
-        return Result(f"{done.file}: {len(done.bundle.data)} bytes, {signatures}", fields)
+        return Result(f"{done.file}: {counted(len(done.bundle.data), 'byte')}, {signatures}", fields)
     names = [str(path) for path in done.valid]
     content = done.bundle.content
     text = f"{done.file}: {content.name} {content.version_text}: valid signature by {', '.join(names)}"
@@ -49,6 +49,6 @@ def _made(done: BundleResult) -> str:
     content = done.bundle.content
     place = "for LLEXT" if content.kind == LLEXT else f"for the slot at 0x{content.slot_address:x}"
     return (
-        f"{done.file}: {content.name} {content.version_text} {place}: {len(done.bundle.data)} bytes, "
+        f"{done.file}: {content.name} {content.version_text} {place}: {counted(len(done.bundle.data), 'byte')}, "
         f"{counted(done.vectors, 'golden vector')}, {counted(len(done.bundle.signatures), 'signature')}"
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opwest.base.diagnostics import Diagnostics, fail
-from opwest.base.result import Result
+from opwest.base.result import Result, counted
 
 if TYPE_CHECKING:
     import argparse
@@ -35,7 +35,8 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
         depfile=options.depfile,
     )
     lines = [
-        f"{done.directory}: {len(done.written)} files written, {len(done.removed)} removed, {done.unchanged} unchanged"
+        f"{done.directory}: {counted(len(done.written), 'file')} written, {len(done.removed)} removed, "
+        f"{done.unchanged} unchanged"
     ]
     if done.kept:
         lines.append(f"{len(done.kept)} user files kept")

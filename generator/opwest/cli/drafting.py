@@ -58,7 +58,7 @@ def new_driver(options: argparse.Namespace, faults: Diagnostics) -> Result:
     runtime = resource("zephyr_module")
     host, conformance = (quoted(spelled(folder / "tests" / name)) for name in ("host", "conformance"))
     lines = [
-        f"{folder}: driver of {names.compatible}, {len(files)} files written",
+        f"{folder}: driver of {names.compatible}, {counted(len(files), 'file')} written",
         f"test it on this machine: make -C {host} {quoted(f'OPWEST={spelled(runtime)}')}",
         f"and under Zephyr: west build -b native_sim/native/64 {conformance} -t run "
         f"-- {quoted(cmake_option('EXTRA_ZEPHYR_MODULES', runtime))}",

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from opwest.base import timing
 from opwest.base.diagnostics import Diagnostic, Diagnostics, OpwestError, fault_of_system, internal_error, printable
-from opwest.base.result import Result
+from opwest.base.result import Result, counted
 from opwest.cli.arguments import check_output_options, is_quiet, is_verbose
 from opwest.cli.parser import UsageError, command_names, parse
 
@@ -153,7 +153,7 @@ def _print(diagnostics: Sequence[Diagnostic], sources: Mapping[str, bytes], opti
     for text in shown(errors if is_quiet(options) else diagnostics, sources, terminal):
         print(text, file=sys.stderr)
     if len(errors) > 1:
-        print(f"opwest: {len(errors)} errors", file=sys.stderr)
+        print(f"opwest: {counted(len(errors), 'error')}", file=sys.stderr)
 
 
 def _unwritable(error: OSError) -> int:

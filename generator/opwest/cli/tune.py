@@ -14,7 +14,7 @@ from opwest.api.tune import TunedLayer, TuneResult
 from opwest.api.tune import tune as tune_layers
 from opwest.base.commands import quoted
 from opwest.base.diagnostics import Diagnostics
-from opwest.base.result import Result, table_lines
+from opwest.base.result import Result, counted, table_lines
 from opwest.cli.arguments import progress_of
 from opwest.runs.progress import StageProgress
 from opwest.tuning.tune import offers_text
@@ -66,7 +66,7 @@ def _text(done: TuneResult, options: argparse.Namespace) -> str:
     if done.uncounted:
         names = ", ".join(done.uncounted)
         words.append(f"not in this table without --cmsis-nn DIR, because they call CMSIS-NN: {names}")
-    words.append(f"{done.file}: {done.candidates} variants of layers measured in {done.seconds:.0f} s")
+    words.append(f"{done.file}: {counted(done.candidates, 'variant')} of layers measured in {done.seconds:.0f} s")
     words.append(_next(done))
     return "\n".join(words)
 

@@ -15,7 +15,7 @@ from opwest.api.calls import collecting
 from opwest.api.update import OWN, ProjectUpdate
 from opwest.api.update import update as update_projects
 from opwest.base.diagnostics import Diagnostics
-from opwest.base.result import Result
+from opwest.base.result import Result, counted
 
 _EXPENSIVE_EVERY = 10
 """Projects between two garbage collections, as the automatic collection is disabled."""
@@ -58,7 +58,9 @@ def _text(rows: Sequence[ProjectUpdate], options: argparse.Namespace) -> str:
     if len(rows) == 1:  # a failure is an error, which is printed
         return "" if rows[0].state == "failed" else "\n".join([_line(rows[0]), *lines])
     counts = Counter(row.state for row in rows)
-    lines.append(f"{len(rows)} projects: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
+    lines.append(
+        f"{counted(len(rows), 'project')}: " + ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+    )
     lines += [f"  {row.state}: {row.directory}" for row in rows if row.state in ("failed", "conflicts")]
     return "\n".join(lines)
 

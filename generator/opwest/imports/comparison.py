@@ -13,6 +13,7 @@ import numpy as np
 from opwest import pipeline
 from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.compiler.graph.check import check_graph
 from opwest.compiler.graph.types import Graph
@@ -81,7 +82,8 @@ class Compared:
         words = "no difference" if self.largest == 0 else f"largest difference of a float result {self.largest:.3g}"
         if self.tolerance is not None:
             words += f", tolerance {self.tolerance:g} of the largest element of a result"
-        return f"compared with the reference on {self.inputs} inputs, {self.results} results of operators: {words}"
+        inputs, results = counted(self.inputs, "input"), counted(self.results, "result")
+        return f"compared with the reference on {inputs}, {results} of operators: {words}"
 
 
 def compare(folder: Path, given: Mapping[str, Any], place: Location, tolerance: float | None = None) -> Compared:
@@ -126,6 +128,6 @@ def _difference(
         wrong = (gap != 0) & ~(np.isfinite(gap) & (gap <= limit))
     if wrong.any():
         text = f"result '{name}' of step {point} differs from the reference"
-        hint = f"{int(wrong.sum())} of {wrong.size} values of input {case}, by at most {gap.max():g}"
+        hint = f"{int(wrong.sum())} of {counted(wrong.size, 'value')} of input {case}, by at most {gap.max():g}"
         raise OpwestError([Diagnostic("error", text, place, None, hint)])
     return float(gap.max(initial=0.0)) if expected.dtype.kind == "f" else 0.0

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from opwest.base.diagnostics import Diagnostics
+from opwest.base.result import counted
 from opwest.compiler.child import Progress, silent
 from opwest.compiler.faults import fault
 from opwest.compiler.folder import refuse_occupied, write_folder
@@ -128,6 +129,6 @@ def _program(file: VelaFile, place: str) -> Program:
 def _words(file: VelaFile, meaning: Meaning) -> str:
     """Return the remark on what runs where."""
     left = [node.kind for node in file.graph.nodes if node.options.get("use") is None]
-    where = f"{len(left)} operators on the processor: {', '.join(sorted(set(left)))}" if left else None
+    where = f"{counted(len(left), 'operator')} on the processor: {', '.join(sorted(set(left)))}" if left else None
     count = f"{len(file.calls)} subgraph{'s' if len(file.calls) > 1 else ''} for {meaning.npu.name}"
     return f"{count}, {where or 'no operator on the processor'}"

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 
 from opwest.base.diagnostics import FileError, beginning
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 
 if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo
@@ -185,7 +186,7 @@ def _member(path: Path, key: str, archive: ZipFile, info: ZipInfo) -> NDArray[np
 
     where = f"array {key!r} in {path.name!r}"
     if info.file_size > MAX_BYTES:
-        raise ArrayError(f"{where} has {info.file_size} bytes", f"at most {MAX_BYTES} bytes")
+        raise ArrayError(f"{where} has {counted(info.file_size, 'byte')}", f"at most {MAX_BYTES} bytes")
     with archive.open(info) as content:
         array: NDArray[np.generic] = np.lib.format.read_array(content, allow_pickle=False)
         _check_end(where, content)

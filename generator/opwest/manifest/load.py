@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from opwest.base import path_suggestions
 from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.result import counted
 from opwest.manifest.located import Mapping
 from opwest.manifest.placeholders import MARK, report_placeholders
 from opwest.manifest.schema import check_schema, check_version, expected_at
@@ -66,7 +67,9 @@ def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None)
             return None
         if path.stat().st_size > MAX_BYTES:
             faults.error(
-                f"the file has {path.stat().st_size} bytes", Location(label), expected=f"at most {MAX_BYTES} bytes"
+                f"the file has {counted(path.stat().st_size, 'byte')}",
+                Location(label),
+                expected=f"at most {MAX_BYTES} bytes",
             )
             return None
         text = path.read_bytes() if content is None else content

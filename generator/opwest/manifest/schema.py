@@ -14,6 +14,7 @@ import jsonschema_rs
 
 from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.resources import resource
+from opwest.base.result import counted
 from opwest.manifest.located import Mapping, locate, lookup
 from opwest.manifest.placeholders import Path as ValuePath
 from opwest.manifest.placeholders import spelled
@@ -250,7 +251,7 @@ def _report(manifest: Mapping, error: Any, faults: Diagnostics) -> None:
         at = Location(value.file, *value.items_at[len(value) - 1 - value[::-1].index(twice)])
         faults.error(f"duplicate item {twice!r} in {here}", at, expected="each item once")
     elif name in ("MaxItems", "MaxProperties"):
-        faults.error(f"{here} has {len(value)} items", where, expected=_expected(rule))
+        faults.error(f"{here} has {counted(len(value), 'item')}", where, expected=_expected(rule))
     else:
         faults.error(f"{here} is {describe(value)}", where, expected=_expected(rule))
 

@@ -19,6 +19,7 @@ from pathlib import Path
 import tree_sitter_c
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
+from opwest.base.result import counted
 from opwest.objects.c_masking import Token, mask, source_tokens
 from opwest.objects.facts import CFunction, CParameter, CSource, ObjectError
 from opwest.objects.nim_source import plain_nim
@@ -143,7 +144,7 @@ def check_text(content: bytes, language: str) -> None:
     if b"\0" in content:
         raise ObjectError(f"not a {language} source: the file contains NUL bytes", f"{language} text in UTF-8")
     if len(content) > MAX_SOURCE:
-        raise ObjectError(f"the {language} source has {len(content)} bytes", f"at most {MAX_SOURCE} bytes")
+        raise ObjectError(f"the {language} source has {counted(len(content), 'byte')}", f"at most {MAX_SOURCE} bytes")
 
 
 def parse(grammar: Language, text: bytes) -> Node:

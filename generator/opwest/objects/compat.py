@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.objects.facts import Abi, Endian, EnumSize, FloatAbi, Fpu, Mve
 
 EABI_VERSION = 5
@@ -119,7 +120,7 @@ def abi_warnings(abi: Abi, target: TargetAbi) -> list[Fault]:
         warnings.append(Fault(text, flag, hint))
     if abi.wchar_size and abi.wchar_size != target.wchar_size:
         flag = "-fno-short-wchar" if target.wchar_size == 4 else "-fshort-wchar"
-        text = f"has a wchar_t of {abi.wchar_size} bytes; the rest of the firmware has {target.wchar_size}"
+        text = f"has a wchar_t of {counted(abi.wchar_size, 'byte')}; the rest of the firmware has {target.wchar_size}"
         hint = f"compile with {flag}; this matters only for functions with wchar_t in their interface"
         warnings.append(Fault(text, flag, hint))
     return warnings

@@ -192,7 +192,9 @@ class Types:
         ]
         if unit.language in units_.FORTRAN:
             sizes.reverse()  # the first subscript of Fortran is the innermost dimension
+        # A parameter of C, float x[4][8], is a pointer to its rows: the outermost dimension is not recorded.
         is_known = 0 not in sizes and (inner.shape or not inner.is_array) and len(sizes) <= _MAX_RANK
+        is_known = is_known and unit.language not in units_.C
         return replace(inner, is_array=True, shape=(*sizes, *inner.shape) if is_known else ())
 
     def _count(self, unit: Unit, subrange: Entry) -> int:

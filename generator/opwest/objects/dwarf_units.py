@@ -15,6 +15,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.objects.elf import MAX_NAME_LENGTH, StringTable, damaged
 from opwest.objects.facts import ObjectError
 
@@ -43,7 +44,7 @@ def sleb(data: bytes, at: int) -> tuple[int, int]:
 def fixed(data: bytes, at: int, size: int, order: str) -> int:
     """Return the unsigned number of `size` bytes at `at`; `order` is that of `struct`."""
     if at < 0 or at + size > len(data):
-        raise damaged(f"number at {at} outside of {len(data)} bytes of data")
+        raise damaged(f"number at {at} outside of {counted(len(data), 'byte')} of data")
     return int.from_bytes(data[at : at + size], "little" if order == "<" else "big")
 
 
@@ -79,6 +80,8 @@ AT_PRODUCER, AT_CALLING_CONVENTION, AT_MIPS_LINKAGE_NAME = 0x25, 0x36, 0x2007
 AT_LOCATION, AT_LANGUAGE, AT_LOWER_BOUND, AT_DATA_LOCATION = 0x02, 0x13, 0x22, 0x50
 FORTRAN = frozenset((0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D))
 """DW_LANG_Fortran77 to DW_LANG_Fortran18."""
+C = frozenset((0x01, 0x02, 0x04, 0x0C, 0x19, 0x1A, 0x1D, 0x21, 0x2A, 0x2B, 0x2C, 0x3A, 0x3E))
+"""DW_LANG_C89 to DW_LANG_C23, DW_LANG_C_plus_plus to DW_LANG_C_plus_plus_23."""
 FROM_ONE = FORTRAN | {0x03, 0x0D, 0x2E, 0x2F}
 """Fortran and Ada: arrays begin at 1 without DW_AT_lower_bound; no pointer is described as one to const."""
 _DWO_NAMES = (0x76, 0x2130)
@@ -232,6 +235,9 @@ def _read_unit(data: DebugData, start: int) -> Unit:
     unit.language = language.number if language else 0
     base = root.attributes.get(AT_STR_OFFSETS_BASE)
     unit.strings_base = base.number if base else (2 * offset if version == 5 else 0)
+    producer = root.attributes.get(AT_PRODUCER)
+    if unit.language in C and producer is not None and string(data, unit, producer).startswith("zig"):
+        unit.language = 0  # Zig records C99
     return unit
 
 

@@ -13,6 +13,7 @@ from functools import cache
 from typing import NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.objects.facts import Endian, ObjectError
 
 SHT_NULL, SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS, SHT_DYNSYM = 0, 2, 3, 8, 11
@@ -146,7 +147,9 @@ class StringTable:
         end = self._data.find(b"\0", offset, offset + MAX_NAME_LENGTH)
         if end < 0:
             if offset >= len(self._data):
-                raise damaged(f"name outside of {self._what} (offset {offset}, size {len(self._data)} bytes)")
+                raise damaged(
+                    f"name outside of {self._what} (offset {offset}, size {counted(len(self._data), 'byte')})"
+                )
             raise damaged(f"unterminated name, or name of more than {MAX_NAME_LENGTH} bytes, in {self._what}")
         self._budget -= end - offset
         if self._budget < 0:
@@ -226,7 +229,7 @@ class Elf:
         section = self.sections[table]
         unpacker = self.layout.symbol
         if section.entry_size != unpacker.size or section.size % unpacker.size:
-            raise damaged(f"the symbol table has entries of {section.entry_size} bytes, not {unpacker.size}")
+            raise damaged(f"the symbol table has entries of {counted(section.entry_size, 'byte')}, not {unpacker.size}")
         extended = self._extended_indexes(table)
         wide = self.layout.bits == 64
         count = len(self.sections)
@@ -261,7 +264,7 @@ class Elf:
 def _layout(content: bytes) -> Layout:
     """Return the layout given by the identification bytes."""
     if len(content) < 16:
-        raise damaged(f"truncated: the file has {len(content)} bytes, the ELF header at least 16")
+        raise damaged(f"truncated: the file has {counted(len(content), 'byte')}, the ELF header at least 16")
     if content[4] not in (1, 2) or content[5] not in (1, 2) or content[6] != 1:
         raise damaged("unknown class, byte order or version in the ELF header")
     return Layout(64 if content[4] == 2 else 32, "little" if content[5] == 1 else "big")
@@ -279,7 +282,7 @@ def parse_elf(content: bytes) -> Elf:
         return Elf(content, layout, kind, machine, flags, 0, ())
     unpacker = layout.section
     if entry_size != unpacker.size:
-        raise damaged(f"section headers have {entry_size} bytes, not {unpacker.size}")
+        raise damaged(f"section headers have {counted(entry_size, 'byte')}, not {unpacker.size}")
     if table + unpacker.size > len(content):
         raise _cut_table(table + max(count, 1) * unpacker.size, len(content))
     first = unpacker.unpack_from(content, table)

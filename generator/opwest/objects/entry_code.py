@@ -15,6 +15,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.objects.calls import UndecodedError, decoder_of
 from opwest.objects.elf import SHF_EXECINSTR, SHT_NOBITS, STT_FUNC, STT_NOTYPE, RawSymbol, parse_elf
 from opwest.objects.facts import Member, ObjectError
@@ -252,7 +253,9 @@ def _returns(code: _Code) -> Finding | None:
         if mnemonic in _INTERRUPT_RETURNS:
             return Finding("refused", f"returns with {mnemonic!r}, as an interrupt handler", "a function that returns")
         if mnemonic == "ret" and operands and code.machine == "i386":
-            text = f"removes {int(operands, 0)} bytes of arguments from the stack (stdcall, fastcall or -mrtd)"
+            text = (
+                f"removes {counted(int(operands, 0), 'byte')} of arguments from the stack (stdcall, fastcall or -mrtd)"
+            )
             return Finding("refused", text, "a function whose caller removes the arguments")
     return None
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opwest.base import path_suggestions
+from opwest.base.result import counted
 from opwest.objects import elf as elf_format
 from opwest.objects.archives import archive_members
 from opwest.objects.attributes import abi_of
@@ -69,7 +70,7 @@ def read_file(path: Path) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise ObjectError("cannot read the file: not a regular file", "a regular file")
         if status.st_size > MAX_FILE:
-            raise ObjectError(f"the file has {status.st_size} bytes", f"at most {MAX_FILE} bytes")
+            raise ObjectError(f"the file has {counted(status.st_size, 'byte')}", f"at most {MAX_FILE} bytes")
         return path.read_bytes()
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)

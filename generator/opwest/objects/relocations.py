@@ -26,6 +26,7 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.objects.compat import TargetAbi
 from opwest.objects.dwarf_units import uleb
 from opwest.objects.elf import SHF_ALLOC, SHT_REL, SHT_RELA, Elf, damaged, parse_elf
@@ -78,7 +79,9 @@ def relocation_entries(elf: Elf, index: int) -> Iterator[Entry]:
     wide, explicit = elf.layout.bits == 64, section.kind == SHT_RELA
     unpacker = struct.Struct(elf.layout.order + ("QQ" if wide else "II") + (("q" if wide else "i") if explicit else ""))
     if section.entry_size != unpacker.size or section.size % unpacker.size:
-        raise damaged(f"section {section.name} has relocations of {section.entry_size} bytes, not {unpacker.size}")
+        raise damaged(
+            f"section {section.name} has relocations of {counted(section.entry_size, 'byte')}, not {unpacker.size}"
+        )
     shift, mask = (32, 0xFFFFFFFF) if wide else (8, 0xFF)
     for fields in unpacker.iter_unpack(elf.data(section)):
         info = fields[1]
@@ -163,7 +166,7 @@ class Relocations:
 
     def _read(self, data: bytes | bytearray, offset: int, size: int) -> int:
         if offset + size > len(data):
-            raise damaged(f"relocation at {offset} outside of its section of {len(data)} bytes")
+            raise damaged(f"relocation at {offset} outside of its section of {counted(len(data), 'byte')}")
         return int.from_bytes(data[offset : offset + size], self.elf.layout.endian)
 
     def patched(self, section: int) -> bytes:

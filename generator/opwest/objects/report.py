@@ -9,7 +9,7 @@ from typing import Any
 
 from opwest.base.diagnostics import printable
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.result import table_lines
+from opwest.base.result import counted, table_lines
 from opwest.objects.compat import TargetAbi
 from opwest.objects.compilers import abi_options
 from opwest.objects.dwarf_signatures import NO_DEBUG_INFORMATION, signatures
@@ -257,7 +257,7 @@ def _definition_rows(member: Member) -> list[tuple[str, ...]]:
             kind = "constant"
         weak = "weak" if symbol.binding == "weak" else ""
         use = (f"stack {stack[symbol.name]}" if symbol.name in stack else "",) if stack else ()
-        rows.append((symbol.name, kind, f"{symbol.size} bytes" if symbol.size else "", *use, weak))
+        rows.append((symbol.name, kind, f"{counted(symbol.size, 'byte')}" if symbol.size else "", *use, weak))
     return rows
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from opwest.base.diagnostics import Diagnostics, nearest
+from opwest.base.result import counted
 from opwest.model.types.model import Buffer, FixedOffset, FixedPlan, FixedPool, Model, Pool
 from opwest.plan.problem import Block, PoolPlan, Share, peak, round_up
 from opwest.plan.schedule import Schedule
@@ -71,7 +72,7 @@ def _report_flaw(
     elif flaw.kind == "outside":
         most = (size - block.size) // block.align * block.align
         faults.error(
-            f"{block.name!r} ends at {entry.offset + block.size}, {pool} has {size} bytes",
+            f"{block.name!r} ends at {entry.offset + block.size}, {pool} has {counted(size, 'byte')}",
             entry.location,
             expected=f"an offset of at most {most}" if most >= 0 else f"a size of {block.size} or more",
         )

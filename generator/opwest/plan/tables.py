@@ -13,6 +13,7 @@ from dataclasses import field
 
 from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.plan.problem import Block
 
 _NEEDED = ("id", "lower", "upper", "size")
@@ -73,7 +74,7 @@ def read_table(text: str, file: str, faults: Diagnostics) -> list[Row]:
     elif not rows and not faults.has_errors:
         faults.error("the table has no buffer", Location(file), expected="one line per buffer below the header")
     elif len(rows) > _MAX_ROWS:
-        faults.error(f"the table has {len(rows)} buffers", Location(file), expected=f"at most {_MAX_ROWS}")
+        faults.error(f"the table has {counted(len(rows), 'buffer')}", Location(file), expected=f"at most {_MAX_ROWS}")
     return rows
 
 

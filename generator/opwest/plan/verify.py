@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.plan.problem import Block, Share
 
 
@@ -56,7 +57,7 @@ def flaws(
         if offset < 0 or offset % block.align:
             yield Flaw("misaligned", block, f"{block.name} is at {offset}, not a multiple of {block.align}")
         if offset + block.size > size:
-            yield Flaw("outside", block, f"{block.name} ends at {offset + block.size}, outside {size} bytes")
+            yield Flaw("outside", block, f"{block.name} ends at {offset + block.size}, outside {counted(size, 'byte')}")
         events.append((block.first, 1, block))
         events.append((block.last + 1, 0, block))
     live: list[tuple[int, int, str]] = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from opwest.base import path_suggestions
 from opwest.base.diagnostics import Diagnostics, fail, nearest
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.manifest.arrays import ArrayError, load_numpy
 from opwest.model.types.dtypes import DTYPES, elements_of, reference_of, rounding_note
 
@@ -77,7 +78,7 @@ def read_runs(
     (first, count), *others = counts.items() or [("", repeat)]
     for name, other in others:
         if other != count:
-            text = f"{count} frames of {first!r}, {other} of {name!r}"
+            text = f"{counted(count, 'frame')} of {first!r}, {other} of {name!r}"
             faults.error(text, expected="the same number of frames of every stream")
     return Runs(inputs_by_name, count, frozenset(counts))
 
@@ -235,7 +236,9 @@ def read_labels(
         return None
     names = [tensor["name"] for tensor in outputs]
     if not given.name and len(names) != 1:
-        faults.error(f"the model has {len(names)} outputs", expected=f"--labels NAME={given.file or 'FILE.npy'}")
+        faults.error(
+            f"the model has {counted(len(names), 'output')}", expected=f"--labels NAME={given.file or 'FILE.npy'}"
+        )
         return None
     name = given.name or names[0]
     if name not in names:

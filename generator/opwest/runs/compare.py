@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opwest.base.diagnostics import Diagnostics, nearest
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 
 if TYPE_CHECKING:
     from opwest.model.types.dtypes import Elements as Array
@@ -90,7 +91,7 @@ class Difference:
             return "equal to the reference"
         where = f" at {list(self.at)}" if self.at else ""
         text = (
-            f"{self.differing} of {self.elements} elements differ from the reference: largest error "
+            f"{self.differing} of {counted(self.elements, 'element')} differ from the reference: largest error "
             f"{self.largest:.6g}{where}, mean {self.mean:.6g}"
         )
         if self.tolerance == EXACT:

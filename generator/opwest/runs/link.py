@@ -11,6 +11,7 @@ from typing import Protocol
 
 from opwest.base.diagnostics import Diagnostic, OpwestError
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.model.types.dtypes import DTYPES
 from opwest.runs.profile import Profile
 
@@ -145,7 +146,7 @@ def check_tensor(tensor: Tensor, device: str) -> None:
     """Raise LinkError if dtype, shape and size of a tensor contradict each other."""
     known = DTYPES.get(tensor.dtype)
     if known is None or min(tensor.shape, default=1) < 1 or math.prod(tensor.shape) * known.size != tensor.size:
-        seen = f"{tensor.dtype} {list(tensor.shape)} of {tensor.size} bytes"
+        seen = f"{tensor.dtype} {list(tensor.shape)} of {counted(tensor.size, 'byte')}"
         raise LinkError(
             f"the image on '{device}' describes an inconsistent tensor {tensor.name!r}: {seen}",
             "check the connection for lost characters; the image may be from another version of opwest",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from opwest.base.diagnostics import fail
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.result import table_lines
+from opwest.base.result import counted, table_lines
 from opwest.render.tables.layout import NO_DEVICE, NO_STEP
 
 if TYPE_CHECKING:
@@ -128,7 +128,9 @@ class Profile:
         lines = [f"profile: {count} run{'' if count == 1 else 's'}, {self.unit}{speed}"]
         lines += [f"  {line}" for line in table_lines(rows, right=(0, 4, 5, 6, 7, 8))]
         if self.stack_size:
-            lines.append(f"stack: {self.stack_used} of {self.stack_size} bytes used by the thread that ran the model")
+            lines.append(
+                f"stack: {self.stack_used} of {counted(self.stack_size, 'byte')} used by the thread that ran the model"
+            )
         return lines
 
 

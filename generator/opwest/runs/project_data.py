@@ -10,6 +10,7 @@ from typing import Any
 
 from opwest.base.diagnostics import fail, nearest
 from opwest.base.files import is_inside
+from opwest.base.result import counted
 from opwest.model.types.dtypes import DTYPES, TensorType
 from opwest.project.writer import read_record
 from opwest.render.arguments import ENTRY
@@ -116,7 +117,7 @@ def _faults_of_checks(model: Mapping[str, Any]) -> Iterator[str]:
     """Yield the references of the checks to something that the model does not have."""
     size = model["arguments"]["size"] if "arguments" in model else 0
     if not 0 <= size < _MAX_BYTES:
-        yield f"the memory for arguments has {size} bytes"
+        yield f"the memory for arguments has {counted(size, 'byte')}"
     for operator in model.get("operators", ()):
         for device in sorted(set(operator["devices"]) - set(model["devices"])):
             yield f"unknown device {device!r} of operator {operator['name']!r}"

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.model.types.dtypes import DTYPES, numbers_from
 from opwest.runs.arrays import Runs
 from opwest.runs.link import REBUILD_HINT, Action, Link, LinkError, ModelError, Report, Served
@@ -121,7 +122,9 @@ class Session:
             self.progress.part(f"sending {name}", done, len(data))
             written = self.link.write(self.model, index, done, data[done:])
             if not 0 < written <= len(data) - done:
-                raise LinkError(f"{self.link.device}: input '{name}': wrote {written} of {len(data) - done} bytes")
+                raise LinkError(
+                    f"{self.link.device}: input '{name}': wrote {written} of {counted(len(data) - done, 'byte')}"
+                )
             done += written
         self.progress.part(f"sending {name}", done, len(data))
 
@@ -140,10 +143,10 @@ class Session:
             self.progress.part(f"fetching {name}", len(data), size)
             part = self.link.read(self.model, index, offset + len(data))
             if not part:
-                raise LinkError(f"{what}: read {len(data)} of {size} bytes")
+                raise LinkError(f"{what}: read {len(data)} of {counted(size, 'byte')}")
             data += part
         if len(data) > size and tensor.size == size:
-            raise LinkError(f"{what}: read {len(data)} bytes, expected {size}")
+            raise LinkError(f"{what}: read {counted(len(data), 'byte')}, expected {size}")
         self.progress.part(f"fetching {name}", size, size)
         return data[:size]
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from opwest.base.diagnostics import OpwestError
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.emission.function import VARIANTS
 from opwest.compiler.ir.program import Program
 from opwest.compiler.output.emit import candidates, emit_program, load_plugins
@@ -139,7 +140,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ratio = (
             f"{result.portable / result.cycles:.2f} times fewer modelled cycles than portable" if result.cycles else ""
         )
-        print(f"{result.variant} on {options.core}: {result.layers} layers, {len(result.wrong)} wrong; {ratio}")
+        print(
+            f"{result.variant} on {options.core}: {counted(result.layers, 'layer')}, {len(result.wrong)} wrong; {ratio}"
+        )
         for layer in result.wrong[:3]:
             print(f"  wrong: {layer[:300]}")
     return int(any(result.wrong or not result.layers for result in results))

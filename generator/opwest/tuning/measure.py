@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.base.timing import command
 from opwest.base.timing import output as report_output
 from opwest.compiler.ir.movement import GatherSlices, OneHot, ScatterSlices, UpdateSlice
@@ -97,7 +98,7 @@ def run(
     rows = [[int(word) for word in line.split()[1:]] for line in output.splitlines() if line.startswith("candidate ")]
     if len(rows) != len(candidates) or len(counts) != len(candidates):
         report_output(output)
-        ended = f"{len(rows)} of {len(candidates)} candidates in an image ended"
+        ended = f"{len(rows)} of {counted(len(candidates), 'candidate')} in an image ended"
         raise EmulatorError(f"{machine.emulator[0]} {' '.join(machine.emulator[1:])}: {ended}", TOO_LARGE)
     codes = code_of(len(candidates), machine, work)
     measured = []
@@ -348,7 +349,7 @@ def measure(
     machine = machines()[core] if library is None else library.machine
     modelled = flash if flash.wait_states else UNKNOWN
     for number, batch in enumerate(batches):
-        progress(f"image {number + 1} of {len(batches)}: {len(batch)} candidates")
+        progress(f"image {number + 1} of {len(batches)}: {counted(len(batch), 'candidate')}")
         made = list(_candidates(batch, flash))
         measured = run(made, machine, work / f"{core}_{number}", flash=modelled)
         for offer, candidate in zip(batch, measured, strict=True):

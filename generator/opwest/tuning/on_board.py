@@ -18,6 +18,7 @@ import numpy as np
 from opwest import pipeline
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.emission.function import Function, Parameter, c_type
 from opwest.compiler.folder import npz, write_folder
 from opwest.compiler.ir.program import Operation, Program, Value
@@ -301,7 +302,7 @@ def measure_on_board(
             continue
         count = sum(1 + len(piece.variants) for piece in batch)
         done += 1
-        progress(f"image {done} of {done + len(pending)}: {count} candidates")
+        progress(f"image {done} of {done + len(pending)}: {counted(count, 'candidate')}")
         model = candidates_model(batch, _KCONFIG.get(class_of(core), {}), flash.loop_bytes)
         try:
             run = execute(model)
@@ -428,7 +429,7 @@ class BoardRunner:
             if measure.kind == "step" and measure.step is not None
         }
         if len(cycles) != model.steps:
-            message = f"the image on '{link.device}' measured {len(cycles)} steps, expected {model.steps}"
+            message = f"the image on '{link.device}' measured {counted(len(cycles), 'step')}, expected {model.steps}"
             raise LinkError(message, "check the connection for lost characters")
         differences = [int(output) for output in done.outputs[DIFFERENCES]]
         return BoardRun(cycles, differences, dict(self._code(build, model)), self._source(build, done.profile))

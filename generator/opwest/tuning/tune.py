@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.base.result import table_lines
+from opwest.base.result import counted, table_lines
 from opwest.compiler.faults import fault
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.ir.stripes import Striped
@@ -58,7 +58,7 @@ def offers(
 ) -> list[PlacementOffer]:
     """Run the chosen variant of each layer in QEMU; return the layers with constants. Raises EmulatorError."""
     distinct = {(key_of(operation), variant): operation for operation, variant in variants.items()}
-    progress(f"loads from constants: {len(distinct)} layers in one image")
+    progress(f"loads from constants: {counted(len(distinct), 'layer')} in one image")
     machine = machines()[core] if library is None else library.machine
     layers = list(_candidates(list(distinct.values()), variants, flash))
     in_flash, in_ram = (

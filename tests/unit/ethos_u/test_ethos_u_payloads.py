@@ -94,7 +94,7 @@ def test_every_truncated_payload_is_an_error(length):
         (payload([STOP], revision=0x20000000), "the payload is for revision 2 of the architecture"),
         (payload([]), "the command stream ends with nothing"),
         (payload(words_of(convolution())), "the command stream ends with NPU_OP_CONV"),
-        (payload([STOP, STOP]), "NPU_OP_STOP at byte 32 of the payload is followed by 1 words"),
+        (payload([STOP, STOP]), "NPU_OP_STOP at byte 32 of the payload is followed by 1 word"),
         (payload([0x3FF]), "unknown command 0x03ff at byte 32 of the payload"),
         (payload([0x400 | 2]), "unknown command 0x0402 at byte 32 of the payload"),
         (payload([0x4010]), "the command stream ends inside of NPU_SET_OFM_BASE0 at byte 32 of the payload"),

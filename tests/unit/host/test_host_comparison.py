@@ -27,17 +27,17 @@ def compared(found, expected):
 @pytest.mark.parametrize(
     ("found", "expected", "differing", "most"),
     [
-        ([np.nan, np.nan], [0, 0], "2 of 2", "inf"),
-        ([np.nan, 1], [0, 1], "1 of 2", "inf"),
-        *[([value, 1], [np.inf, 1], "1 of 2", "inf") for value in (1, -np.inf, np.nan)],
-        ([100.5], [100], "1 of 1", "0.5"),
+        ([np.nan, np.nan], [0, 0], "2 of 2 values", "inf"),
+        ([np.nan, 1], [0, 1], "1 of 2 values", "inf"),
+        *[([value, 1], [np.inf, 1], "1 of 2 values", "inf") for value in (1, -np.inf, np.nan)],
+        ([100.5], [100], "1 of 1 value", "0.5"),
     ],
 )
 def test_results_that_differ_are_refused(found, expected, differing, most):
     with pytest.raises(OpwestError) as error:
         compared(found, expected)
     text = str(error.value)
-    assert "result 'y' of step 4 differs" in text and f"{differing} values of input 0, by at most {most}" in text
+    assert "result 'y' of step 4 differs" in text and f"{differing} of input 0, by at most {most}" in text
 
 
 def test_close_and_equal_results():

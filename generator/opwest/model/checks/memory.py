@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opwest.base.diagnostics import Location
+from opwest.base.result import counted
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context, size_in_bytes
 from opwest.model.types.conventions import Convention, WorkspaceNeed
@@ -26,7 +27,7 @@ def workspace_need(context: Context, operator: str, entry: Mapping, convention: 
     need = WorkspaceNeed(size, align)
     if need.planned > MAX_TENSOR_BYTES:
         context.faults.error(
-            f"the workspace of operator {operator!r} has {size} bytes",
+            f"the workspace of operator {operator!r} has {counted(size, 'byte')}",
             given.value_location("size") if inner else entry.value_location("workspace"),
             expected=f"at most {MAX_TENSOR_BYTES}",
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from opwest.base.diagnostics import Diagnostics
+from opwest.base.result import counted
 from opwest.model.inputs.files import Linkable
 from opwest.model.inputs.written import points_to_const, report_written, takes_plain_pointers, written_by_source
 from opwest.model.types.conventions import CONVENTIONS, POINTER_TABLES
@@ -57,7 +58,7 @@ def check_prototype(
         )
     if function.parameters is not None and function.parameters != expected:
         faults.error(
-            f"{file}:{function.line}: function {function.name!r} has {function.parameters} parameters, "
+            f"{file}:{function.line}: function {function.name!r} has {counted(function.parameters, 'parameter')}, "
             f"operator {operator.name!r} {_takes(operator)}",
             at,
             expected=f"{expected} parameters" if operator.convention.arrays is None else operator.prototype,
@@ -154,7 +155,7 @@ def _takes(operator: Operator) -> str:
     if operator.convention.arrays is not None:
         return f"is {operator.convention.name}, which has {len(operator.parameters)}"
     device = " and its device" if operator.takes_device else ""
-    return f"has {len(operator.passing)} arguments{device}"
+    return f"has {counted(len(operator.passing), 'argument')}{device}"
 
 
 def _convention_hint(operator: Operator, count: int) -> str | None:
@@ -225,6 +226,6 @@ def _struct_differences(argument: Argument, seen: DwarfType, single: bool) -> It
     if not {f"{key}{argument.struct}" for key in keys} & target.names:
         yield f"{head}, the function takes {seen}"
     elif argument.type.size < target.size or (single and target.size and argument.type.size != target.size):
-        yield f"{head} with {argument.type.size} bytes, it has {target.size} (shape: [{target.size}])"
+        yield f"{head} with {counted(argument.type.size, 'byte')}, it has {target.size} (shape: [{target.size}])"
     elif target.align > argument.align:
         yield f"{head} aligned to {argument.align}, it requires align: {target.align}"

@@ -15,6 +15,7 @@ from opwest.base import path_suggestions
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import is_portable, spelled
+from opwest.base.result import counted
 from opwest.manifest.located import Items, Mapping
 from opwest.manifest.yaml_reader import describe
 from opwest.model.types.builds import ANY_TARGET, Examined, Variant, kind_of
@@ -182,7 +183,7 @@ def tensor_type(context: Context, entry: Mapping) -> TensorType:
     type_ = _tensor_type(entry["dtype"], tuple(entry.get("shape", ())), pitch)
     if type_.size > MAX_TENSOR_BYTES:
         context.faults.error(
-            f"tensor type {type_} has {type_.size} bytes",
+            f"tensor type {type_} has {counted(type_.size, 'byte')}",
             entry.value_location("shape"),
             expected=f"at most {MAX_TENSOR_BYTES} bytes",
         )
@@ -283,7 +284,7 @@ def _quantization(context: Context, entry: Mapping, type_: TensorType) -> Quanti
         for what, key, values in (("scales", "scale", scales), ("zero points", "zero_point", zero_points)):
             if len(values) not in (1, length):
                 context.faults.error(
-                    f"{len(values)} {what} for {length} slices along axis {axis}",
+                    f"{len(values)} {what} for {counted(length, 'slice')} along axis {axis}",
                     given.value_location(key),
                     expected=f"1 or {length}",
                 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from opwest.base.diagnostics import Diagnostics, Location
+from opwest.base.result import counted
 from opwest.manifest.arrays import Array, ArrayError, read_array
 from opwest.manifest.located import Mapping
 from opwest.manifest.yaml_reader import describe
@@ -169,9 +170,9 @@ def _type(
         return None
     if len(array.content) != type_.size:
         faults.error(
-            f"{what} has {len(array.content)} bytes, {type_} requires {type_.size}",
+            f"{what} has {counted(len(array.content), 'byte')}, {type_} requires {type_.size}",
             where,
-            expected=f"{type_.size} bytes",
+            expected=f"{counted(type_.size, 'byte')}",
             hint="check dtype and shape against the file",
         )
         return None

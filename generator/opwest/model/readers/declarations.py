@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 from opwest.base.diagnostics import Location, nearest
+from opwest.base.result import counted
 from opwest.manifest.located import Mapping
 from opwest.model.checks.memory import check_passing, supplied_arguments, workspace_need
 from opwest.model.checks.tables import check_order, check_table, read_nulls
@@ -235,8 +236,8 @@ def _check_in_place(context: Context, argument: Argument, entry: Mapping, args: 
             )
         elif other.type.size < argument.type.size and not {argument.location, other.location} & context.untyped:
             context.faults.error(
-                f"{argument.name!r} ({argument.type.size} bytes) does not fit in the memory of {name!r} "
-                f"({other.type.size} bytes)",
+                f"{argument.name!r} ({counted(argument.type.size, 'byte')}) does not fit in the memory of {name!r} "
+                f"({counted(other.type.size, 'byte')})",
                 at,
                 expected="an argument at least as large",
             )
@@ -286,7 +287,8 @@ def _labels(context: Context, key: str, name: str, entry: Mapping, type_: Tensor
         context.faults.error(f"input {name!r} has 'labels'", at, expected="'labels' at an output")
     elif labels and type_.dtype.kind == "float" and type_.shape[-1:] != (len(labels),):
         context.faults.error(
-            f"output {name!r} has {len(labels)} labels, and no dimension of {len(labels)} scores: {type_}",
+            f"output {name!r} has {counted(len(labels), 'label')}, and no dimension of "
+            f"{counted(len(labels), 'score')}: {type_}",
             at,
             expected="one label per element of the last dimension, or an output of class numbers",
         )

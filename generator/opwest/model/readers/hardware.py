@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from opwest.base.diagnostics import Location, nearest
+from opwest.base.result import counted
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context, devicetree, located_items, size_in_bytes
 from opwest.model.readers.programs import Programs
@@ -41,7 +42,7 @@ def devices(context: Context, programs: Programs) -> dict[str, Device]:
         resolved[name] = _device(context, programs, name, entry, at)
     if len(resolved) > MAX_DEVICES:
         context.faults.error(
-            f"the model has {len(resolved)} devices",
+            f"the model has {counted(len(resolved), 'device')}",
             context.manifest.value_location("devices"),
             expected=f"at most {MAX_DEVICES}",
         )

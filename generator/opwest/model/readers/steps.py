@@ -9,6 +9,7 @@ from math import prod
 
 from opwest.base.diagnostics import Location, nearest
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.manifest.located import Items, Mapping
 from opwest.model.inputs.context import Context, located_items
 from opwest.model.readers.programs import Programs
@@ -36,7 +37,7 @@ def check_step_count(context: Context) -> None:
     """Report more steps than the metadata can number."""
     if has_too_many_steps(context):
         context.faults.error(
-            f"'run.steps' has {_step_count(context)} steps with all repetitions",
+            f"'run.steps' has {counted(_step_count(context), 'step')} with all repetitions",
             context.run.value_location("steps"),
             expected=f"at most {MAX_STEPS}",
         )

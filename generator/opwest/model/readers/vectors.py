@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from opwest.base.diagnostics import Location, nearest
+from opwest.base.result import counted
 from opwest.manifest.arrays import Array, ArrayError, array_names, read_array
 from opwest.manifest.yaml_reader import describe
 from opwest.model.inputs.context import Context, located_items
@@ -138,7 +139,7 @@ class _Reading:
         for name, other in others:
             if other != count:
                 self.faults.error(
-                    f"{file} has {count} cases of {first!r}, and {other} of {name!r}",
+                    f"{file} has {counted(count, 'case')} of {first!r}, and {other} of {name!r}",
                     at,
                     expected="the same number of cases of each input and output",
                 )

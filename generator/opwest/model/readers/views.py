@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from opwest.base.diagnostics import nearest
+from opwest.base.result import counted
 from opwest.manifest.located import Mapping
 from opwest.model.inputs.context import Context, pitch_of, tensor_type
 from opwest.model.types.c_names import check_name
@@ -66,7 +67,7 @@ def _view(context: Context, what: str, name: str, entry: Mapping, types: dict[st
     where = entry.value_location("offset") if "offset" in entry else at
     if offset + type_.size > whole.size:
         context.faults.error(
-            f"{what} ends at byte {offset + type_.size} of {base!r}, which has {whole.size} bytes",
+            f"{what} ends at byte {offset + type_.size} of {base!r}, which has {counted(whole.size, 'byte')}",
             where,
             expected="a view inside the arena",
         )
@@ -193,7 +194,7 @@ class Views:
         start = entry.get("offset", 0) * whole.dtype.size
         if start + type_.size > whole.size:
             self.faults.error(
-                f"view {name!r} ends at byte {start + type_.size} of {base!r}, which has {whole.size} bytes",
+                f"view {name!r} ends at byte {start + type_.size} of {base!r}, which has {counted(whole.size, 'byte')}",
                 entry.value_location("offset" if "offset" in entry else "shape"),
                 expected="a view inside the tensor",
                 hint=f"the offset counts elements of {base!r}: {whole}",
@@ -204,7 +205,7 @@ class Views:
             self.faults.error(
                 f"view {name!r} begins at byte {offset} of {(inner.root if inner else base)!r}",
                 entry.value_location("offset"),
-                expected=f"a multiple of {dtype.size} bytes, the size of {dtype.name}",
+                expected=f"a multiple of {counted(dtype.size, 'byte')}, the size of {dtype.name}",
             )
             return None
         return View(name, type_, inner.root if inner else base, offset)

@@ -10,6 +10,7 @@ from itertools import chain
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.model.types.model import Model, Operator
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -60,7 +61,7 @@ MACROS = frozenset(_MACROS)
 def fault_of_name(name: str) -> str | None:
     """Return why `name` cannot be used in C or C++, None if it can."""
     if len(name) > MAX_CHARACTERS:
-        return f"has {len(name)} characters"
+        return f"has {counted(len(name), 'character')}"
     if not _IDENTIFIER.match(name):
         return "is not a C identifier"
     if name in KEYWORDS:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.objects.compat import Fault
 
 FAMILY = "ethos-u"
@@ -90,7 +91,7 @@ def read_payload(content: bytes) -> Payload:
         begin = f"begins with {content[:4].hex(' ')}" if content else "is empty"
         return _nothing(Fault(f"the payload {begin}", "a custom operator payload of Vela, which begins with COP1"))
     if len(content) % 4:
-        return _nothing(Fault(f"the payload is truncated: {len(content)} bytes", "a multiple of 4 bytes"))
+        return _nothing(Fault(f"the payload is truncated: {counted(len(content), 'byte')}", "a multiple of 4 bytes"))
     return _Actions(struct.unpack(f"<{len(content) // 4}I", content)).read()
 
 

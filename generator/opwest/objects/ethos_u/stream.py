@@ -8,6 +8,7 @@ from itertools import islice
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.objects.compat import Fault
 from opwest.objects.ethos_u.commands import COMMANDS, HAS_DATA, Command, MemoryAccess, fault_of, needed, uses
 from opwest.objects.ethos_u.payload import ALIGNMENT, FAMILY, MAX_FAULTS, NPUS, U85, Npu, Payload, is_npu, read_payload
@@ -59,7 +60,9 @@ class _Walk:
             elif name.startswith(_SET):
                 yield from self._set(name.removeprefix(_SET), word, data, command, place)
             elif name == _STOP and at < len(stream):
-                yield Fault(f"{_STOP} {place} is followed by {len(stream) - at} words", f"{_STOP} at the end")
+                yield Fault(
+                    f"{_STOP} {place} is followed by {counted(len(stream) - at, 'word')}", f"{_STOP} at the end"
+                )
                 return
             else:
                 yield from self._operate(name.removeprefix(_OPERATION), word >> 16, place)
@@ -102,7 +105,7 @@ class _Walk:
         elif regions is not None and use.region >= len(regions):
             yield Fault(f"{access}, in region {use.region}", f"a region below {len(regions)}")
         elif regions is not None and (size := regions[use.region]) is not None and use.end > size:
-            yield Fault(f"{access}, {extent}, which has {size} bytes", "an access inside the region")
+            yield Fault(f"{access}, {extent}, which has {counted(size, 'byte')}", "an access inside the region")
 
 
 def _expected(command: Command) -> str:

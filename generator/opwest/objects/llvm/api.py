@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from opwest.base import path_suggestions
+from opwest.base.result import counted
 from opwest.objects.llvm.child import Request, run
 from opwest.objects.llvm.facts import (
     CompileJob,
@@ -98,7 +99,7 @@ def _read(path: Path) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise LlvmError("cannot read the file: not a regular file", "a file of LLVM bitcode or textual IR")
         if status.st_size > MAX_FILE:
-            raise LlvmError(f"the file has {status.st_size} bytes", f"at most {MAX_FILE} bytes")
+            raise LlvmError(f"the file has {counted(status.st_size, 'byte')}", f"at most {MAX_FILE} bytes")
         content = path.read_bytes()
     except (OSError, ValueError) as fault:
         reason = fault.strerror if isinstance(fault, OSError) else str(fault)
