@@ -51,12 +51,14 @@ def _note_absent(faults: Diagnostics, header: str, names: Sequence[str]) -> None
 
 
 def _model(files: Sequence[Given]) -> DataModel:
-    """Return the data model of the objects; that of all targets if they have several."""
-    from opwest.objects.c_types import ANY_MODEL, data_model
+    """Return the data model of the objects."""
+    from opwest.objects.c_types import ANY_MODEL, SEVERAL_MODELS, data_model
 
     members = [unit.member for given in files for unit in given.units if unit.member is not None]
     models = {data_model(member.abi) for member in members}
-    return models.pop() if len(models) == 1 else ANY_MODEL
+    if len(models) > 1:
+        return SEVERAL_MODELS
+    return models.pop() if models else ANY_MODEL
 
 
 def _declarations(given: Given, folder: Path, model: DataModel) -> Declarations:

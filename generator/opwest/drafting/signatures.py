@@ -305,7 +305,7 @@ def _parameter(name: str, type_: DwarfType, unsized: Set[str], *, is_last: bool)
 
 def _remarks(type_: DwarfType, dtype: str | None) -> tuple[str, ...]:
     if dtype is None:
-        return (f"{type_} in C",)
+        return (f"{type_} in C" + (": the size depends on the target" if type_.kind == "integer" else ""),)
     if type_.names & _VARYING and not any(_FIXED.fullmatch(name) for name in type_.names):
         return (f"{type_.name} in C: the size depends on the target",)
     return ()

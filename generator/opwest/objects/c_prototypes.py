@@ -341,6 +341,8 @@ class _Reader:
         known = [value for value in values if value is not None]
         if len(known) < len(values) or not known:
             return 0
+        if self.model.short_enums is None:
+            return 0
         if not self.model.short_enums:
             return 4
         low, high = min(known), max(known)

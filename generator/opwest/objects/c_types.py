@@ -25,11 +25,14 @@ class DataModel:
     pointer: int = 0
     """Bytes of a pointer, `long` and `size_t`; 0: they differ between targets."""
     largest_alignment: int = 16
-    short_enums: bool = False
+    short_enums: bool | None = False
+    """None: unknown."""
 
 
 ANY_MODEL = DataModel()
 """For sources, which are compiled for every target."""
+SEVERAL_MODELS = DataModel(short_enums=None)
+"""For objects of targets with different models."""
 _MACROS: dict[str, tuple[str, ...]] = {
     "arm": ("__arm__", "__ARM_EABI__", "__thumb__"),
     "aarch64": ("__aarch64__", "__LP64__"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -208,12 +209,31 @@ def check_types(
         for parameter, seen in pairs:
             if parameter.argument is not None:
                 differences += _struct_differences(operator.args[parameter.argument], seen, single)
+    hint = None if single or not any(map(_depends_on_target, signature.parameters)) else _FIXED_TYPES
     for difference in differences:
         faults.error(
             f"{place}: function {operator.symbol!r} does not fit operator {operator.name!r}: {difference}",
             operator.location,
-            expected=operator.prototype,
+            expected=str(signature),
+            hint=hint,
         )
+
+
+_FIXED_TYPES = (
+    "the size of size_t, long and enumerations depends on the target: list a C source that calls the function, and "
+    "whose parameters have types of fixed size"
+)
+_FIXED = re.compile(r"u?int\d+_t")
+_VARYING = frozenset(
+    ("size_t", "ssize_t", "intptr_t", "uintptr_t", "long", "long int", "unsigned long", "long unsigned int")
+)
+
+
+def _depends_on_target(type_: DwarfType) -> bool:
+    """Whether a parameter has another size for other targets."""
+    fixed = any(map(_FIXED.fullmatch, type_.names))
+    is_enumeration = any(name.startswith("enum ") or name == "an unnamed enum" for name in type_.names)
+    return type_.kind == "integer" and not fixed and (bool(type_.names & _VARYING) or is_enumeration)
 
 
 def _struct_differences(argument: Argument, seen: DwarfType, single: bool) -> Iterator[str]:
