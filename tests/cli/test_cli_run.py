@@ -285,3 +285,27 @@ def test_archives_of_arrays(succeed, fail, tmp_path):
         (["--reference", tmp_path / "boht.npz"], f"hint: did you mean '{tmp_path}/both.npz'?"),
     ):
         assert message in fail("run", app, "--host", "--input", tmp_path / "x.npz", *arguments).err
+
+
+def test_an_application_that_is_older_or_incomplete(succeed, fail, tmp_path):
+    need("cc")
+    manifest = one_operator("twice", "[{files: [a.c]}]")
+    source = "int twice(const signed char *x, signed char *y) { *y = *x; return 0; }\n"
+    app = generated(succeed, tmp_path, manifest, {"a.c": source})
+    arguments = ["run", app, *given(tmp_path, x=np.zeros(4, np.int8))]
+    assert succeed(*arguments).err == ""
+    (tmp_path / "a.c").write_text(source.replace("*x;", "*x + 1;"))
+    hint = f"\n  hint: to run the new version: opwest update {app}\n"
+    assert succeed(*arguments).err == f"{app}: note: the application is older than {tmp_path}/a.c{hint}"
+    (source,) = app.glob("models/*/objects/any/a.c")
+    source.unlink()
+    expected = (
+        f"{app}: error: generated files are missing: models/tiny/objects/any/a.c\n  hint: run opwest update {app}; "
+    )
+    assert expected in fail(*arguments).err
+
+
+def test_a_library_in_place_of_a_manifest(fail, tmp_path):
+    for name, magic, what in (("a.o", b"\x7fELF", "an object or an image"), ("l.a", b"!<arch>\n", "an archive")):
+        (tmp_path / name).write_bytes(magic)
+        assert f"{name}: error: the file is {what}, no manifest\n" in fail("check", tmp_path / name).err

@@ -171,7 +171,7 @@ def test_check_and_inspect_agree(compiled, kind, capsys, monkeypatch):
     main(["inspect", "--json", *options, *for_target, *names])
     files = json.loads(capsys.readouterr().out)["result"]
     rows = [row for file in files for row in file.get("members", [file])]
-    assert {name: tuple(effects) for row in rows for name, effects in row["effects"].items()} == wanted(libc, calls)
+    assert {one["symbol"]: tuple(one["effects"]) for row in rows for one in row["effects"]} == wanted(libc, calls)
     hidden = {row["name"].removesuffix(".o") if "name" in row else row["file"][:-2] for row in rows if row["effects"]}
     if kind != "ll":
         assert hidden == set(wanted(libc))

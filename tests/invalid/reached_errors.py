@@ -25,6 +25,7 @@ ELSEWHERE = {
     "does not fit operator": "tests/llvm/test_link_checks.py",
     "the manifest is a directory": "test_invalid_files.py",
     "the manifest is not a regular file": "test_invalid_files.py",
+    "the file is {what}, no manifest": "tests/cli/test_cli_run.py",
     "the file has {counted(path.stat().st_size, 'byte')}": "test_invalid_files.py",
     "cannot read the manifest: {error.strerror}": "test_invalid_files.py",
     "cannot read {path.name!r}: {error.strerror}": "test_invalid_files.py: root may read every file",

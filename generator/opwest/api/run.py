@@ -129,6 +129,7 @@ def run(
         faults.error("--host excludes --board")
     _check(options, {**vars_of(options), "baud": None, "timeout": None, **given}, repeat, faults)
     faults.raise_if_errors()
+    _check_application(options.directory, faults)
     if options.board:
         from opwest.runs.board import run_on_board
 
@@ -138,6 +139,17 @@ def run(
 
         done = run_on_host(options, faults)
     return RunResult(**vars_of(done))
+
+
+def _check_application(directory: Path, faults: Diagnostics) -> None:
+    """Report an incomplete application; note one that is older than its manifest."""
+    from opwest.runs.current import check_files, note_changes
+    from opwest.runs.project_data import required_record
+
+    record = required_record(directory)
+    check_files(directory, faults)
+    faults.raise_if_errors()
+    note_changes(directory, record, faults)
 
 
 def vars_of(value: object) -> dict[str, Any]:

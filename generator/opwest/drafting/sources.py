@@ -19,6 +19,7 @@ from opwest.objects.facts import CFunction, CSource
 _CPP_TYPE = re.compile(rb"\b(?:struct|union|class)\s+([A-Za-z_]\w*)\s*[{:]")
 _STOP = re.compile(rb"[;}]")
 _MAX_REMARK_LENGTH = 60
+_UNREADABLE = "line {} is not readable without a compiler: compile it with -g, and draft its object"
 
 
 _HEADER_FOLDERS = ("", "include", "inc", "Include")
@@ -69,7 +70,10 @@ def from_source(
     for name, function in functions.items():
         one = known.get(name)
         if one is None:
-            found[name] = Signature(C_ORIGIN, unfit=f"not readable without a compiler (line {function.line})")
+            found[name] = Signature(
+                C_ORIGIN,
+                unfit=f"line {function.line} is not readable without a compiler: compile it with -g, draft its object",
+            )
         else:
             sizes = one.structures | unsized
             found[name] = from_types(C_ORIGIN, one.signature, one.shapes, comments.of(function.line), sizes)

@@ -47,6 +47,10 @@ def load_manifests(paths: Sequence[Path], texts: Contents[Path, bytes], faults: 
     return loaded
 
 
+_COMPILED = {b"!<arch>": "an archive", b"\x7fELF": "an object or an image"}
+"""What users may take for a manifest, by the first bytes."""
+
+
 def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None) -> Mapping | Readings | None:
     """Return a manifest that conforms to the schema; its readings or None otherwise, with the errors in `faults`.
 
@@ -73,6 +77,15 @@ def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None)
             )
             return None
         text = path.read_bytes() if content is None else content
+        what = next((what for magic, what in _COMPILED.items() if text.startswith(magic)), None)
+        if what is not None:
+            faults.error(
+                f"the file is {what}, no manifest",
+                Location(label),
+                expected="a YAML file",
+                hint=f"opwest init {path.name} drafts a manifest; opwest inspect {path.name} prints its content",
+            )
+            return None
     except OSError as error:
         faults.error(
             f"cannot read the manifest: {error.strerror}",

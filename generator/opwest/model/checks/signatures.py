@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from opwest.base.diagnostics import Diagnostics
 from opwest.model.checks.prototypes import check_types
-from opwest.model.checks.source_types import check_source
+from opwest.model.checks.source_types import check_lengths, check_source
 from opwest.model.inputs.context import Context
 from opwest.model.inputs.files import Linkable
 from opwest.model.inputs.headers import read_header
@@ -59,6 +59,8 @@ class SignatureCheck:
             reason = check_source(self.faults, operator, owner, self._read)
             if reason:
                 self.unverified.append((operator.name, reason))
+        if declared is not None:
+            check_lengths(self.faults, operator, str(declared.prototype.place), declared.prototype.shapes)
         return not any(fault.severity == "error" for fault in list(self.faults)[before:])
 
     def _debug_information(self, symbol: str, owner: Linkable) -> DwarfSignature | str | None:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 
 from opwest.base.diagnostics import Diagnostics
+from opwest.base.result import counted
 from opwest.model.checks.prototypes import check_types
 from opwest.model.inputs.files import Linkable
 from opwest.model.types.model import Operator
@@ -28,7 +30,8 @@ def check_source(faults: Diagnostics, operator: Operator, owner: Linkable, read:
         return f"{owner.name}: not readable without a compiler; compile it with -g, or add 'signatures: [HEADER]'"
     seen = [parameter.base for parameter in function.parameter_types]
     unread = [base for base in seen if base not in C_SCALARS and not base.startswith(("struct ", "union "))]
-    if not unread and not any(argument.struct for argument in operator.args):
+    has_arrays = any("[" in parameter.text for parameter in function.parameter_types)
+    if not unread and not has_arrays and not any(argument.struct for argument in operator.args):
         return None
     if item.language != "C":
         return f"{owner.name}: types of C++ are not read; compile it with -g, or add 'signatures: [HEADER]'"
@@ -46,7 +49,27 @@ def check_source(faults: Diagnostics, operator: Operator, owner: Linkable, read:
         return f"{owner.name}: not readable without a compiler; compile it with -g, or add 'signatures: [HEADER]'"
     place = f"{owner.name}:{function.line}"
     check_types(faults, operator, place, found.signature, single=False, qualifiers=False)
+    check_lengths(faults, operator, place, found.shapes)
     if found.unknown_types:
         return f"{owner.name}: unknown type {', '.join(map(repr, found.unknown_types))}"
     unsized = sorted(found.structures)
     return f"{owner.name}: unknown size of {unsized[0]!r}; compile it with -g" if unsized else None
+
+
+def check_lengths(
+    faults: Diagnostics, operator: Operator, place: str, shapes: Sequence[tuple[int, ...] | None]
+) -> None:
+    """Warn of tensors with fewer elements than the array of their parameter, which the function may read or write."""
+    for parameter, shape in zip(operator.passing, shapes, strict=False):  # the device follows
+        if parameter.argument is None or shape is None:
+            continue
+        argument = operator.args[parameter.argument]
+        elements = argument.type.elements
+        if argument.struct is None and not argument.scalar and elements < math.prod(shape):
+            dimensions = "".join(f"[{n}]" for n in shape)
+            faults.warning(
+                f"{place}: function {operator.symbol!r} declares {argument.name}{dimensions}, "
+                f"and the tensor has {counted(elements, 'element')}",
+                argument.location,
+                expected=f"at least {math.prod(shape)} elements",
+            )
