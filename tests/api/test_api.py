@@ -375,3 +375,27 @@ def actions(command, name):
     kinds = [one for one in own._actions if isinstance(one, argparse._SubParsersAction)]
     parsers = [one for kind in kinds for key, one in kind.choices.items() if key != "tvm"] or [own]
     return [action for one in parsers for action in one._actions]
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "message", "expected"),
+    [
+        (opwest.run, {"repeat": "3"}, "argument 'repeat' is '3'", "an integer"),
+        (opwest.run, {"timeout": True}, "argument 'timeout' is True", "a number"),
+        (opwest.run, {"profile": 1}, "argument 'profile' is 1", "True or False"),
+        (opwest.run, {"inputs": np.zeros(3)}, "the arrays are of the type ndarray", "arrays by name: {'x': array}"),
+        (opwest.run, {"tolerance": "0.1"}, "invalid tolerance '0.1'", "a number of at least 0, or a pair: "),
+        (opwest.import_model, {"output": "o", "vectors": "3"}, "argument 'vectors' is '3'", "an integer"),
+        (
+            opwest.import_model,
+            {"output": "o", "max_ram": "3KB"},
+            "argument 'max_ram' is '3KB'",
+            "bytes, such as 20000, ",
+        ),
+    ],
+)
+def test_arguments_of_another_type(function, options, message, expected):
+    with pytest.raises(opwest.OpwestError) as error:
+        function("absent.onnx", **options)
+    faults = [(fault.message, (fault.expected or "")[: len(expected)]) for fault in error.value.diagnostics]
+    assert (message, expected) in faults

@@ -9,16 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from docs.pages import block
 from in_process import succeed
 from opwest.zephyr.runtime import files_of
 from requirements_support import need
 
 ROOT = Path(__file__).resolve().parents[2]
 STUBS = ROOT / "tests" / "compile" / "zephyr_stubs"
-MAX_FILES = {"digits": 75, "readme": 45, "two_npus": 105}
+MAX_FILES = {"digits": 75, "minimal": 45, "two_npus": 105}
 FEATURES = {
-    "readme": {"core", "sources"},
+    "minimal": {"core", "sources"},
     "digits": {"core", "vectors"},
     "two_npus": {"core", "devices", "drivers", "npu_emul", "sources", "syscalls"},
 }
@@ -28,12 +27,8 @@ ZEPHYR_ONLY = re.compile(r"_zephyr\.c$|_syscalls\.c$|shell\.c$|_smp\.c$|_native\
 
 def source_of(name, folder):
     """Write the files that an example's manifest names; return the manifest."""
-    if name == "readme":
-        folder.mkdir()
-        (folder / "operators.c").write_text(block(ROOT / "README.md", "c"))
-        (folder / "manifest.yaml").write_text(block(ROOT / "README.md", "yaml"))
-    else:
-        shutil.copytree(ROOT / "examples" / name, folder, ignore=shutil.ignore_patterns("__pycache__", "objects"))
+    origin = ROOT / ("tests/golden" if name == "minimal" else "examples") / name
+    shutil.copytree(origin, folder, ignore=shutil.ignore_patterns("__pycache__", "objects"))
     if name == "digits":
         command = [sys.executable, folder / "compile_operators.py"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

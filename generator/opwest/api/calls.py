@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
@@ -39,11 +40,17 @@ def api_function(function: Callable[Concatenate[Diagnostics, P], R]) -> Callable
     After errors, the function raises OpwestError with all diagnostics, and with the result if there is one.
     """
 
+    signature = inspect.signature(function)
+    kinds = {
+        name: _TYPES.get(str(one.annotation).removesuffix(" | None")) for name, one in signature.parameters.items()
+    }
+
     @functools.wraps(function)
     def call(*arguments: P.args, **options: P.kwargs) -> R:
         faults = Diagnostics()
         result: R | None = None
         try:
+            _check_types(options, kinds, faults)
             result = function(faults, *arguments, **options)
         except OpwestError as error:
             for diagnostic in error.diagnostics:
@@ -54,10 +61,30 @@ def api_function(function: Callable[Concatenate[Diagnostics, P], R]) -> Callable
             raise OpwestError(faults.in_order(), result)
         return replace(result, diagnostics=tuple(faults.in_order()))
 
-    signature = inspect.signature(function)
     _, *parameters = signature.parameters.values()
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return call
+
+
+_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "bool": ((bool,), "True or False"),
+    "int": ((Integral,), "an integer"),
+    "float": ((Real,), "a number"),
+    "str": ((str,), "text"),
+}
+"""The simple types of arguments by their annotation, and in words."""
+
+
+def _check_types(
+    options: Mapping[str, object], kinds: Mapping[str, tuple[tuple[type, ...], str] | None], faults: Diagnostics
+) -> None:
+    """Raise OpwestError for arguments of another type than their annotation."""
+    for name, value in options.items():
+        kind = kinds.get(name)
+        is_flag = isinstance(value, bool) and kind is not None and bool not in kind[0]
+        if kind is not None and value is not None and (is_flag or not isinstance(value, kind[0])):
+            faults.error(f"argument {name!r} is {value!r}", expected=kind[1])
+    faults.raise_if_errors()
 
 
 def collecting(function: Callable[P, R], faults: Diagnostics) -> Callable[P, R]:

@@ -106,8 +106,8 @@ def import_model(
     compare: int = 0,
     kernels: str = "auto",
     optimize: Literal["speed", "flash", "ram"] = "speed",
-    max_flash: int | None = None,
-    max_ram: int | None = None,
+    max_flash: int | str | None = None,
+    max_ram: int | str | None = None,
     prefer: Words = (),
     libraries: Words = (),
     tuning: Paths = (),
@@ -201,6 +201,18 @@ def _flag(parameter: str) -> str:
     return f"--{parameter.replace('_', '-')}"
 
 
+def _size(name: str, given: Mapping[str, Any], faults: Diagnostics) -> int | None:
+    """Return a limit in bytes, which may be text such as 32KiB."""
+    value = given[name]
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    try:
+        return models.size_of(value) if isinstance(value, str) else models.size_of("")
+    except ValueError:
+        faults.error(f"argument {name!r} is {value!r}", expected=models.SIZE)
+        return None
+
+
 def _settings(given: Mapping[str, Any], kind: Kind, faults: Diagnostics) -> models.Options:
     """Return the request for a trained model."""
     operators = given["operator"]
@@ -211,6 +223,8 @@ def _settings(given: Mapping[str, Any], kind: Kind, faults: Diagnostics) -> mode
         "operators": tuple(
             (name, str(path)) for name, path in (operators.items() if isinstance(operators, Mapping) else operators)
         ),
+        "max_flash": models.UNLIMITED if given["max_flash"] == "none" else _size("max_flash", given, faults),
+        "max_ram": _size("max_ram", given, faults),
         **{name: words_of(given[PARAMETERS.get(name, name)]) for name in ("prefer", "libraries", "place")},
         **{name: words_of(given[PARAMETERS[name]]) for name in ("pools", "boards")},
     }

@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opwest.api.calls import AnyPath, CallResult, Progress, Words, api_function, check_choices, path_of, words_of
-from opwest.base.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics, fail
 from opwest.base.frozen_dataclass import dataclass
 from opwest.runs.arrays import Source
 from opwest.runs.compare import Tolerance
@@ -159,6 +160,8 @@ def vars_of(value: object) -> dict[str, Any]:
 
 def sources_of(arrays: Arrays) -> Sequence[Source]:
     """Return the arrays of the user by the names of tensors."""
+    if not isinstance(arrays, (Mapping, list, tuple)):
+        raise fail(f"the arrays are of the type {type(arrays).__name__}", expected="arrays by name: {'x': array}")
     if not isinstance(arrays, Mapping):
         return arrays
     return [_source(name, value) for name, value in arrays.items()]
@@ -190,9 +193,12 @@ def _tolerances(
         return {}
     tolerances: dict[str | None, Tolerance] = {}
     for name, value in (given if isinstance(given, Mapping) else {None: given}).items():
-        absolute, relative = value if isinstance(value, tuple) else (value, 0.0)
-        if not all(math.isfinite(number) and number >= 0 for number in (absolute, relative)):
-            faults.error(f"invalid tolerance {value!r}", expected="finite numbers, 0 or more")
+        absolute, relative = value if isinstance(value, tuple) and len(value) == 2 else (value, 0.0)
+        numbers = (absolute, relative)
+        if not all(isinstance(number, Real) and math.isfinite(number) and number >= 0 for number in numbers):
+            faults.error(
+                f"invalid tolerance {value!r}", expected="a number of at least 0, or a pair: absolute, relative"
+            )
             continue
         tolerances[name] = Tolerance(float(absolute), float(relative))
     return tolerances

@@ -13,7 +13,7 @@ from typing import Any
 from opwest.cli import commands
 from opwest.cli.arguments import Arguments, add_command, add_output, number_of
 from opwest.cli.run_options import count, flash_option
-from opwest.compiler.request import UNLIMITED, Options, flag_of, options_of
+from opwest.compiler.request import SIZE, UNLIMITED, Options, flag_of, options_of, size_of
 from opwest.frontends.formats import FORMATS, kind_of
 
 KINDS = (*(row.name for row in FORMATS), "tvm", "mlf", "vela")
@@ -160,22 +160,18 @@ def _add_mlf(mlf: Arguments) -> None:
 
 def size(text: str) -> int:
     """Return bytes: a number, or one with KiB or MiB. Raises ArgumentTypeError."""
-    return _bytes(text, _SIZE)
+    return _bytes(text, SIZE)
 
 
 def _limit(text: str) -> int:
-    return UNLIMITED if text == "none" else _bytes(text, f"{_SIZE}, or none")
-
-
-_SIZE = "bytes, such as 20000, 200KiB or 2MiB"
+    return UNLIMITED if text == "none" else _bytes(text, f"{SIZE}, or none")
 
 
 def _bytes(text: str, expected: str) -> int:
-    unit, factor = next(((unit, factor) for unit, factor in _UNITS if text.endswith(unit)), ("", 1))
-    return number_of(text.removesuffix(unit), int, expected, 0) * factor
-
-
-_UNITS = (("KiB", 1 << 10), ("MiB", 1 << 20))
+    try:
+        return size_of(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}'; expected {expected}") from None
 
 
 def _vector_count(text: str) -> int:

@@ -212,6 +212,20 @@ def options_of(format: str | None) -> dict[str, Option]:
     }
 
 
+def size_of(text: str) -> int:
+    """Return bytes: of a number, or of one with KiB or MiB. Raises ValueError."""
+    unit, factor = next(((unit, factor) for unit, factor in _UNITS if text.endswith(unit)), ("", 1))
+    number = int(text.removesuffix(unit))
+    if number < 0:
+        raise ValueError(text)
+    return number * factor
+
+
+SIZE = "bytes, such as 20000, 200KiB or 2MiB"
+"""The form of sizes."""
+_UNITS = (("KiB", 1 << 10), ("MiB", 1 << 20))
+
+
 def flag_of(name: str, option: Option) -> str:
     """Return an option as users write it."""
     return option.flag or f"--{name.replace('_', '-')}"
