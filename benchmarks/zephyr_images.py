@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -69,7 +70,7 @@ class Images:
     """Images of a Zephyr workspace for one board."""
 
     def __init__(self, board: str) -> None:
-        from opwest.runs.west import Build, find_west, missing_tools
+        from opwest.runs.west import Build, find_west
         from opwest.zephyr.workspace import find_workspace
 
         base = Path(os.environ.get("ZEPHYR_BASE") or Path.home() / "zephyrproject" / "zephyr")
@@ -77,7 +78,9 @@ class Images:
         if workspace is None:
             raise SkippedError(f"no Zephyr workspace: {base} does not exist; set ZEPHYR_BASE")
         west = find_west(workspace)
-        missing = [*missing_tools(), *([] if west else ["west"])]
+        missing = [tool for tool in ("cmake", "ninja", "dtc") if shutil.which(tool) is None] + (
+            [] if west else ["west"]
+        )
         if west is None or missing:
             raise SkippedError(f"{', '.join(missing)} not found")
         self.west, self.top, self.base, self.board = west, workspace.top, base, board

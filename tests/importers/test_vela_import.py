@@ -77,7 +77,7 @@ def test_operators_of_the_processor_use_views_of_the_arena(tmp_path):
         "t0: {view_of: arena, offset: 16, dtype: int8, shape: [1, 1, 1, 16]}",
         "t1: {view_of: arena, offset: 32, dtype: int8, shape: [1, 1, 1, 16]}",
     ]
-    assert "2 subgraphs for ethos-u55-128, 1 operators on the processor: RELU" in manifest
+    assert "2 subgraphs for ethos-u55-128, 1 operator on the processor: RELU" in manifest
     assert (folder / "programs/npu_1.cop").read_bytes() == step(32, 48)
     assert "void op_clamp(" in (folder / "operators.c").read_text()
 

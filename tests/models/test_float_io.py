@@ -101,13 +101,13 @@ def test_signatures_are_models_of_their_own(tmp_path):
     assert json.loads(out)["result"]["models"] == ["m_classify", "m_size"]
     assert "picture:" in (tmp_path / "all/m_classify/manifest.yaml").read_text()
     out = succeed("import", file, "-o", tmp_path / "single", "--signature", "size", "--compare", "2").stdout
-    assert "compared with the reference on 2 inputs, 1 results of operators: no difference" in out
+    assert "compared with the reference on 2 inputs, 1 result of operators: no difference" in out
     assert "The outputs in vectors.npz are from LiteRT" in (tmp_path / "single/manifest.yaml").read_text()
     assert f"next: opwest generate {tmp_path}/single/manifest.yaml -o app" in out
     assert f"{tmp_path}/single/manifest.yaml: 1 operator" in out and (tmp_path / "single/manifest.yaml").is_file()
     out = succeed("import", file, "-o", tmp_path / "both", "--compare", "1").stdout
-    assert "m_classify: compared with the reference on 1 inputs, 2 results of operators" in out
-    assert "m_size: compared with the reference on 1 inputs, 1 results of operators: no difference" in out
+    assert "m_classify: compared with the reference on 1 input, 2 results of operators" in out
+    assert "m_size: compared with the reference on 1 input, 1 result of operators: no difference" in out
     err = fail("import", "tflite", file, "-o", tmp_path / "one", "--signature", "nothing").stderr
     assert "error: the model has no signature 'nothing'" in err and "expected: one of: classify, size" in err
     assert not (tmp_path / "one").exists()

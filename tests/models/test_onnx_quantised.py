@@ -172,7 +172,7 @@ def test_dequantised_weights(kind, tmp_path):
     file = tmp_path / "m.onnx"
     file.write_bytes(dynamic(model, tmp_path / "work", "uint8", True))
     out = succeed("import", file, "-o", tmp_path / "model", "--dequantise-weights", "--compare", "3").stdout
-    assert "1 results of operators: largest difference" in out
+    assert "1 result of operators: largest difference" in out
     assert "tolerance 0.05 of the largest element of a result" in out
     assert "quantise" not in (tmp_path / "model/operators.c").read_text()
     cases, found = arrays_of(tmp_path / "model/vectors.npz").values()

@@ -149,7 +149,7 @@ def test_replaced_operator_is_compared_with_the_reference(tmp_path):
     (tmp_path / "add.yaml").write_text(ADD_SNIPPET)
     words = ["import", file, "--operator", f"ADD={tmp_path / 'add.yaml'}", "--compare", "3"]
     out = succeed(*words, "-o", tmp_path / "model").stdout
-    assert "3 inputs, 1 results of operators: no difference" in out
+    assert "3 inputs, 1 result of operators: no difference" in out
     assert not (tmp_path / "model/operators.c").exists()
     vectors = arrays_of(tmp_path / "model/vectors.npz")
     cases = list(zip(vectors["a"], vectors["b"], strict=True))
@@ -427,5 +427,5 @@ def test_replaced_operator_has_the_layout_of_the_file(tmp_path):
     pooled = made.add("MaxPool", made.input(1, 2, 4, 4), kernel_shape=[2, 2], strides=[2, 2])
     words = given_onnx(tmp_path, made.ending_with("Neg", pooled).model(), "MaxPool", POOL_SNIPPET, POOL_SOURCE)
     out = succeed(*words, "--compare", "2").stdout
-    assert "compared with the reference on 2 inputs, 1 results of operators: no difference" in out
+    assert "compared with the reference on 2 inputs, 1 result of operators: no difference" in out
     assert "from onnxruntime" in (tmp_path / "model/manifest.yaml").read_text()

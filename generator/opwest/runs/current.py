@@ -10,6 +10,7 @@ from typing import Any
 
 from opwest.base.commands import quoted
 from opwest.base.diagnostics import Diagnostics, Location, OpwestError
+from opwest.base.files import with_lf
 from opwest.base.paths import spelled
 from opwest.project.lock import read_lock
 from opwest.project.origin import read_origin
@@ -36,13 +37,14 @@ def note_changes(project: Path, record: dict[str, Any], faults: Diagnostics) -> 
         origin = read_origin(project)
     except OpwestError:
         return  # the record of the manifests is damaged: `update` reports it
-    by_name = {path.name: path.parent for path in origin.manifests} if origin else {}
+    manifests = origin.manifests if origin else ()
+    models = record["models"] if len(record["models"]) == len(manifests) else ()
     changed: dict[str, None] = {}
-    for model in record["models"]:
-        folder = by_name.get(model["manifest"])
-        for name, digest in model.get("inputs", {}).items() if folder else ():
-            if (content := _content(folder / name)) is not None and hashlib.sha256(content).hexdigest() != digest:
-                changed[spelled(folder / name)] = None
+    for model, manifest in zip(models, manifests, strict=False):
+        for name, digest in model.get("inputs", {}).items() if manifest.name == model["manifest"] else ():
+            path = manifest.parent / name
+            if (content := _content(path)) is not None and hashlib.sha256(with_lf(content)).hexdigest() != digest:
+                changed[spelled(path)] = None
     if changed:
         names = list(changed)
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""

@@ -254,6 +254,7 @@ class _Link:
             if not owners:
                 self._note_missing(operator)
                 continue
+            before = len(self.faults)
             for owner in owners:
                 if operator.symbol not in owner.defined_functions:
                     self.faults.error(
@@ -267,7 +268,8 @@ class _Link:
                     source = owner.item if isinstance(owner.item, CSource) else None
                     function = owner.c_functions[operator.symbol]
                     check_prototype(self.faults, operator, owner.name, function, source)
-            self._check_signature(operator, owners)
+            if all(fault.severity != "error" for fault in list(self.faults)[before:]):
+                self._check_signature(operator, owners)
 
     def _check_signature(self, operator: Operator, owners: list[Linkable]) -> None:
         """Compare an operator with the description of its function, if any, and with its instructions."""

@@ -220,7 +220,7 @@ def check_types(
         faults.error(
             f"{place}: function {operator.symbol!r} does not fit operator {operator.name!r}: {difference}",
             operator.location,
-            expected=str(signature),
+            expected=str(signature) if operator.convention.arrays is None else operator.prototype,
             hint=hint,
         )
 
