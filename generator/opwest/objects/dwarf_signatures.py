@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects import dwarf_units as units_
-from opwest.objects.dwarf_locations import is_by_reference
 from opwest.objects.dwarf_types import DESCRIPTOR, NORMAL, DwarfSignature, DwarfType, Types
 from opwest.objects.dwarf_units import Abbreviation, Budget, DebugData, Entry, Unit, read_entry, string
 from opwest.objects.elf import SHF_COMPRESSED, STT_FUNC, STT_NOTYPE, Elf, StringTable, parse_elf
@@ -356,6 +355,8 @@ def _passed(data: DebugData, unit: Unit, entry: Entry, type_: DwarfType) -> Dwar
         return DwarfType("other", name=f"an array of {type_} by value") if type_.is_array else type_
     if type_.name == "an unnamed struct":
         return DESCRIPTOR
+    from opwest.objects.dwarf_locations import is_by_reference  # of Fortran only
+
     is_address = True if type_.is_array else is_by_reference(data, unit, entry)
     if is_address is None and type_.kind in ("integer", "float", "bool", "struct"):
         return DwarfType("unknown", name=f"{type_}, by value or by reference")

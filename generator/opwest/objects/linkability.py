@@ -18,7 +18,6 @@ from opwest.objects.dwarf_signatures import producers
 from opwest.objects.elf import COMMON_MACHINES, machines
 from opwest.objects.facts import CSource, Member, ObjectError
 from opwest.objects.instructions import instruction_effects
-from opwest.objects.languages import description, missing_libraries, state_hint, unwritten
 from opwest.objects.library_symbols import EFFECT_EXPECTED, LIBCS, hidden_effects, provider_of
 from opwest.objects.relocations import relocation_faults
 from opwest.objects.tvm_symbols import ALLOCATE, CONTEXTS, POINTERS, PROVIDED, REFUSED, tvm_functions
@@ -165,6 +164,14 @@ def judge_symbols(item: Member | CSource, link: Link = ALONE) -> list[Reason]:
 
 def state_of(item: Member | CSource) -> State:
     """Return the writable state of an object or a C source."""
+    if (
+        not item.state
+        if isinstance(item, CSource)
+        else not (item.opaque or item.stateful_symbols or item.sizes.writable)
+    ):
+        return State((), 0)
+    from opwest.objects.languages import unwritten  # few files have state
+
     if isinstance(item, CSource):
         ignored = _IGNORED_STATE | unwritten(item)
         names = tuple(dict.fromkeys(name for name in item.state if name not in ignored))
@@ -182,6 +189,8 @@ def _state(item: Member | CSource, link: Link) -> Iterator[Reason]:
     thread_local = {s.name for s in item.symbols if s.kind == "tls"} if isinstance(item, Member) else set()
     if "state" in link.permits or not state or (state.names and thread_local.issuperset(state.names)):
         return  # thread-local variables have a reason of their own
+    from opwest.objects.languages import state_hint
+
     amount = f" of {state.bytes} bytes" if state.bytes else ""
     yield Reason(
         "state",
@@ -266,7 +275,12 @@ def undefined_symbols(item: Member, libcs: Collection[str], defined: Collection[
 def _libraries(item: Member, link: Link) -> Iterator[Reason]:
     """Yield one reason for each run-time library of a language that an object refers to."""
     libcs = (link.libc,) if link.libc else usual_libcs(item.abi.machine)
-    for library, symbols in missing_libraries(item, undefined_symbols(item, libcs, link.defined)):
+    undefined = list(undefined_symbols(item, libcs, link.defined))
+    if not undefined:
+        return
+    from opwest.objects.languages import description, missing_libraries
+
+    for library, symbols in missing_libraries(item, undefined):
         text = description(library, symbols)
         yield Reason("undefined", text, "operators without a run-time library", library.hint, symbol=symbols[0])
 

@@ -181,8 +181,6 @@ def prepare(
     is_remote = options.serial is not None or place is not None
     is_used = not (options.no_build and options.no_flash and is_remote)
     workspace = find_workspace_of_build(options.zephyr_base, is_used=is_used)
-    if place is None:
-        need_serial()
     project = options.directory.resolve()
     requested = {"profile": is_profiled(options), "check": options.check_steps, "call": options.operator is not None}
     modes = tuple(mode for mode, is_set in requested.items() if is_set)
@@ -203,6 +201,8 @@ def prepare(
         raise LinkError(
             f"missing program for Zephyr in '{workspace.base}': west", f"run {commands.pip_install('west')}"
         )
+    if place is None:
+        need_serial()
     build = Build(
         *(workspace, tools.west, project, options.board, folder, progress, runtime),
         *(modes, bundles, place, given, tools.variables),

@@ -10,7 +10,6 @@ from opwest.base.diagnostics import Location, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest.located import Mapping
 from opwest.model.checks.agreement import check_agreement
-from opwest.model.checks.forgotten import direction_hint
 from opwest.model.checks.memory import Coverage
 from opwest.model.inputs.context import Context, located_items
 from opwest.model.inputs.files import Files
@@ -369,6 +368,8 @@ class Dataflow:
                 hint="steps run in the listed order; to read the value of the last run, declare it under run.state",
             )
         elif not self.incomplete:
+            from opwest.model.checks.forgotten import direction_hint
+
             known = {*self.names.inputs, *self.constants, *self.names.states, *self.written.tensors}
             self.faults.error(
                 f"{what} is read but never written",
