@@ -38,8 +38,7 @@ int opwest_accelerator_context_activate(struct opwest_accelerator_context *conte
 }
 
 int opwest_accelerator_context_deactivate(struct opwest_accelerator_context *context,
-					  const struct device *dev,
-					  opwest_accelerator_power_t stop)
+					  const struct device *dev, opwest_accelerator_power_t stop)
 {
 	int rc = 0;
 
@@ -126,8 +125,7 @@ int opwest_accelerator_context_close(struct opwest_accelerator_context *context)
 
 int opwest_accelerator_context_load(struct opwest_accelerator_context *context,
 				    const struct device *dev, const struct opwest_program *program,
-				    enum opwest_switching switching,
-				    opwest_accelerator_load_t load)
+				    enum opwest_switching switching, opwest_accelerator_load_t load)
 {
 	const bool is_idle = opwest_accelerator_context_unfinished(context) == 0U;
 	int rc = 0;

@@ -60,8 +60,8 @@ double opwest_float_value(uint8_t dtype, const void *element)
 	const uint64_t exponent = bits >> fraction_width & most;
 	const uint64_t ones = ((uint64_t)1 << fraction_width) - 1U;
 	const uint64_t fraction = bits & ones;
-	const bool is_special = exponent == most && (dtypes[dtype].kind != OPWEST_KIND_FINITE ||
-						     fraction == ones);
+	const bool is_special =
+		exponent == most && (dtypes[dtype].kind != OPWEST_KIND_FINITE || fraction == ones);
 	const uint64_t rebias = 1023U - most / 2U;
 	double value;
 

@@ -124,7 +124,7 @@ static uint32_t whole_lines(uint32_t size, uint32_t line)
 static uint32_t line_of(const struct opwest_call_device *device)
 {
 	return (info_of(device)->flags & OPWEST_DEVICE_COHERENT) != 0U ? 0U
-									: opwest_port_cache_line();
+								       : opwest_port_cache_line();
 }
 
 /* Lines that a device writes must not contain other data: the processor's copy is dropped. */
@@ -175,7 +175,8 @@ static int after(const struct opwest_operator *info, const struct opwest_value *
 	return rc;
 }
 
-/* Whether the calling thread has the mark of the workspace: from the first ownership to the last. */
+/* Whether the calling thread has the mark of the workspace: from the first ownership to the last.
+ */
 static bool holds(const struct opwest_call_device *device)
 {
 	bool held = false;

@@ -108,8 +108,8 @@ static int open_in_slices(const struct opwest_device *device, const struct opwes
 	int rc;
 
 	do {
-		const int32_t slice =
-			is_limited ? smaller(left, OPWEST_DEVICES_SLICE_MS) : OPWEST_DEVICES_SLICE_MS;
+		const int32_t slice = is_limited ? smaller(left, OPWEST_DEVICES_SLICE_MS)
+						 : OPWEST_DEVICES_SLICE_MS;
 
 		if (opwest_devices_cancelled(slot)) {
 			return -ECANCELED;
@@ -135,8 +135,7 @@ int opwest_devices_own(const struct opwest_device *device, struct opwest_slot *s
 		(void)opwest_accelerator_close(slot->dev);
 		return rc;
 	}
-	slot->flags &=
-		(uint8_t)~(OPWEST_SLOT_BY_NAME | OPWEST_SLOT_LOADED | OPWEST_SLOT_UNCOUNTED);
+	slot->flags &= (uint8_t)~(OPWEST_SLOT_BY_NAME | OPWEST_SLOT_LOADED | OPWEST_SLOT_UNCOUNTED);
 	slot->unfinished = 0U;
 	slot->count = 0U;
 	slot->jobs = 0U;
@@ -233,9 +232,8 @@ int opwest_devices_release_all(const struct opwest_device_set *set, struct opwes
 			const int rc = opwest_devices_disown(&set->devices[index], &slots[index]);
 
 			if (rc != 0) {
-				first = opwest_devices_failed(set, status, first,
-							      OPWEST_HOOK_CLOSE, index,
-							      OPWEST_NO_STEP, rc);
+				first = opwest_devices_failed(set, status, first, OPWEST_HOOK_CLOSE,
+							      index, OPWEST_NO_STEP, rc);
 			}
 		}
 	}

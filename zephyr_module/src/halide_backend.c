@@ -11,7 +11,7 @@
 /* halide_error_code_out_of_memory */
 #define OUT_OF_MEMORY (-11)
 /* Bytes that pipelines may read before and after their memory. */
-#define MARGIN 8U
+#define MARGIN        8U
 
 int32_t opwest_halide_code(int32_t code)
 {
@@ -69,8 +69,7 @@ int halide_error_bounds_inference_call_failed(void *user_context, const char *ex
 	return fail(result, "a call of an extern stage failed", extern_stage_name);
 }
 
-int halide_error_extern_stage_failed(void *user_context, const char *extern_stage_name,
-				     int result)
+int halide_error_extern_stage_failed(void *user_context, const char *extern_stage_name, int result)
 {
 	(void)user_context;
 	return fail(result, "an extern stage failed", extern_stage_name);
@@ -98,8 +97,8 @@ int halide_error_bad_type(void *user_context, const char *func_name, uint32_t ty
 	return fail(-3, "a buffer has another element type than the pipeline", func_name);
 }
 
-int halide_error_bad_dimensions(void *user_context, const char *func_name,
-				int32_t dimensions_given, int32_t correct_dimensions)
+int halide_error_bad_dimensions(void *user_context, const char *func_name, int32_t dimensions_given,
+				int32_t correct_dimensions)
 {
 	(void)user_context;
 	(void)dimensions_given;
@@ -129,8 +128,8 @@ int halide_error_buffer_allocation_too_large(void *user_context, const char *buf
 	return fail(-5, "a buffer is too large", buffer_name);
 }
 
-int halide_error_buffer_extents_negative(void *user_context, const char *buffer_name,
-					 int dimension, int extent)
+int halide_error_buffer_extents_negative(void *user_context, const char *buffer_name, int dimension,
+					 int extent)
 {
 	(void)user_context;
 	(void)dimension;
@@ -150,8 +149,8 @@ int halide_error_buffer_extents_too_large(void *user_context, const char *buffer
 int halide_error_constraints_make_required_region_smaller(void *user_context,
 							  const char *buffer_name, int dimension,
 							  int constrained_min,
-							  int constrained_extent,
-							  int required_min, int required_extent)
+							  int constrained_extent, int required_min,
+							  int required_extent)
 {
 	(void)user_context;
 	(void)dimension;
@@ -282,8 +281,8 @@ int halide_error_bad_extern_fold(void *user_context, const char *func_name, int 
 }
 
 int halide_error_fold_factor_too_small(void *user_context, const char *func_name,
-				       const char *var_name, int fold_factor,
-				       const char *loop_name, int required_extent)
+				       const char *var_name, int fold_factor, const char *loop_name,
+				       int required_extent)
 {
 	(void)user_context;
 	(void)var_name;
@@ -293,8 +292,7 @@ int halide_error_fold_factor_too_small(void *user_context, const char *func_name
 	return fail(-26, "a fold factor is too small", func_name);
 }
 
-int halide_error_requirement_failed(void *user_context, const char *condition,
-				    const char *message)
+int halide_error_requirement_failed(void *user_context, const char *condition, const char *message)
 {
 	(void)user_context;
 	(void)condition;
@@ -338,8 +336,7 @@ int halide_error_device_dirty_with_no_device_support(void *user_context, const c
 }
 
 int halide_error_storage_bound_too_small(void *user_context, const char *func_name,
-					 const char *var_name, int provided_size,
-					 int required_size)
+					 const char *var_name, int provided_size, int required_size)
 {
 	(void)user_context;
 	(void)var_name;
@@ -355,8 +352,8 @@ int halide_error_device_crop_failed(void *user_context)
 }
 
 int halide_error_split_factor_not_positive(void *user_context, const char *func_name,
-					   const char *orig, const char *outer,
-					   const char *inner, const char *factor_str, int factor)
+					   const char *orig, const char *outer, const char *inner,
+					   const char *factor_str, int factor)
 {
 	(void)user_context;
 	(void)orig;

@@ -45,7 +45,8 @@ static bool is_input(const struct opwest_tensor *argument)
 	return argument->direction == OPWEST_IN && (argument->flags & OPWEST_TENSOR_SCALAR) == 0U;
 }
 
-/* Whether a tensor of the interface is a buffer of the workspace, and not in the caller's structure. */
+/* Whether a tensor of the interface is a buffer of the workspace, and not in the caller's
+ * structure. */
 static bool is_placed(const struct opwest_tensor *tensor, uint8_t role)
 {
 	for (uint16_t i = 0U; i < run.details->buffer_count; i++) {
@@ -138,8 +139,8 @@ static struct opwest_input_change change_of(uint16_t step, uint16_t argument, co
 	const uint32_t size = (uint32_t)opwest_dtype_size(tensor->dtype);
 	const uint32_t begin = byte - byte % size;
 	const struct opwest_input_change change = {
-		op->name, tensor, byte / size, step, &before[begin],
-		argument_place(step, argument) + begin,
+		op->name, tensor,         byte / size,
+		step,     &before[begin], argument_place(step, argument) + begin,
 	};
 
 	return change;
@@ -172,7 +173,8 @@ static void compare(const struct copy *copy)
 
 		if (memcmp(now, before, size) != 0) {
 			for (uint32_t byte = 0U; byte < size; byte++) {
-				if (now[byte] != before[byte] && !may_be_written(copy, &now[byte])) {
+				if (now[byte] != before[byte] &&
+				    !may_be_written(copy, &now[byte])) {
 					const struct opwest_input_change change =
 						change_of(copy->step, i, before, byte);
 
@@ -395,7 +397,8 @@ void opwest_input_change_print(char *text, size_t size, const struct opwest_inpu
 		return;
 	}
 	print_element(after, sizeof(after), change->argument->dtype, change->after);
-	(void)snprintf(text, size, "step %u (%s) wrote its input '%s': element %" PRIu32 " was %s, is %s",
+	(void)snprintf(text, size,
+		       "step %u (%s) wrote its input '%s': element %" PRIu32 " was %s, is %s",
 		       change->step, change->operator_name, change->argument->name, change->element,
 		       before, after);
 }

@@ -9,7 +9,8 @@
 
 #include <opwest/profile.h>
 
-/* Write the change to the file that `opwest run` names, or else to the terminal; end the program. */
+/* Write the change to the file that `opwest run` names, or else to the terminal; end the program.
+ */
 void opwest_input_changed(const struct opwest_input_change *change)
 {
 	const char *const path = getenv("OPWEST_INPUT_CHANGE");

@@ -24,8 +24,7 @@ static void print_entry(const struct shell *sh, const struct opwest_device_measu
 	} else {
 		shell_fprintf(sh, SHELL_NORMAL, "  %5u", measure->step);
 	}
-	shell_print(sh,
-		    " %-24s %10" PRIu32 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64,
+	shell_print(sh, " %-24s %10" PRIu32 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %10" PRIu64,
 		    measure->program->name != NULL ? measure->program->name : "", cycles->runs,
 		    cycles->last, cycles->min, cycles->max,
 		    cycles->runs != 0U ? cycles->total / cycles->runs : 0U);

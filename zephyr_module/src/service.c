@@ -64,8 +64,7 @@ static uint8_t *memory_of(const struct opwest_served_model *served, uint16_t ind
 	return served->memory(index);
 }
 
-int opwest_service_find(const struct opwest_served_model *served, const char *name,
-			uint16_t *index)
+int opwest_service_find(const struct opwest_served_model *served, const char *name, uint16_t *index)
 {
 	const struct opwest_tensor *tensor;
 

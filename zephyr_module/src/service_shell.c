@@ -87,8 +87,8 @@ static int cmd_describe(const struct shell *sh, size_t argc, char **argv)
 			}
 #endif
 			shell_fprintf(sh, SHELL_NORMAL, "@opwest %s %s %s %" PRIu32,
-				      role_of(served, j),
-				      tensor->name, opwest_dtype_name(tensor->dtype), tensor->size);
+				      role_of(served, j), tensor->name,
+				      opwest_dtype_name(tensor->dtype), tensor->size);
 			for (uint8_t k = 0; k < tensor->rank; k++) {
 				shell_fprintf(sh, SHELL_NORMAL, " %" PRIu32, tensor->shape[k]);
 			}

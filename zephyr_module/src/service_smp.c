@@ -38,7 +38,7 @@ enum {
 
 /* The size of a response without the data: header, map, keys, an offset and a length. */
 #define AROUND_DATA 48
-#define CHUNK (CONFIG_MCUMGR_TRANSPORT_NETBUF_SIZE - AROUND_DATA)
+#define CHUNK       (CONFIG_MCUMGR_TRANSPORT_NETBUF_SIZE - AROUND_DATA)
 BUILD_ASSERT(CHUNK > 0, "CONFIG_MCUMGR_TRANSPORT_NETBUF_SIZE is too small for data");
 
 /* The numbers in requests. */
@@ -355,17 +355,16 @@ static int read_point(struct smp_streamer *ctxt)
 	opwest_service_lock();
 	measure = served->profile->measures[request.point];
 	opwest_service_unlock();
-	return answered(
-		zcbor_tstr_put_lit(zse, "kind") &&
-		put_text(zse, opwest_point_kind_name(point->kind)) &&
-		zcbor_tstr_put_lit(zse, "name") && put_text(zse, point->name) &&
-		zcbor_tstr_put_lit(zse, "step") && zcbor_uint32_put(zse, point->step) &&
-		zcbor_tstr_put_lit(zse, "device") && zcbor_uint32_put(zse, point->device) &&
-		zcbor_tstr_put_lit(zse, "runs") && zcbor_uint32_put(zse, measure.runs) &&
-		zcbor_tstr_put_lit(zse, "last") && zcbor_uint64_put(zse, measure.last) &&
-		zcbor_tstr_put_lit(zse, "min") && zcbor_uint64_put(zse, measure.min) &&
-		zcbor_tstr_put_lit(zse, "max") && zcbor_uint64_put(zse, measure.max) &&
-		zcbor_tstr_put_lit(zse, "total") && zcbor_uint64_put(zse, measure.total));
+	return answered(zcbor_tstr_put_lit(zse, "kind") &&
+			put_text(zse, opwest_point_kind_name(point->kind)) &&
+			zcbor_tstr_put_lit(zse, "name") && put_text(zse, point->name) &&
+			zcbor_tstr_put_lit(zse, "step") && zcbor_uint32_put(zse, point->step) &&
+			zcbor_tstr_put_lit(zse, "device") && zcbor_uint32_put(zse, point->device) &&
+			zcbor_tstr_put_lit(zse, "runs") && zcbor_uint32_put(zse, measure.runs) &&
+			zcbor_tstr_put_lit(zse, "last") && zcbor_uint64_put(zse, measure.last) &&
+			zcbor_tstr_put_lit(zse, "min") && zcbor_uint64_put(zse, measure.min) &&
+			zcbor_tstr_put_lit(zse, "max") && zcbor_uint64_put(zse, measure.max) &&
+			zcbor_tstr_put_lit(zse, "total") && zcbor_uint64_put(zse, measure.total));
 }
 #endif
 

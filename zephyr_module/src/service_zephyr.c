@@ -233,7 +233,12 @@ void opwest_service_run_until(const struct opwest_served_model *served, uint32_t
 		return;
 	}
 	*report = (struct opwest_service_report){
-		.error = "", .hook = "", .device = "", .operator_name = "", .step = -1, .stopped = true,
+		.error = "",
+		.hook = "",
+		.device = "",
+		.operator_name = "",
+		.step = -1,
+		.stopped = true,
 	};
 }
 #endif

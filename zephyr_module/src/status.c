@@ -22,13 +22,13 @@ int opwest_status_failed(struct opwest_status *status, const char *model, uint16
 const char *opwest_hook_name(uint8_t hook)
 {
 	static const char names[][12] = {
-		[OPWEST_HOOK_OPERATOR] = "operator",     [OPWEST_HOOK_READY] = "ready",
-		[OPWEST_HOOK_ACTIVATE] = "activate",     [OPWEST_HOOK_OPEN] = "open",
-		[OPWEST_HOOK_CLOSE] = "close",           [OPWEST_HOOK_DEACTIVATE] = "deactivate",
-		[OPWEST_HOOK_SYNC] = "sync",             [OPWEST_HOOK_CACHE] = "cache",
-		[OPWEST_HOOK_INPUT] = "input",           [OPWEST_HOOK_OUTPUT] = "output",
-		[OPWEST_HOOK_POOL] = "pool",             [OPWEST_HOOK_DEVICE] = "device",
-		[OPWEST_HOOK_CHECK] = "check",           [OPWEST_HOOK_LOAD] = "load",
+		[OPWEST_HOOK_OPERATOR] = "operator", [OPWEST_HOOK_READY] = "ready",
+		[OPWEST_HOOK_ACTIVATE] = "activate", [OPWEST_HOOK_OPEN] = "open",
+		[OPWEST_HOOK_CLOSE] = "close",       [OPWEST_HOOK_DEACTIVATE] = "deactivate",
+		[OPWEST_HOOK_SYNC] = "sync",         [OPWEST_HOOK_CACHE] = "cache",
+		[OPWEST_HOOK_INPUT] = "input",       [OPWEST_HOOK_OUTPUT] = "output",
+		[OPWEST_HOOK_POOL] = "pool",         [OPWEST_HOOK_DEVICE] = "device",
+		[OPWEST_HOOK_CHECK] = "check",       [OPWEST_HOOK_LOAD] = "load",
 		[OPWEST_HOOK_CANCEL] = "cancel",
 	};
 
@@ -111,8 +111,8 @@ uint32_t opwest_buffers_overlap(const uint32_t *table, const void *inputs, const
 		}
 		if (opwest_overlap(*at, *size, workspace, table[0]) ||
 		    hits(*at, *size, workspace, pools, end) ||
-		    (size >= out && (hits(*at, *size, inputs, in, out) ||
-				     hits(*at, *size, outputs, out, size)))) {
+		    (size >= out &&
+		     (hits(*at, *size, inputs, in, out) || hits(*at, *size, outputs, out, size)))) {
 			return found;
 		}
 	}

@@ -51,8 +51,7 @@ static void finished(struct opwest_stream *stream, uint8_t leader, uint32_t leav
 /* The launches that remain after the end of the next one; without a count all end together. */
 static uint32_t after_next(const struct opwest_slot *leader)
 {
-	return (leader->flags & OPWEST_SLOT_UNCOUNTED) != 0U ? 0U
-							     : leader->unfinished - 1U;
+	return (leader->flags & OPWEST_SLOT_UNCOUNTED) != 0U ? 0U : leader->unfinished - 1U;
 }
 
 /* The time until the device of an action must have made progress; negative: no limit. */

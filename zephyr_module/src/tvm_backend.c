@@ -144,5 +144,5 @@ int (*const __TVMBackendFreeWorkspace)(int, int, void *) = TVMBackendFreeWorkspa
 void (*const __TVMAPISetLastError)(const char *) = TVMAPISetLastError;
 void (*const __TVMFFIErrorSetRaisedFromCStr)(const char *,
 					     const char *) = TVMFFIErrorSetRaisedFromCStr;
-void (*const __TVMFFIErrorSetRaisedFromCStrParts)(const char *, const char **, int32_t) =
-	TVMFFIErrorSetRaisedFromCStrParts;
+void (*const __TVMFFIErrorSetRaisedFromCStrParts)(const char *, const char **,
+						  int32_t) = TVMFFIErrorSetRaisedFromCStrParts;

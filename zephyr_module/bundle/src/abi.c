@@ -144,10 +144,9 @@ bool opwest_bundle_abi_agrees(const struct opwest_bundle_header *header,
 
 	for (size_t i = 0U; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (fields[i].found != fields[i].expected) {
-			return opwest_bundle_refuse(verdict,
-						    (enum opwest_bundle_fault)fields[i].fault,
-						    fields[i].at, fields[i].found,
-						    fields[i].expected);
+			return opwest_bundle_refuse(
+				verdict, (enum opwest_bundle_fault)fields[i].fault, fields[i].at,
+				fields[i].found, fields[i].expected);
 		}
 	}
 	if (!is_compatible_cpu(abi->cpu)) {

@@ -57,15 +57,15 @@ static bool find(const struct opwest_bundles *bundles, uint8_t slot,
 		const int rc = storage->api->link(storage, slot, header, descriptor);
 
 		*extent = (struct opwest_bundle_extent){.begin = 1U, .end = UINTPTR_MAX};
-		return rc == 0 ||
-		       opwest_bundle_refuse(
-			       verdict, rc == -ENOMEM ? OPWEST_BUNDLE_MEMORY : OPWEST_BUNDLE_KIND,
-			       rc, header->kind, OPWEST_BUNDLE_LINKED);
+		return rc == 0 || opwest_bundle_refuse(verdict,
+						       rc == -ENOMEM ? OPWEST_BUNDLE_MEMORY
+								     : OPWEST_BUNDLE_KIND,
+						       rc, header->kind, OPWEST_BUNDLE_LINKED);
 	}
 	extent->begin = (uintptr_t)&data[header->image_offset];
 	extent->end = extent->begin + header->image_size;
-	*descriptor = (const struct opwest_bundle_descriptor *)(uintptr_t)&data
-		[header->descriptor_offset];
+	*descriptor = (const struct opwest_bundle_descriptor
+			       *)(uintptr_t)&data[header->descriptor_offset];
 	return true;
 }
 
@@ -104,8 +104,8 @@ static int load_floor(const struct opwest_bundles *bundles, uint16_t index,
 		      struct opwest_bundle_floor *floor)
 {
 	const struct opwest_bundle_storage *const storage = bundles->config->storage;
-	const int rc = storage->api->load(storage, OPWEST_BUNDLE_FLOOR_ID(index), floor,
-					  sizeof(*floor));
+	const int rc =
+		storage->api->load(storage, OPWEST_BUNDLE_FLOOR_ID(index), floor, sizeof(*floor));
 
 	if (rc == 0 && (floor->name[0] == '\0' || floor->name[sizeof(floor->name) - 1U] != '\0')) {
 		return -ENOENT;
@@ -115,8 +115,7 @@ static int load_floor(const struct opwest_bundles *bundles, uint16_t index,
 
 /* The floor of a name, or the first free record with version 0; -ENOSPC without one. */
 static int find_floor(const struct opwest_bundles *bundles,
-		      const struct opwest_bundle_header *header, uint16_t *index,
-		      uint32_t *version)
+		      const struct opwest_bundle_header *header, uint16_t *index, uint32_t *version)
 {
 	struct opwest_bundle_floor floor;
 	uint16_t unused = OPWEST_BUNDLE_FLOORS;

@@ -311,7 +311,8 @@ static bool are_steps(const struct examination *at,
 		if (step->step >= details->model->step_count) {
 			return wrong(at, step->step, details->model->step_count, 0);
 		}
-		if (!is_inside(at, step->expected, details->buffers[step->buffer].tensor.size, 1U)) {
+		if (!is_inside(at, step->expected, details->buffers[step->buffer].tensor.size,
+			       1U)) {
 			return false;
 		}
 	}

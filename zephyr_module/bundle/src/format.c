@@ -130,7 +130,8 @@ enum opwest_bundle_fault opwest_bundle_parse(const uint8_t *data, size_t size,
 	if (opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_FORMAT]) != OPWEST_BUNDLE_FORMAT_VERSION) {
 		return OPWEST_BUNDLE_FORMAT;
 	}
-	if (opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_HEADER_SIZE]) != OPWEST_BUNDLE_HEADER_SIZE) {
+	if (opwest_bundle_read16(&data[OPWEST_BUNDLE_AT_HEADER_SIZE]) !=
+	    OPWEST_BUNDLE_HEADER_SIZE) {
 		return OPWEST_BUNDLE_HEADER;
 	}
 	read_header(data, header);
@@ -150,8 +151,7 @@ size_t opwest_bundle_total(const uint8_t *data, size_t size,
 
 	const uint8_t *const block = &data[header->length];
 	const size_t count = opwest_bundle_read16(&block[OPWEST_BUNDLE_AT_SIGNATURE_COUNT]);
-	const size_t bytes =
-		OPWEST_BUNDLE_SIGNATURES_SIZE + count * OPWEST_BUNDLE_SIGNATURE_SIZE;
+	const size_t bytes = OPWEST_BUNDLE_SIGNATURES_SIZE + count * OPWEST_BUNDLE_SIGNATURE_SIZE;
 
 	if (read32(block) != OPWEST_BUNDLE_SIGNATURES_MAGIC || count == 0U ||
 	    count > OPWEST_BUNDLE_MOST_SIGNATURES ||

@@ -222,8 +222,8 @@ static int end_trial(struct opwest_bundles *bundles, struct opwest_bundle_verdic
 	if (has_active &&
 	    (!opwest_bundle_check_file(bundles, record.active, size_of(bundles, record.active),
 				       &candidate.header, verdict) ||
-	     !opwest_bundle_load(bundles, record.active, &candidate.header,
-				 &candidate.descriptor, verdict))) {
+	     !opwest_bundle_load(bundles, record.active, &candidate.header, &candidate.descriptor,
+				 verdict))) {
 		return result_of(verdict);
 	}
 	record.trying = OPWEST_BUNDLE_NO_SLOT;

@@ -37,9 +37,8 @@ static bool fits_own_memory(const struct opwest_bundle_pool *own, const struct o
 	       (uintptr_t)own->memory % pool->align == 0U;
 }
 
-static bool place_pools(const struct opwest_bundle_memory *memory,
-			const struct opwest_model *model, uint64_t *cursor,
-			struct opwest_bundle_placement *placement,
+static bool place_pools(const struct opwest_bundle_memory *memory, const struct opwest_model *model,
+			uint64_t *cursor, struct opwest_bundle_placement *placement,
 			struct opwest_bundle_verdict *verdict)
 {
 	uint32_t align = 1U;

@@ -201,8 +201,8 @@ static int run(struct opwest_session *session, const void *const *inputs, void *
 	}
 	rc = current->run(inputs, outputs, session->workspace, session->devices);
 	if (rc == -EPERM) { /* a device that was lost in the latest run closed the workspace */
-		const int opened = current->open(session->workspace, session->devices,
-						 bundles->config->host);
+		const int opened =
+			current->open(session->workspace, session->devices, bundles->config->host);
 
 		if (opened == 0) {
 			rc = current->run(inputs, outputs, session->workspace, session->devices);

@@ -26,8 +26,10 @@ bool opwest_bundle_signed(const uint8_t *data, size_t size,
 	for (size_t i = 0U; i < signatures; i++) {
 		const uint8_t *const signature = opwest_bundle_signature(data, header, i);
 
-		if (opwest_bundle_read16(&signature[OPWEST_BUNDLE_AT_ALGORITHM]) != OPWEST_BUNDLE_ED25519 ||
-		    opwest_bundle_read16(&signature[OPWEST_BUNDLE_AT_VALUE_SIZE]) != OPWEST_BUNDLE_VALUE_SIZE) {
+		if (opwest_bundle_read16(&signature[OPWEST_BUNDLE_AT_ALGORITHM]) !=
+			    OPWEST_BUNDLE_ED25519 ||
+		    opwest_bundle_read16(&signature[OPWEST_BUNDLE_AT_VALUE_SIZE]) !=
+			    OPWEST_BUNDLE_VALUE_SIZE) {
 			continue;
 		}
 		for (size_t k = 0U; k < count; k++) {

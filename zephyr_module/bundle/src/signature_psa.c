@@ -34,8 +34,8 @@ bool opwest_bundle_ed25519(const uint8_t signature[OPWEST_BUNDLE_VALUE_SIZE],
 		return false;
 	}
 
-	const psa_status_t verified =
-		psa_verify_message(id, PSA_ALG_PURE_EDDSA, data, size, signature, OPWEST_BUNDLE_VALUE_SIZE);
+	const psa_status_t verified = psa_verify_message(id, PSA_ALG_PURE_EDDSA, data, size,
+							 signature, OPWEST_BUNDLE_VALUE_SIZE);
 
 	(void)psa_destroy_key(id);
 	return verified == PSA_SUCCESS;

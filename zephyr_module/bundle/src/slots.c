@@ -50,8 +50,8 @@ void opwest_bundle_use_record(struct opwest_bundles *bundles,
 int opwest_bundle_store(struct opwest_bundles *bundles, const struct opwest_bundle_record *record)
 {
 	const struct opwest_bundle_storage *const storage = bundles->config->storage;
-	const int rc = storage->api->store(storage, OPWEST_BUNDLE_RECORD_ID, record,
-					   sizeof(*record));
+	const int rc =
+		storage->api->store(storage, OPWEST_BUNDLE_RECORD_ID, record, sizeof(*record));
 
 	if (rc == 0) {
 		opwest_bundle_use_record(bundles, record);
@@ -99,8 +99,7 @@ static bool is_usable_slot(const struct opwest_bundle_slot *slot)
 {
 	return slot->memory != NULL && (uintptr_t)slot->memory % OPWEST_BUNDLE_IMAGE_ALIGN == 0U &&
 	       slot->write_size > 0U && slot->write_size <= OPWEST_BUNDLE_MOST_WRITE_SIZE &&
-	       opwest_bundle_is_power(slot->write_size) &&
-	       slot->size % slot->write_size == 0U;
+	       opwest_bundle_is_power(slot->write_size) && slot->size % slot->write_size == 0U;
 }
 
 static bool is_usable_storage(const struct opwest_bundle_storage *storage)
@@ -137,9 +136,8 @@ static bool use_slot(struct opwest_bundles *bundles, uint8_t slot, uint8_t *faul
 	if (slot == OPWEST_BUNDLE_NO_SLOT) {
 		return false;
 	}
-	if (!opwest_bundle_check_file(bundles, slot,
-				      bundles->config->storage->slots[slot].size, &header,
-				      &verdict) ||
+	if (!opwest_bundle_check_file(bundles, slot, bundles->config->storage->slots[slot].size,
+				      &header, &verdict) ||
 	    !opwest_bundle_load(bundles, slot, &header, &descriptor, &verdict)) {
 		*fault = verdict.fault;
 		return false;

@@ -72,8 +72,8 @@ static void ended(struct opwest_bundle_observer *observer, uint32_t point)
 		if (part->point == point && !watch->has_seen_point) {
 			watch->has_seen_point = true;
 			compare(watch, part->buffer,
-				descriptor->details->buffers[part->buffer].first_step,
-				part->offset, part->expected, part->size);
+				descriptor->details->buffers[part->buffer].first_step, part->offset,
+				part->expected, part->size);
 		}
 		return;
 	}

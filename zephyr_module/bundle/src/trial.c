@@ -69,9 +69,9 @@ bool opwest_bundle_trial_open(struct opwest_bundles *bundles,
 		return opwest_bundle_refuse(verdict, OPWEST_BUNDLE_RUN, rc, 0U, 0U);
 	}
 	for (uint16_t i = 0U; i < descriptor->details->model->output_count; i++) {
-		uint8_t *const placed = descriptor->placed(
-			trial->placement.workspace,
-			(uint16_t)(descriptor->details->model->input_count + i));
+		uint8_t *const placed =
+			descriptor->placed(trial->placement.workspace,
+					   (uint16_t)(descriptor->details->model->input_count + i));
 
 		if (placed != NULL) {
 			trial->placement.outputs[i] = placed;
@@ -101,8 +101,7 @@ static bool compare(const struct opwest_bundle_trial *trial, uint32_t vector,
 
 	for (uint16_t i = 0U; i < model->output_count; i++) {
 		const struct opwest_tensor *const output = &model->outputs[i];
-		const uint32_t count =
-			output->size / (uint32_t)opwest_dtype_size(output->dtype);
+		const uint32_t count = output->size / (uint32_t)opwest_dtype_size(output->dtype);
 		uint32_t first = 0U;
 
 		if (opwest_compare(output->dtype, trial->placement.outputs[i],

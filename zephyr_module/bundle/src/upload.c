@@ -37,7 +37,8 @@ static int forget(struct opwest_bundles *bundles, uint8_t slot)
 	const struct opwest_bundle_storage *const storage = bundles->config->storage;
 	struct opwest_bundle_record record = bundles->record;
 	struct opwest_bundle_record stored;
-	const int rc = storage->api->load(storage, OPWEST_BUNDLE_RECORD_ID, &stored, sizeof(stored));
+	const int rc =
+		storage->api->load(storage, OPWEST_BUNDLE_RECORD_ID, &stored, sizeof(stored));
 
 	if (record.previous == slot) {
 		record.previous = OPWEST_BUNDLE_NO_SLOT;
@@ -49,7 +50,7 @@ static int forget(struct opwest_bundles *bundles, uint8_t slot)
 		return 0; /* the first model */
 	}
 	return rc != 0 && rc != -ENOENT && rc != -EBADMSG ? rc
-							   : opwest_bundle_store(bundles, &record);
+							  : opwest_bundle_store(bundles, &record);
 }
 
 static int begin(struct opwest_bundles *bundles, uint8_t slot, uint32_t size,

@@ -214,4 +214,3 @@ int opwest_bundle_execute(struct opwest_bundles *bundles,
 		return check(bundles, request, data, findings);
 	}
 }
-

@@ -169,8 +169,8 @@ static size_t room_at(const struct llext *extension, const void *pointer)
 	return room;
 }
 
-static const struct opwest_bundle_descriptor *
-descriptor_of(const struct llext *extension, const uint8_t *image, size_t size)
+static const struct opwest_bundle_descriptor *descriptor_of(const struct llext *extension,
+							    const uint8_t *image, size_t size)
 {
 	const void *found;
 
@@ -184,8 +184,7 @@ descriptor_of(const struct llext *extension, const uint8_t *image, size_t size)
 		}
 	}
 	found = llext_find_sym(&extension->exp_tab, DESCRIPTOR);
-	if (found == NULL ||
-	    room_at(extension, found) < sizeof(struct opwest_bundle_descriptor) ||
+	if (found == NULL || room_at(extension, found) < sizeof(struct opwest_bundle_descriptor) ||
 	    (uintptr_t)found % _Alignof(struct opwest_bundle_descriptor) != 0U) {
 		return NULL;
 	}

@@ -7,14 +7,14 @@
 
 #include "llext_internal.h"
 
-#define CLASS_AT      4U
-#define DATA_AT       5U
-#define CLASS         (sizeof(void *) == 8U ? 2U : 1U)
-#define DATA          (OPWEST_ABI_BIG_ENDIAN ? 2U : 1U)
+#define CLASS_AT  4U
+#define DATA_AT   5U
+#define CLASS     (sizeof(void *) == 8U ? 2U : 1U)
+#define DATA      (OPWEST_ABI_BIG_ENDIAN ? 2U : 1U)
 /* Sections with a larger alignment would waste memory of the loader. */
-#define MAX_ALIGN    65536U
+#define MAX_ALIGN 65536U
 /* The bytes that a relocation changes: instructions and words. */
-#define RELOCATED     4U
+#define RELOCATED 4U
 
 /* The file with its tables, which are in it after the check of each. */
 struct file {
@@ -142,7 +142,7 @@ static uint32_t symbol_count(const struct file *file)
 static const elf_sym_t *symbol_at(const struct file *file, uint32_t index)
 {
 	return (const elf_sym_t *)(const void *)&file
-		       ->image[file->symbols->sh_offset + index * sizeof(elf_sym_t)];
+		->image[file->symbols->sh_offset + index * sizeof(elf_sym_t)];
 }
 
 static bool are_symbols(struct file *file)
@@ -155,9 +155,8 @@ static bool are_symbols(struct file *file)
 			return damaged(file, "a damaged symbol");
 		}
 		/* LLEXT reads the sections of these without further checks. */
-		if (symbol->st_shndx == SHN_ABS &&
-		    (ELF_ST_BIND(symbol->st_info) == STB_GLOBAL ||
-		     ELF_ST_TYPE(symbol->st_info) == STT_SECTION)) {
+		if (symbol->st_shndx == SHN_ABS && (ELF_ST_BIND(symbol->st_info) == STB_GLOBAL ||
+						    ELF_ST_TYPE(symbol->st_info) == STT_SECTION)) {
 			return damaged(file, "a damaged symbol");
 		}
 		if (file->constants != NULL &&
@@ -188,9 +187,8 @@ static bool are_relocations(struct file *file, const elf_shdr_t *section)
 	}
 	for (size_t i = 0U; i < section->sh_size / entry; i++) {
 		/* The first members of both kinds are equal. */
-		const elf_rel_t *const relocation =
-			(const elf_rel_t *)(const void *)&file
-				->image[section->sh_offset + i * entry];
+		const elf_rel_t *const relocation = (const elf_rel_t *)(const void *)&file
+							    ->image[section->sh_offset + i * entry];
 
 		if (target->sh_size < RELOCATED ||
 		    relocation->r_offset > target->sh_size - RELOCATED ||

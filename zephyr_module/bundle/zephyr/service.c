@@ -150,8 +150,7 @@ static bool wait_for(int32_t milliseconds)
 		if (milliseconds >= 0 && left <= 0) {
 			break;
 		}
-		(void)k_condvar_wait(&ended, &mutex,
-				     milliseconds < 0 ? K_FOREVER : K_MSEC(left));
+		(void)k_condvar_wait(&ended, &mutex, milliseconds < 0 ? K_FOREVER : K_MSEC(left));
 	}
 	return job.serial == serial;
 }

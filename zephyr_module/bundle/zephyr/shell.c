@@ -117,7 +117,10 @@ static int end_line(const struct shell *sh, int rc)
 		line.length = 0;
 		append("@opwest bundle");
 		put_signed(NULL, "refused", rc);
-		put_text(NULL, "error", rc == -EACCES ? "EACCES" : rc == -EILSEQ ? "EILSEQ" : "EINVAL");
+		put_text(NULL, "error",
+			 rc == -EACCES   ? "EACCES"
+			 : rc == -EILSEQ ? "EILSEQ"
+					 : "EINVAL");
 	}
 	shell_print(sh, "%s *%08" PRIx32, line.text,
 		    crc32_ieee((const uint8_t *)line.text, line.length));
@@ -191,8 +194,8 @@ static int run_job(const struct shell *sh, const struct opwest_bundle_request *r
 	begin_line();
 	if (rc == 0) {
 		/* A command without a mark returns at the end of the job. */
-		rc = opwest_bundle_put_job(request, request->number == 0U ? -1 : OPWEST_BUNDLE_WAIT_MS,
-					   &sink);
+		rc = opwest_bundle_put_job(
+			request, request->number == 0U ? -1 : OPWEST_BUNDLE_WAIT_MS, &sink);
 	}
 	return end_line(sh, rc);
 }
@@ -328,9 +331,9 @@ static int cmd_part(const struct shell *sh, size_t argc, char **argv)
 	int rc;
 
 	rc = take_mark(&argc, argv, &request);
-	if (rc == 0 && (argc != 5U || !read_number(argv[1], &request.point) ||
-			!read_number(argv[2], &request.buffer) ||
-			!read_number(argv[3], &request.offset))) {
+	if (rc == 0 &&
+	    (argc != 5U || !read_number(argv[1], &request.point) ||
+	     !read_number(argv[2], &request.buffer) || !read_number(argv[3], &request.offset))) {
 		rc = -EINVAL;
 	}
 	if (rc == 0) {

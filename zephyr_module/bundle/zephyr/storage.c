@@ -44,7 +44,8 @@ static const struct opwest_bundle_flash *flash_of(const struct opwest_bundle_sto
 
 static int check(const struct opwest_bundle_storage *storage, uint8_t slot)
 {
-	const struct opwest_bundle_partition *const partition = &flash_of(storage)->partitions[slot];
+	const struct opwest_bundle_partition *const partition =
+		&flash_of(storage)->partitions[slot];
 	const struct flash_parameters *parameters;
 
 	if (!device_is_ready(partition->flash)) {
@@ -62,7 +63,8 @@ static int check(const struct opwest_bundle_storage *storage, uint8_t slot)
 
 static int erase(const struct opwest_bundle_storage *storage, uint8_t slot)
 {
-	const struct opwest_bundle_partition *const partition = &flash_of(storage)->partitions[slot];
+	const struct opwest_bundle_partition *const partition =
+		&flash_of(storage)->partitions[slot];
 	const int rc = check(storage, slot);
 
 	if (rc != 0) {
@@ -78,7 +80,8 @@ static int erase(const struct opwest_bundle_storage *storage, uint8_t slot)
 static int write(const struct opwest_bundle_storage *storage, uint8_t slot, uint32_t offset,
 		 const uint8_t *data, uint32_t size)
 {
-	const struct opwest_bundle_partition *const partition = &flash_of(storage)->partitions[slot];
+	const struct opwest_bundle_partition *const partition =
+		&flash_of(storage)->partitions[slot];
 
 	if (offset > partition->size || partition->size - offset < size) {
 		return -EINVAL;
@@ -140,8 +143,8 @@ static uint16_t number_of(uint16_t id, uint32_t copy)
 
 static uint32_t crc_of(uint16_t id, const struct entry *entry, uint32_t size)
 {
-	const uint32_t crc = crc32_ieee_update(id, (const uint8_t *)&entry->sequence,
-					       sizeof(entry->sequence));
+	const uint32_t crc =
+		crc32_ieee_update(id, (const uint8_t *)&entry->sequence, sizeof(entry->sequence));
 
 	return crc32_ieee_update(crc, entry->data, size);
 }
@@ -187,8 +190,7 @@ static bool is_valid(uint16_t id, uint32_t size)
 	return size <= MAX_BYTES && id < UINT16_MAX / COPIES;
 }
 
-static int load(const struct opwest_bundle_storage *storage, uint16_t id, void *data,
-		uint32_t size)
+static int load(const struct opwest_bundle_storage *storage, uint16_t id, void *data, uint32_t size)
 {
 	const struct opwest_bundle_flash *const flash = flash_of(storage);
 	struct entry newest;

@@ -230,8 +230,8 @@ static int ethos_u_sync(const struct device *dev, uint32_t leave, int32_t timeou
 {
 	struct ethos_u_data *const data = dev->data;
 
-	return ethos_u_returned(
-		data, opwest_accelerator_context_sync(&data->context, leave, timeout_ms));
+	return ethos_u_returned(data,
+				opwest_accelerator_context_sync(&data->context, leave, timeout_ms));
 }
 
 static void ethos_u_wake(const struct device *dev)
@@ -352,8 +352,10 @@ static OPWEST_ACCELERATOR_API(ethos_u_api) = {
 	BUILD_ASSERT(DT_NODE_HAS_STATUS(DT_INST_PHANDLE(n, npu), okay),                            \
 		     "The npu of a devicetree node opwest,ethos-u is disabled");                   \
 	/* Defined twice where two nodes name the same NPU. */                                     \
-	enum { CONCAT(opwest_ethos_u_has_the_npu_, DT_DEP_ORD(DT_INST_PHANDLE(n, npu))) };         \
-	IF_ENABLED(DT_INST_NODE_HAS_PROP(n, fast_memory), (FAST_CHECK(n);))                        \
+	enum {                                                                                     \
+		CONCAT(opwest_ethos_u_has_the_npu_, DT_DEP_ORD(DT_INST_PHANDLE(n, npu)))           \
+	};                                                                                         \
+	IF_ENABLED(DT_INST_NODE_HAS_PROP(n, fast_memory), (FAST_CHECK(n);))                                                                                 \
 	static K_THREAD_STACK_DEFINE(ethos_u_stack_##n, STACK_SIZE);                               \
 	BUILD_ASSERT(DT_INST_PROP(n, queue_depth) >= 1 && DT_INST_PROP(n, queue_depth) <= 1024,    \
 		     "queue-depth of an opwest,ethos-u must be 1 to 1024");                        \
@@ -362,12 +364,10 @@ static OPWEST_ACCELERATOR_API(ethos_u_api) = {
 	static const struct ethos_u_config ethos_u_config_##n = {                                  \
 		.npu = DEVICE_DT_GET(DT_INST_PHANDLE(n, npu)),                                     \
 		.registers = DT_REG_ADDR(DT_INST_PHANDLE(n, npu)),                                 \
-		IF_ENABLED(DT_INST_NODE_HAS_PROP(n, fast_memory), (FAST_MEMBERS(n)))               \
-		.irq = DT_IRQN(DT_INST_PHANDLE(n, npu)),                                           \
-		.stack = ethos_u_stack_##n,                                                        \
-		.queue_timeout_ms = DT_INST_PROP(n, queue_timeout_ms),                             \
-		.queue_depth = DT_INST_PROP(n, queue_depth),                                       \
-		.queue = ethos_u_queue_##n,                                                        \
+		IF_ENABLED(DT_INST_NODE_HAS_PROP(n, fast_memory), (FAST_MEMBERS(n))) .irq = DT_IRQN(DT_INST_PHANDLE(n, npu)), \
+			.stack = ethos_u_stack_##n,                                                \
+			.queue_timeout_ms = DT_INST_PROP(n, queue_timeout_ms),                     \
+			.queue_depth = DT_INST_PROP(n, queue_depth), .queue = ethos_u_queue_##n,   \
 	};                                                                                         \
 	PM_DEVICE_DT_INST_DEFINE(n, ethos_u_pm_action);                                            \
 	DEVICE_DT_INST_DEFINE(n, ethos_u_init, PM_DEVICE_DT_INST_GET(n), &ethos_u_data_##n,        \

@@ -57,8 +57,8 @@ struct ethos_u_data {
 	const struct opwest_program *program;
 
 	/*
-	 * Guards the members below. It is taken inside the lock of the context only where the device
-	 * has no owner.
+	 * Guards the members below. It is taken inside the lock of the context only where the
+	 * device has no owner.
 	 */
 	struct k_mutex lock;
 	/* Signals a new job. */

@@ -2,8 +2,8 @@
 /*
  * The payload of Vela's custom operator: little-endian words, the first of which is its name, then
  * actions of the vendor's driver. That driver finds some faults only after it has begun to run the
- * payload, and does not check the lengths. It would start all command streams at once, so there must
- * be exactly one.
+ * payload, and does not check the lengths. It would start all command streams at once, so there
+ * must be exactly one.
  */
 #include <stddef.h>
 
@@ -124,8 +124,7 @@ static const char *action(struct payload *payload, uint32_t *i, const struct eth
 	return (word & 0xffU) == ACTION_STREAM ? stream(payload, first, length) : NULL;
 }
 
-const char *ethos_u_payload_fault(const uint8_t *data, uint32_t size,
-				  const struct ethos_u_npu *npu)
+const char *ethos_u_payload_fault(const uint8_t *data, uint32_t size, const struct ethos_u_npu *npu)
 {
 	struct payload payload = {.data = data, .words = size / WORD};
 	const char *fault = NULL;

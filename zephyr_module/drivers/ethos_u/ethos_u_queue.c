@@ -98,8 +98,7 @@ static int run(const struct device *dev)
 	if (rc == 0) {
 		data->running = true;
 		k_mutex_unlock(&data->lock);
-		(void)ethosu_semaphore_take(data->driver->semaphore,
-					    ETHOSU_SEMAPHORE_WAIT_FOREVER);
+		(void)ethosu_semaphore_take(data->driver->semaphore, ETHOSU_SEMAPHORE_WAIT_FOREVER);
 		(void)k_mutex_lock(&data->lock, K_FOREVER);
 		rc = finish(dev, &config->queue[data->first]);
 		data->running = false;

@@ -87,8 +87,7 @@ static int operate(const struct flash_emul_config *config, uint32_t offset, cons
 		power_off();
 	}
 	/* Without a data cache of Zephyr's. */
-	if (rc == -ENOTSUP &&
-	    !(IS_ENABLED(CONFIG_CACHE_MANAGEMENT) && IS_ENABLED(CONFIG_DCACHE))) {
+	if (rc == -ENOTSUP && !(IS_ENABLED(CONFIG_CACHE_MANAGEMENT) && IS_ENABLED(CONFIG_DCACHE))) {
 		rc = 0;
 	}
 	return rc;
@@ -222,8 +221,8 @@ static int flash_emul_init(const struct device *dev)
 			   .pages_size = DT_PROP(flash, erase_block_size)},                        \
 	};                                                                                         \
 	DEVICE_DT_INST_DEFINE(inst, flash_emul_init, NULL, &flash_emul_data_##inst,                \
-			      &flash_emul_config_##inst, POST_KERNEL,                              \
-			      CONFIG_FLASH_INIT_PRIORITY, &flash_emul_api);
+			      &flash_emul_config_##inst, POST_KERNEL, CONFIG_FLASH_INIT_PRIORITY,  \
+			      &flash_emul_api);
 
 #define FLASH_EMUL_CHILD(child, inst) FLASH_EMUL_DEFINE(inst, child)
 #define FLASH_EMUL(inst)              DT_INST_FOREACH_CHILD_VARGS(inst, FLASH_EMUL_CHILD, inst)

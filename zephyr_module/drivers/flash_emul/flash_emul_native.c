@@ -44,8 +44,8 @@ int opwest_native_flash(uintptr_t memory, size_t size, uintptr_t state, size_t s
 		perror(path);
 		return -1;
 	}
-	if (ftruncate(file, (off_t)(whole + page)) == 0 &&
-	    map(file, memory, whole, 0) == 0 && map(file, state, state_size, (off_t)whole) == 0) {
+	if (ftruncate(file, (off_t)(whole + page)) == 0 && map(file, memory, whole, 0) == 0 &&
+	    map(file, state, state_size, (off_t)whole) == 0) {
 		rc = 0;
 	}
 	(void)close(file);

@@ -108,8 +108,8 @@ static uint32_t npu_emul_enqueued(const struct device *dev)
 static int npu_emul_sync(const struct device *dev, uint32_t leave, int32_t timeout_ms)
 {
 	const int fault = opwest_npu_emul_begin(dev, OPWEST_NPU_EMUL_SYNC);
-	const int rc = opwest_accelerator_context_sync(&npu_emul_data(dev)->context, leave,
-						       timeout_ms);
+	const int rc =
+		opwest_accelerator_context_sync(&npu_emul_data(dev)->context, leave, timeout_ms);
 
 	return opwest_npu_emul_end(dev, OPWEST_NPU_EMUL_SYNC, rc == 0 ? fault : rc);
 }
@@ -145,8 +145,7 @@ static int npu_emul_deactivate(const struct device *dev)
 {
 	struct opwest_npu_emul_data *const data = npu_emul_data(dev);
 	const int fault = opwest_npu_emul_begin(dev, OPWEST_NPU_EMUL_DEACTIVATE);
-	const int rc = opwest_accelerator_context_deactivate(&data->context, dev,
-								npu_emul_stop);
+	const int rc = opwest_accelerator_context_deactivate(&data->context, dev, npu_emul_stop);
 
 	return opwest_npu_emul_end(dev, OPWEST_NPU_EMUL_DEACTIVATE, rc == 0 ? fault : rc);
 }
@@ -170,7 +169,7 @@ OPWEST_ACCELERATOR_API(opwest_npu_emul_api) = {
 
 int opwest_npu_emul_finish(const struct device *dev, int enqueued, int32_t timeout_ms)
 {
-	return enqueued != 0 ? enqueued
-			     : opwest_accelerator_context_drain(&npu_emul_data(dev)->context,
-								timeout_ms);
+	return enqueued != 0
+		       ? enqueued
+		       : opwest_accelerator_context_drain(&npu_emul_data(dev)->context, timeout_ms);
 }

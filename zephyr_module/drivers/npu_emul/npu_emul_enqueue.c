@@ -38,19 +38,18 @@ static uint32_t volume(uint32_t a, uint32_t b, uint32_t c)
 static int check_matrix(struct opwest_npu_emul_job *job)
 {
 	const struct opwest_npu_emul_conv2d_shape *const shape = &job->shape;
-	const uint32_t taps =
-		volume(shape->kernel_height, shape->kernel_width, shape->channels_in);
+	const uint32_t taps = volume(shape->kernel_height, shape->kernel_width, shape->channels_in);
 
-	if (job->x == NULL || job->w == NULL || job->y == NULL || shape->stride == 0 ||
-	    taps == 0 || taps > MAX_TAPS) {
+	if (job->x == NULL || job->w == NULL || job->y == NULL || shape->stride == 0 || taps == 0 ||
+	    taps > MAX_TAPS) {
 		return -EINVAL;
 	}
 	job->x_size = volume(shape->height, shape->width, shape->channels_in);
 	job->w_size = volume(taps, shape->channels_out, 1);
-	job->y_size = volume(
-		steps(shape->height, shape->padding, shape->kernel_height, shape->stride),
-		steps(shape->width, shape->padding, shape->kernel_width, shape->stride),
-		shape->channels_out);
+	job->y_size =
+		volume(steps(shape->height, shape->padding, shape->kernel_height, shape->stride),
+		       steps(shape->width, shape->padding, shape->kernel_width, shape->stride),
+		       shape->channels_out);
 	if (job->x_size == 0 || job->w_size == 0 || job->y_size == 0 ||
 	    overlaps(job->y, job->y_size, job->x, job->x_size) ||
 	    overlaps(job->y, job->y_size, job->w, job->w_size)) {
@@ -63,8 +62,7 @@ static int check_elements(const struct opwest_npu_emul_job *job)
 {
 	const uint32_t count = job->y_size;
 
-	if (job->x == NULL || job->w == NULL || job->y == NULL || count == 0 ||
-	    count > MAX_BYTES ||
+	if (job->x == NULL || job->w == NULL || job->y == NULL || count == 0 || count > MAX_BYTES ||
 	    (job->y != job->x && overlaps(job->y, count, job->x, count)) ||
 	    (job->y != job->w && overlaps(job->y, count, job->w, count))) {
 		return -EINVAL;
@@ -97,15 +95,16 @@ int opwest_npu_emul_dense(const struct device *dev, uint16_t kernel, const int8_
 		.w = weights,
 		.bias = bias,
 		.y = y,
-		.shape = {
-			.height = rows,
-			.width = 1,
-			.channels_in = inputs,
-			.channels_out = outputs,
-			.kernel_height = 1,
-			.kernel_width = 1,
-			.stride = 1,
-		},
+		.shape =
+			{
+				.height = rows,
+				.width = 1,
+				.channels_in = inputs,
+				.channels_out = outputs,
+				.kernel_height = 1,
+				.kernel_width = 1,
+				.stride = 1,
+			},
 	};
 
 	return enqueue(dev, kernel, &job);
@@ -130,8 +129,8 @@ int opwest_npu_emul_conv2d(const struct device *dev, uint16_t kernel, const int8
 	return enqueue(dev, kernel, &job);
 }
 
-int opwest_npu_emul_add(const struct device *dev, uint16_t kernel, const int8_t *a,
-			const int8_t *b, int8_t *y, uint32_t count)
+int opwest_npu_emul_add(const struct device *dev, uint16_t kernel, const int8_t *a, const int8_t *b,
+			int8_t *y, uint32_t count)
 {
 	struct opwest_npu_emul_job job = {
 		.kind = OPWEST_NPU_EMUL_ADD,

@@ -19,9 +19,9 @@
 
 #include "npu_emul_internal.h"
 
-#define HEADER_SIZE  16U
-#define KERNEL_SIZE  16U
-#define VERSION      1U
+#define HEADER_SIZE 16U
+#define KERNEL_SIZE 16U
+#define VERSION     1U
 #define MAX_KERNELS 256U
 
 /* With this limit no sum overflows 64 bits: |sum| < 2^32, times 2^31, plus 2^46 to round. */

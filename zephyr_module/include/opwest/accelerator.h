@@ -145,8 +145,7 @@ __syscall int opwest_accelerator_open(const struct device *dev, int32_t timeout_
 __syscall int opwest_accelerator_load(const struct device *dev,
 				      const struct opwest_program *program);
 __syscall uint32_t opwest_accelerator_enqueued(const struct device *dev);
-__syscall int opwest_accelerator_sync(const struct device *dev, uint32_t leave,
-				      int32_t timeout_ms);
+__syscall int opwest_accelerator_sync(const struct device *dev, uint32_t leave, int32_t timeout_ms);
 __syscall void opwest_accelerator_wake(const struct device *dev);
 __syscall int opwest_accelerator_notify(const struct device *dev,
 					opwest_accelerator_callback_t callback, void *user);
@@ -304,7 +303,7 @@ static inline uint32_t OPWEST_ACCELERATOR_IMPL(enqueued)(const struct device *de
  * @return Another negative errno: at most `leave` jobs are unfinished, and an ended one failed
  */
 static inline int OPWEST_ACCELERATOR_IMPL(sync)(const struct device *dev, uint32_t leave,
-					  int32_t timeout_ms)
+						int32_t timeout_ms)
 {
 	const struct opwest_accelerator_driver_api *const api = opwest_accelerator_api(dev);
 

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /** The version of struct opwest_host and of struct opwest_bundle_descriptor. */
-#define OPWEST_HOST_VERSION 1U
+#define OPWEST_HOST_VERSION            1U
 /** The first member of a descriptor: "OPWD". */
 #define OPWEST_BUNDLE_DESCRIPTOR_MAGIC 0x4457504fU
 

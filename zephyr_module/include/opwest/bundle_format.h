@@ -19,25 +19,25 @@ extern "C" {
 #endif
 
 /** The first bytes of a bundle: "OPWB". */
-#define OPWEST_BUNDLE_MAGIC 0x4257504fU
+#define OPWEST_BUNDLE_MAGIC            0x4257504fU
 /** The first bytes of the signatures: "OPWS". */
 #define OPWEST_BUNDLE_SIGNATURES_MAGIC 0x5357504fU
 /** The version of the format. */
-#define OPWEST_BUNDLE_FORMAT_VERSION 1U
+#define OPWEST_BUNDLE_FORMAT_VERSION   1U
 /** Bytes of the header. */
-#define OPWEST_BUNDLE_HEADER_SIZE 256U
+#define OPWEST_BUNDLE_HEADER_SIZE      256U
 /** The alignment of the image in the file, bytes: also that of slots. */
-#define OPWEST_BUNDLE_IMAGE_ALIGN 64U
+#define OPWEST_BUNDLE_IMAGE_ALIGN      64U
 /** Bytes before the first signature: magic, count. */
-#define OPWEST_BUNDLE_SIGNATURES_SIZE 8U
+#define OPWEST_BUNDLE_SIGNATURES_SIZE  8U
 /** Bytes of a signature: key, algorithm, size, value. */
-#define OPWEST_BUNDLE_SIGNATURE_SIZE 80U
+#define OPWEST_BUNDLE_SIGNATURE_SIZE   80U
 /** The largest number of signatures. */
-#define OPWEST_BUNDLE_MOST_SIGNATURES 4U
+#define OPWEST_BUNDLE_MOST_SIGNATURES  4U
 /** Bytes of a model's name with its final NUL. */
-#define OPWEST_BUNDLE_NAME_SIZE 48U
+#define OPWEST_BUNDLE_NAME_SIZE        48U
 /** Bytes that identify a key: the first ones of the SHA-512 of the public key. */
-#define OPWEST_BUNDLE_KEY_ID_SIZE 8U
+#define OPWEST_BUNDLE_KEY_ID_SIZE      8U
 
 /** The kinds of images. */
 enum opwest_bundle_kind {
@@ -87,7 +87,7 @@ enum opwest_bundle_algorithm {
  * @{
  */
 /** Run calls the firmware after each step: see opwest_bundle_observer. */
-#define OPWEST_BUNDLE_LAYOUT_STEPS 0x0001U
+#define OPWEST_BUNDLE_LAYOUT_STEPS       0x0001U
 /** Enumerations are as small as possible (Arm: -fshort-enums). */
 #define OPWEST_BUNDLE_LAYOUT_SHORT_ENUMS 0x0002U
 /** @} */

@@ -56,8 +56,7 @@ struct opwest_bundle_trailer {
 #ifdef OPWEST_BUNDLE_RUNTIME
 
 /* The sources of the runtime in an image: the callers log, because they have a workspace. */
-#define opwest_port_log_failure(model, step, code)                                                 \
-	((void)(model), (void)(step), (void)(code))
+#define opwest_port_log_failure(model, step, code) ((void)(model), (void)(step), (void)(code))
 #define opwest_port_log_hook(model, device, hook, code)                                            \
 	((void)(model), (void)(device), (void)(hook), (void)(code))
 
@@ -82,8 +81,7 @@ static inline int opwest_bundle_hook_failed(const struct opwest_host *host,
 					    const char *device, enum opwest_hook hook,
 					    uint8_t index, uint16_t step, int32_t code)
 {
-	const int rc =
-		opwest_status_hook_failed(status, model, device, hook, index, step, code);
+	const int rc = opwest_status_hook_failed(status, model, device, hook, index, step, code);
 
 	host->log_hook(model, device, opwest_hook_name((uint8_t)hook), code);
 	return rc;
@@ -104,8 +102,7 @@ static inline void opwest_bundle_ended(const struct opwest_bundle_trailer *trail
 #define opwest_status_failed(status, model, step, code)                                            \
 	opwest_bundle_failed(OPWEST_IMAGE_HOST, status, model, step, code)
 #define opwest_status_hook_failed(status, model, device, hook, index, step, code)                  \
-	opwest_bundle_hook_failed(OPWEST_IMAGE_HOST, status, model, device, hook, index, step,    \
-				  code)
+	opwest_bundle_hook_failed(OPWEST_IMAGE_HOST, status, model, device, hook, index, step, code)
 
 #define opwest_devices_activate(set, slots, status)                                                \
 	OPWEST_IMAGE_DEVICES->activate(set, slots, status)
@@ -123,14 +120,13 @@ static inline void opwest_bundle_ended(const struct opwest_bundle_trailer *trail
 #define opwest_devices_launched(slots, index) OPWEST_IMAGE_DEVICES->launched(slots, index)
 #define opwest_devices_sync(set, slots, status, index, leave)                                      \
 	OPWEST_IMAGE_DEVICES->sync(set, slots, status, index, leave)
-#define opwest_devices_cancel(set, slots)  OPWEST_IMAGE_DEVICES->cancel(set, slots)
-#define opwest_devices_abandon(set, slots) OPWEST_IMAGE_DEVICES->abandon(set, slots)
-#define opwest_port_cache_line()           OPWEST_IMAGE_DEVICES->cache_line()
+#define opwest_devices_cancel(set, slots)   OPWEST_IMAGE_DEVICES->cancel(set, slots)
+#define opwest_devices_abandon(set, slots)  OPWEST_IMAGE_DEVICES->abandon(set, slots)
+#define opwest_port_cache_line()            OPWEST_IMAGE_DEVICES->cache_line()
 #define opwest_port_cache_flush(data, size) OPWEST_IMAGE_DEVICES->cache_flush(data, size)
 #define opwest_port_cache_flush_and_invalidate(data, size)                                         \
 	OPWEST_IMAGE_DEVICES->cache_flush_and_invalidate(data, size)
-#define opwest_port_cache_invalidate(data, size)                                                   \
-	OPWEST_IMAGE_DEVICES->cache_invalidate(data, size)
+#define opwest_port_cache_invalidate(data, size) OPWEST_IMAGE_DEVICES->cache_invalidate(data, size)
 /** @endcond */
 
 #endif /* OPWEST_BUNDLE_RUNTIME */

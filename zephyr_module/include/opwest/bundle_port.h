@@ -47,7 +47,8 @@ struct opwest_bundle_storage_api {
 	 * if the system has no way to do it.
 	 */
 	int (*synchronise)(const struct opwest_bundle_storage *storage, uint8_t slot);
-	/** Reads a record of exactly `size` bytes; -ENOENT without one, -EBADMSG if it is damaged. */
+	/** Reads a record of exactly `size` bytes; -ENOENT without one, -EBADMSG if it is damaged.
+	 */
 	int (*load)(const struct opwest_bundle_storage *storage, uint16_t id, void *data,
 		    uint32_t size);
 	/** Replaces a record: after a reset at any time it is the old or the new one. */

@@ -77,8 +77,9 @@ extern const struct opwest_bundle_storage_api opwest_bundle_flash_api;
 #endif
 
 /*
- * The register of a partition is its offset in the flash, or its address if the flash passes its address on by
- * `ranges`, as Zephyr 4.4 requires. Only the partition of the records may be in flash that is not memory-mapped.
+ * The register of a partition is its offset in the flash, or its address if the flash passes its
+ * address on by `ranges`, as Zephyr 4.4 requires. Only the partition of the records may be in flash
+ * that is not memory-mapped.
  */
 #define Z_OPWEST_BUNDLE_BASE(_node) DT_REG_ADDR(Z_OPWEST_BUNDLE_MEM(_node))
 #define Z_OPWEST_BUNDLE_IN_MEM(_node)                                                              \
@@ -110,16 +111,15 @@ extern const struct opwest_bundle_storage_api opwest_bundle_flash_api;
 			     0,                                                                    \
 		     "opwest: the address of " #_label " is not a multiple of 64");                \
 	BUILD_ASSERT(Z_OPWEST_BUNDLE_OFFSET(DT_NODELABEL(_label)) %                                \
-				     Z_OPWEST_BUNDLE_BLOCK(DT_NODELABEL(_label)) ==                \
-			     0 &&                                                                  \
-		     DT_REG_SIZE(DT_NODELABEL(_label)) %                                           \
-				     Z_OPWEST_BUNDLE_BLOCK(DT_NODELABEL(_label)) ==                \
-			     0,                                                                    \
+					     Z_OPWEST_BUNDLE_BLOCK(DT_NODELABEL(_label)) ==        \
+				     0 &&                                                          \
+			     DT_REG_SIZE(DT_NODELABEL(_label)) %                                   \
+					     Z_OPWEST_BUNDLE_BLOCK(DT_NODELABEL(_label)) ==        \
+				     0,                                                            \
 		     "opwest: " #_label " does not consist of whole blocks (erase-block-size)");   \
 	BUILD_ASSERT(DT_PROP(Z_OPWEST_BUNDLE_MEM(DT_NODELABEL(_label)), write_block_size) <= 64 && \
-			     IS_POWER_OF_TWO(DT_PROP(                                              \
-				     Z_OPWEST_BUNDLE_MEM(DT_NODELABEL(_label)),                    \
-				     write_block_size)),                                           \
+			     IS_POWER_OF_TWO(DT_PROP(Z_OPWEST_BUNDLE_MEM(DT_NODELABEL(_label)),    \
+						     write_block_size)),                           \
 		     "opwest: write-block-size of the flash of " #_label                           \
 		     " is not a power of two up to 64")
 
@@ -129,7 +129,8 @@ extern const struct opwest_bundle_storage_api opwest_bundle_flash_api;
 		.size = DT_REG_SIZE(DT_NODELABEL(_label)),                                         \
 		.write_size =                                                                      \
 			DT_PROP(Z_OPWEST_BUNDLE_MEM(DT_NODELABEL(_label)), write_block_size),      \
-		.erased = DT_PROP_OR(Z_OPWEST_BUNDLE_MTD(DT_NODELABEL(_label)), erase_value, 0xff),\
+		.erased =                                                                          \
+			DT_PROP_OR(Z_OPWEST_BUNDLE_MTD(DT_NODELABEL(_label)), erase_value, 0xff),  \
 	}
 
 #define Z_OPWEST_BUNDLE_PARTITION(_label)                                                          \
@@ -149,11 +150,12 @@ extern const struct opwest_bundle_storage_api opwest_bundle_flash_api;
  * @param ...      The node labels of the partitions of the slots, two or more.
  */
 #define OPWEST_BUNDLE_FLASH_DEFINE(_name, _records, ...)                                           \
-	FOR_EACH(Z_OPWEST_BUNDLE_CHECK, (;), __VA_ARGS__);                                         \
+	FOR_EACH(Z_OPWEST_BUNDLE_CHECK, (;), __VA_ARGS__)                                          \
+		;                                                                                  \
 	static const struct opwest_bundle_slot _name##_slots[] = {                                 \
-		FOR_EACH(Z_OPWEST_BUNDLE_SLOT, (,), __VA_ARGS__)};                                 \
+		FOR_EACH(Z_OPWEST_BUNDLE_SLOT, (, ), __VA_ARGS__)};                                \
 	static const struct opwest_bundle_partition _name##_partitions[] = {                       \
-		FOR_EACH(Z_OPWEST_BUNDLE_PARTITION, (,), __VA_ARGS__)};                            \
+		FOR_EACH(Z_OPWEST_BUNDLE_PARTITION, (, ), __VA_ARGS__)};                           \
 	static struct opwest_bundle_records _name##_records = {                                    \
 		.lock = Z_MUTEX_INITIALIZER(_name##_records.lock),                                 \
 	};                                                                                         \

@@ -27,15 +27,15 @@ extern "C" {
 #endif
 
 /** No slot. */
-#define OPWEST_BUNDLE_NO_SLOT UINT8_MAX
+#define OPWEST_BUNDLE_NO_SLOT      UINT8_MAX
 /** The largest number of devices of a bundle. */
 #define OPWEST_BUNDLE_MOST_DEVICES 8U
 /** The largest number of pools of a bundle. */
-#define OPWEST_BUNDLE_MOST_POOLS 8U
+#define OPWEST_BUNDLE_MOST_POOLS   8U
 /** The number of models whose lowest accepted version is recorded. */
-#define OPWEST_BUNDLE_FLOORS 8U
+#define OPWEST_BUNDLE_FLOORS       8U
 /** Bytes of a SHA-512. */
-#define OPWEST_BUNDLE_DIGEST_SIZE 64U
+#define OPWEST_BUNDLE_DIGEST_SIZE  64U
 
 /** A device of the firmware that bundles can use. */
 struct opwest_bundle_device {
@@ -83,7 +83,8 @@ struct opwest_bundles_config {
 	uint8_t device_count;
 	/** Older versions than the newest confirmed one are installed, too. */
 	bool allows_downgrade;
-	/** A new model whose golden vectors agree is not confirmed until opwest_bundles_confirm(). */
+	/** A new model whose golden vectors agree is not confirmed until opwest_bundles_confirm().
+	 */
 	bool waits_for_confirmation;
 	/**
 	 * The number of starts without opwest_bundles_healthy() after which the previous model is

@@ -58,8 +58,8 @@ struct opwest_call_device {
  * @retval -EPERM     The workspace is not open.
  * @retval -EALREADY  The thread owns the device for this workspace: call opwest_launch().
  * @retval -EBUSY     Another thread owns a device of the workspace, or a run or a frame is in
- *                    progress, or another function of the workspace runs. Or another workspace did not release the device in
- *                    own_timeout_ms: see the status.
+ *                    progress, or another function of the workspace runs. Or another workspace did
+ * not release the device in own_timeout_ms: see the status.
  * @retval -EDEADLK   The thread owns the device for another workspace, or through its driver:
  *                    release it there.
  * @retval -ECANCELED `<model>_cancel()` was called: release the owned devices.

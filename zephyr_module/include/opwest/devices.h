@@ -61,21 +61,33 @@ struct opwest_slot {
 
 /** The initialiser of a slot before the first open. */
 #define OPWEST_SLOT_INIT                                                                           \
-	{NULL,           {NULL, NULL, 0, 0U, 0U}, 0U, 0U, 0U, 0U, OPWEST_NO_STEP,                  \
-	 OPWEST_NO_STEP, 0U,                      0U, 0U, 0U, 0U, 0U}
+	{NULL,                                                                                     \
+	 {NULL, NULL, 0, 0U, 0U},                                                                  \
+	 0U,                                                                                       \
+	 0U,                                                                                       \
+	 0U,                                                                                       \
+	 0U,                                                                                       \
+	 OPWEST_NO_STEP,                                                                           \
+	 OPWEST_NO_STEP,                                                                           \
+	 0U,                                                                                       \
+	 0U,                                                                                       \
+	 0U,                                                                                       \
+	 0U,                                                                                       \
+	 0U,                                                                                       \
+	 0U}
 
 /** activate() succeeded. */
-#define OPWEST_SLOT_ACTIVE 0x01U
+#define OPWEST_SLOT_ACTIVE    0x01U
 /** opwest_own() acquired the device, not a run or a stream. */
-#define OPWEST_SLOT_BY_NAME 0x02U
+#define OPWEST_SLOT_BY_NAME   0x02U
 /** The device may hang: sync() timed out, or it has no close() and unfinished work. */
-#define OPWEST_SLOT_LOST 0x04U
+#define OPWEST_SLOT_LOST      0x04U
 /** A launch has not enqueued exactly one job: waits are for all work. */
 #define OPWEST_SLOT_UNCOUNTED 0x08U
 /** The driver needs an empty queue for another program. */
-#define OPWEST_SLOT_LOADS 0x10U
+#define OPWEST_SLOT_LOADS     0x10U
 /** The current program is that of `launch`. */
-#define OPWEST_SLOT_LOADED 0x20U
+#define OPWEST_SLOT_LOADED    0x20U
 
 /** A device with a program that steps use on it. */
 struct opwest_device_use {

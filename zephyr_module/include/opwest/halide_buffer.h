@@ -92,29 +92,28 @@ void halide_error(void *user_context, const char *msg);
  */
 int halide_error_bounds_inference_call_failed(void *user_context, const char *extern_stage_name,
 					      int result);
-int halide_error_extern_stage_failed(void *user_context, const char *extern_stage_name,
-				     int result);
+int halide_error_extern_stage_failed(void *user_context, const char *extern_stage_name, int result);
 int halide_error_explicit_bounds_too_small(void *user_context, const char *func_name,
 					   const char *var_name, int min_bound, int max_bound,
 					   int min_required, int max_required);
 int halide_error_bad_type(void *user_context, const char *func_name, uint32_t type_given,
 			  uint32_t correct_type);
-int halide_error_bad_dimensions(void *user_context, const char *func_name,
-				int32_t dimensions_given, int32_t correct_dimensions);
+int halide_error_bad_dimensions(void *user_context, const char *func_name, int32_t dimensions_given,
+				int32_t correct_dimensions);
 int halide_error_access_out_of_bounds(void *user_context, const char *func_name, int dimension,
 				      int min_touched, int max_touched, int min_valid,
 				      int max_valid);
 int halide_error_buffer_allocation_too_large(void *user_context, const char *buffer_name,
 					     uint64_t allocation_size, uint64_t max_size);
-int halide_error_buffer_extents_negative(void *user_context, const char *buffer_name,
-					 int dimension, int extent);
+int halide_error_buffer_extents_negative(void *user_context, const char *buffer_name, int dimension,
+					 int extent);
 int halide_error_buffer_extents_too_large(void *user_context, const char *buffer_name,
 					  int64_t actual_size, int64_t max_size);
 int halide_error_constraints_make_required_region_smaller(void *user_context,
 							  const char *buffer_name, int dimension,
 							  int constrained_min,
-							  int constrained_extent,
-							  int required_min, int required_extent);
+							  int constrained_extent, int required_min,
+							  int required_extent);
 int halide_error_constraint_violated(void *user_context, const char *var, int val,
 				     const char *constrained_var, int constrained_val);
 int halide_error_param_too_small_i64(void *user_context, const char *param_name, int64_t val,
@@ -140,10 +139,9 @@ int halide_error_bad_fold(void *user_context, const char *func_name, const char 
 int halide_error_bad_extern_fold(void *user_context, const char *func_name, int dim, int min,
 				 int extent, int valid_min, int fold_factor);
 int halide_error_fold_factor_too_small(void *user_context, const char *func_name,
-				       const char *var_name, int fold_factor,
-				       const char *loop_name, int required_extent);
-int halide_error_requirement_failed(void *user_context, const char *condition,
-				    const char *message);
+				       const char *var_name, int fold_factor, const char *loop_name,
+				       int required_extent);
+int halide_error_requirement_failed(void *user_context, const char *condition, const char *message);
 int halide_error_specialize_fail(void *user_context, const char *message);
 int halide_error_no_device_interface(void *user_context);
 int halide_error_device_interface_no_device(void *user_context);
@@ -155,8 +153,8 @@ int halide_error_storage_bound_too_small(void *user_context, const char *func_na
 					 int required_size);
 int halide_error_device_crop_failed(void *user_context);
 int halide_error_split_factor_not_positive(void *user_context, const char *func_name,
-					   const char *orig, const char *outer,
-					   const char *inner, const char *factor_str, int factor);
+					   const char *orig, const char *outer, const char *inner,
+					   const char *factor_str, int factor);
 int halide_error_vscale_invalid(void *user_context, const char *func_name, int runtime_vscale,
 				int compiletime_vscale);
 /** @} */

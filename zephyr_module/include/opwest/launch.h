@@ -30,7 +30,8 @@ struct opwest_program {
 struct opwest_launch {
 	/** The device, owned by the caller. */
 	const struct device *dev;
-	/** The program that the device has loaded: that of the step, if it has one; NULL for none. */
+	/** The program that the device has loaded: that of the step, if it has one; NULL for none.
+	 */
 	const struct opwest_program *program;
 	/** The longest wait for work, milliseconds, or OPWEST_FOREVER. */
 	int32_t timeout_ms;

@@ -13,11 +13,11 @@
 
 #ifdef __cplusplus
 extern "C" {
-#define OPWEST_ALIGNED(bytes) alignas(bytes)
+#define OPWEST_ALIGNED(bytes)                    alignas(bytes)
 #define OPWEST_STATIC_ASSERT(condition, message) static_assert(condition, message)
 #else
 /** Alignment of storage in bytes, in C and C++. */
-#define OPWEST_ALIGNED(bytes) _Alignas(bytes)
+#define OPWEST_ALIGNED(bytes)                    _Alignas(bytes)
 /** A check at compile time, in C and C++. */
 #define OPWEST_STATIC_ASSERT(condition, message) _Static_assert(condition, message)
 #endif
@@ -86,51 +86,51 @@ enum opwest_direction {
 };
 
 /** The argument is passed by value. */
-#define OPWEST_TENSOR_SCALAR   0x01U
+#define OPWEST_TENSOR_SCALAR       0x01U
 /**
  * The memory of a result and of an argument that both have this flag may be the same: `in_place` of
  * the manifest.
  */
-#define OPWEST_TENSOR_IN_PLACE 0x02U
+#define OPWEST_TENSOR_IN_PLACE     0x02U
 /** The alignment of the data in bytes; the flags have its binary logarithm in bits 4 to 7. */
 #define OPWEST_TENSOR_ALIGN(flags) (1U << ((flags) >> 4))
 
 /** The operator returns a status; without this flag it returns void. */
-#define OPWEST_OPERATOR_STATUS 0x01U
+#define OPWEST_OPERATOR_STATUS   0x01U
 /** The operator takes its device as the explicit last argument. */
-#define OPWEST_OPERATOR_DEVICE 0x02U
+#define OPWEST_OPERATOR_DEVICE   0x02U
 /** The operator has writable state: it is not reentrant. */
 #define OPWEST_OPERATOR_STATEFUL 0x04U
 
 /** The operator enqueues its work and returns. */
-#define OPWEST_OPERATOR_ASYNC 0x08U
+#define OPWEST_OPERATOR_ASYNC          0x08U
 /** The last argument is a struct opwest_launch instead of the device. */
-#define OPWEST_OPERATOR_LAUNCH 0x10U
+#define OPWEST_OPERATOR_LAUNCH         0x10U
 /** The operator may use the heap. */
-#define OPWEST_OPERATOR_HEAP 0x20U
+#define OPWEST_OPERATOR_HEAP           0x20U
 /** The operator may read or write files and devices. */
-#define OPWEST_OPERATOR_IO 0x40U
+#define OPWEST_OPERATOR_IO             0x40U
 /** The results of the operator may depend on the time, a random source or the environment. */
 #define OPWEST_OPERATOR_NONDETERMINISM 0x80U
 /** The operator may end, suspend or interrupt the program. */
-#define OPWEST_OPERATOR_CONTROL 0x100U
+#define OPWEST_OPERATOR_CONTROL        0x100U
 /** The operator may change the floating-point environment. */
-#define OPWEST_OPERATOR_FENV 0x200U
+#define OPWEST_OPERATOR_FENV           0x200U
 
 /** Operators have writable state: the model is not reentrant, and one workspace can be open. */
 #define OPWEST_MODEL_STATEFUL 0x01U
 
 /** The device's driver is of the class of accelerators: its hooks are called. */
-#define OPWEST_DEVICE_HOOKS 0x01U
+#define OPWEST_DEVICE_HOOKS     0x01U
 /** The handle is no struct device, but a type of its vendor. */
-#define OPWEST_DEVICE_FOREIGN 0x02U
+#define OPWEST_DEVICE_FOREIGN   0x02U
 /** The device shares the processor's view of memory: no cache maintenance is required. */
-#define OPWEST_DEVICE_COHERENT 0x04U
+#define OPWEST_DEVICE_COHERENT  0x04U
 /** The device is powered during the ownership of a run; without this flag, while it is active. */
 #define OPWEST_DEVICE_POWER_RUN 0x08U
 
 /** The processor can access the pool. */
-#define OPWEST_POOL_CPU 0x01U
+#define OPWEST_POOL_CPU         0x01U
 /** All devices can access the pool. */
 #define OPWEST_POOL_ALL_DEVICES 0x02U
 

@@ -114,8 +114,8 @@ int opwest_npu_emul_conv2d(const struct device *dev, uint16_t kernel, const int8
  * @retval -EINVAL  A pointer is NULL, the count is 0 or too large, or y overlaps in part.
  * @retval -EAGAIN  The queue stayed full for the device's queue-timeout-ms.
  */
-int opwest_npu_emul_add(const struct device *dev, uint16_t kernel, const int8_t *a,
-			const int8_t *b, int8_t *y, uint32_t count);
+int opwest_npu_emul_add(const struct device *dev, uint16_t kernel, const int8_t *a, const int8_t *b,
+			int8_t *y, uint32_t count);
 
 /**
  * @brief Enqueue `y[i] = scaled(max(x[i] - input_zero, 0))`.
@@ -215,7 +215,8 @@ int opwest_npu_emul_inject(const struct device *dev, enum opwest_npu_emul_point 
 void opwest_npu_emul_hang(const struct device *dev, uint32_t after);
 
 /**
- * @brief Let the job of opwest_npu_emul_hang() end, or remove the pending fault if none has started.
+ * @brief Let the job of opwest_npu_emul_hang() end, or remove the pending fault if none has
+ * started.
  *
  * @param dev The device.
  */

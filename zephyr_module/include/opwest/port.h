@@ -68,7 +68,7 @@ struct device;
 #define OPWEST_ABI_FLOAT OPWEST_FLOAT_ABI_ONLY
 #endif
 #define OPWEST_ABI_POINTER_SIZE sizeof(void *)
-#define OPWEST_ABI_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+#define OPWEST_ABI_BIG_ENDIAN   (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 /** @endcond */
 
 /**
@@ -123,8 +123,8 @@ uintptr_t opwest_port_thread(void);
 /**
  * @brief Return the size of a line of the data cache.
  *
- * @return Bytes, a power of two: the largest line of any processor if the size is unknown; 0 if there
- *         is no cache, or no driver for it
+ * @return Bytes, a power of two: the largest line of any processor if the size is unknown; 0 if
+ * there is no cache, or no driver for it
  */
 uint32_t opwest_port_cache_line(void);
 

@@ -101,8 +101,10 @@ struct opwest_port_thread {
 /** A semaphore that needs no opwest_port_sem_init(). */
 #define OPWEST_PORT_SEM_HOST_INITIALIZER(initial, maximum)                                         \
 	{                                                                                          \
-		.mutex = PTHREAD_MUTEX_INITIALIZER, .given = PTHREAD_COND_INITIALIZER,             \
-		.count = (initial), .limit = (maximum),                                            \
+		.mutex = PTHREAD_MUTEX_INITIALIZER,                                                \
+		.given = PTHREAD_COND_INITIALIZER,                                                 \
+		.count = (initial),                                                                \
+		.limit = (maximum),                                                                \
 	}
 
 /** An ownership that needs no opwest_port_owner_init(). */
@@ -144,7 +146,8 @@ void opwest_port_mutex_unlock(struct opwest_port_mutex *mutex);
 void opwest_port_sem_init(struct opwest_port_sem *sem, uint32_t initial, uint32_t maximum);
 
 /**
- * @brief Increment a semaphore that is below its maximum, and wake a waiting thread. ISRs can call it.
+ * @brief Increment a semaphore that is below its maximum, and wake a waiting thread. ISRs can call
+ * it.
  *
  * @param sem The semaphore.
  */

@@ -5,9 +5,10 @@
  *
  * CONFIG_OPWEST_PROFILE: measurement. The counts are in the workspace.
  *
- * CONFIG_OPWEST_CHECK_INPUTS: comparison, for tests. Arguments with direction `in` are copied to the
- * heap before a step, constants too, and compared when the step has ended; those of an asynchronous
- * step after the wait for its device. Bytes that the step may write as another argument
+ * CONFIG_OPWEST_CHECK_INPUTS: comparison, for tests. Arguments with direction `in` are copied to
+ * the heap before a step, constants too, and compared when the step has ended; those of an
+ * asynchronous step after the wait for its device. Bytes that the step may write as another
+ * argument
  * (`in_place`) are not compared.
  *
  * Without the options the image contains none of this, and the code of run is unchanged.
@@ -124,7 +125,10 @@ struct opwest_profiled {
 #define OPWEST_PROFILE_LIST(name, variable)                                                        \
 	;                                                                                          \
 	static const STRUCT_SECTION_ITERABLE(opwest_profiled, opwest_profiled_##variable) = {      \
-		&name##_model, #variable, variable.profile, name##_points,                         \
+		&name##_model,                                                                     \
+		#variable,                                                                         \
+		variable.profile,                                                                  \
+		name##_points,                                                                     \
 		sizeof(variable.profile) / sizeof(variable.profile[0]),                            \
 	}
 #else
@@ -219,7 +223,8 @@ struct opwest_input_change {
 	uint16_t step;
 	/** The element before the step. */
 	const void *before;
-	/** The element after it; NULL if the memory is read-only, and the write ended the program. */
+	/** The element after it; NULL if the memory is read-only, and the write ended the program.
+	 */
 	const void *after;
 };
 
@@ -279,7 +284,8 @@ bool opwest_input_check_find(const void *address, struct opwest_input_change *ch
 void opwest_input_change_print(char *text, size_t size, const struct opwest_input_change *change);
 
 /**
- * @brief Called for the first change of each step. A test can define it; on Zephyr the default prints the change.
+ * @brief Called for the first change of each step. A test can define it; on Zephyr the default
+ * prints the change.
  *
  * @param change The change.
  */

@@ -126,8 +126,8 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
  * @retval 0          The operator succeeded; its results are written.
  * @retval -ENOENT    @p entry is NULL.
  * @retval -EINVAL    An argument is surplus, missing, NULL, too small, misaligned, of a wrong
- *                    type, or overlaps another one; or the model has no device of this index. Memory that a device without
- *                    cache coherence writes must consist of whole cache lines.
+ *                    type, or overlaps another one; or the model has no device of this index.
+ * Memory that a device without cache coherence writes must consist of whole cache lines.
  * @retval -ENODEV    The operator takes a device and @p device is NULL, or the reverse.
  * @retval -ENOTSUP   The operator's device is no struct device: call the operator directly.
  * @retval -EPERM     The workspace of the device is not open.
@@ -136,8 +136,8 @@ const struct opwest_entry *opwest_find(const struct opwest_registry *registry, c
  * @retval -EIO       The operator returned a positive status.
  * @retval -ETIMEDOUT The device did not finish in time: open the workspace again.
  * @retval -EBUSY     Another thread owns a device of the workspace, or a run or a frame is in
- *                    progress, or another function of the workspace runs: nothing is changed. Or another owner did not release the device: the workspace
- *                    is still open.
+ *                    progress, or another function of the workspace runs: nothing is changed. Or
+ * another owner did not release the device: the workspace is still open.
  * @retval -EDEADLK   The calling thread owns the device for another workspace.
  * @return Another negative errno that the operator or the device returned
  */

@@ -36,9 +36,11 @@ enum opwest_hook {
 	OPWEST_HOOK_SYNC = 6,
 	/** Cache maintenance before a step or after waiting for it. */
 	OPWEST_HOOK_CACHE = 7,
-	/** No operation: an input is NULL, misaligned, overlaps, or is not reached by its devices. */
+	/** No operation: an input is NULL, misaligned, overlaps, or is not reached by its devices.
+	 */
 	OPWEST_HOOK_INPUT = 8,
-	/** No operation: an output is NULL, misaligned, overlaps, or is not reached by its devices. */
+	/** No operation: an output is NULL, misaligned, overlaps, or is not reached by its devices.
+	 */
 	OPWEST_HOOK_OUTPUT = 9,
 	/** No operation: a pool of the workspace is NULL, misaligned or overlaps. */
 	OPWEST_HOOK_POOL = 10,

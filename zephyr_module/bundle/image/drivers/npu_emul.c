@@ -17,9 +17,9 @@ int opwest_npu_emul_dense(const struct device *dev, uint16_t kernel, const int8_
 {
 	const struct opwest_npu_emul_functions *const driver = functions(dev);
 
-	return driver == NULL ? -ENOTSUP
-			      : driver->dense(dev, kernel, x, weights, bias, y, rows, inputs,
-					      outputs);
+	return driver == NULL
+		       ? -ENOTSUP
+		       : driver->dense(dev, kernel, x, weights, bias, y, rows, inputs, outputs);
 }
 
 int opwest_npu_emul_conv2d(const struct device *dev, uint16_t kernel, const int8_t *x,
@@ -28,12 +28,11 @@ int opwest_npu_emul_conv2d(const struct device *dev, uint16_t kernel, const int8
 {
 	const struct opwest_npu_emul_functions *const driver = functions(dev);
 
-	return driver == NULL ? -ENOTSUP
-			      : driver->conv2d(dev, kernel, x, weights, bias, y, shape);
+	return driver == NULL ? -ENOTSUP : driver->conv2d(dev, kernel, x, weights, bias, y, shape);
 }
 
-int opwest_npu_emul_add(const struct device *dev, uint16_t kernel, const int8_t *a,
-			const int8_t *b, int8_t *y, uint32_t count)
+int opwest_npu_emul_add(const struct device *dev, uint16_t kernel, const int8_t *a, const int8_t *b,
+			int8_t *y, uint32_t count)
 {
 	const struct opwest_npu_emul_functions *const driver = functions(dev);
 
