@@ -15,9 +15,11 @@ from opwest.reports.changes import compare as compare_reports
 from opwest.reports.collect import read_inputs, report_of
 from opwest.reports.data import Report
 from opwest.reports.files import read_report, write_report
+from opwest.reports.images import read_images
 from opwest.reports.limits import Exceeded, check_limits, parse_limits
 from opwest.reports.page import page, picture, pretty_json
 from opwest.reports.sbom.collect import make_sbom, render_sbom, write_sbom
+from opwest.reports.variants import Selection
 
 Format = Literal["html", "svg", "json"]
 FORMATS: tuple[Format, ...] = ("html", "svg", "json")
@@ -57,13 +59,16 @@ def report(
     compare: AnyPath | None = None,
     fail_on: Words = (),
     variant: str | None = None,
+    target: str | None = None,
+    board: str | None = None,
     sbom: AnyPath | None = None,
     zephyr_spdx: AnyPath | None = None,
 ) -> ReportResult:
     """Make a report of applications or manifests: memory over time, schedule, flash and RAM, measurements.
 
     Without `output`, or with `-`, the content is only returned; with `sbom` and without `output`, there is only a bill
-    of materials. `compare` is an earlier report. A figure that exceeds its limit in `fail_on` is an error.
+    of materials. `firmware` are images or build directories: the report is of the variants that they contain.
+    `compare` is an earlier report. A figure that exceeds its limit in `fail_on` is an error.
     """
     check_choices(faults, ("format", format, (None, *FORMATS)))
     file, bill_file, profiles = path_of(output), path_of(sbom), paths_of(profile)
@@ -71,12 +76,15 @@ def report(
     if file is None and bill_file is None:
         file = Path(NO_FILE)
     kind = _format(format, file)
-    given = {"format": format, "profile": profiles, "compare": compare, "fail_on": limited, "variant": variant}
+    given = {"format": format, "profile": profiles, "compare": compare, "fail_on": limited}
+    given |= {"variant": variant, "target": target, "board": board}
     _check(given, file, kind, bill_file, path_of(zephyr_spdx), faults)
     inputs = read_inputs(paths_of(paths), faults)
     bill = ""
+    linked = read_images(images, faults)
+    faults.raise_if_errors()
     if bill_file is not None:
-        bill = render_sbom(make_sbom(inputs, images, path_of(zephyr_spdx), faults), bill_file)
+        bill = render_sbom(make_sbom(inputs, linked, path_of(zephyr_spdx), faults), bill_file)
     if file is None:
         assert bill_file is not None
         if str(bill_file) != NO_FILE:
@@ -85,7 +93,7 @@ def report(
     limits = parse_limits(limited, faults, has_baseline=earlier is not None)
     faults.raise_if_errors()
     before = None if earlier is None else read_report(earlier)
-    current = report_of(inputs, profiles, faults, images, variant)
+    current = report_of(inputs, profiles, faults, linked, Selection(variant, target, board))
     changes = None if before is None else compare_reports(before, current)
     content = _render(kind, current, changes, earlier)
     if bill_file is not None:

@@ -345,7 +345,10 @@ def _add_report(report: Arguments) -> None:
         "--profile FILE", "measurements written by 'opwest run' with --json or --output-profile; repeatable", Path
     )
     report.values(
-        "--firmware ELF", "linked image (build/zephyr/zephyr.elf) to read the model's sizes from; repeatable", Path
+        "--firmware ELF",
+        "linked image (build/zephyr/zephyr.elf) or build directory, for sizes; selects the variant that it contains; "
+        "repeatable",
+        Path,
     )
     report.path("--compare REPORT", "earlier report of any format, to show the differences")
     report.values(
@@ -353,7 +356,11 @@ def _add_report(report: Arguments) -> None:
         "exit code 1 if a figure exceeds a limit: arena=+5%%, flash=+1024 (since --compare), ram=65536 (at most); "
         "separated by commas, repeatable",
     )
-    report.value("--variant NAME", "variant to report, of the models that have it (default: the base)")
+    report.value(
+        "--variant NAME", "variant to report, of the models that have it (default: that of --firmware, else the base)"
+    )
+    report.value("--target NAME", "report the variant for a target, such as cortex-m4f")
+    report.value("--board BOARD", "report the variant for a board of the Zephyr workspace")
     report.path(
         "--sbom FILE",
         "write the bill of materials of the application (SPDX 2.3: JSON for the suffix .json, else tag-value)",

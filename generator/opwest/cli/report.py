@@ -29,6 +29,8 @@ def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
         compare=options.compare,
         fail_on=options.fail_on,
         variant=options.variant,
+        target=options.target,
+        board=options.board,
         sbom=options.sbom,
         zephyr_spdx=options.zephyr_spdx,
     )

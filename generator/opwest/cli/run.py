@@ -18,6 +18,7 @@ from opwest.base.result import Result
 from opwest.cli.run_options import connection_of, stages_of
 from opwest.runs.arrays import Source, label_lines, loaded
 from opwest.runs.options import CallOptions
+from opwest.runs.profile import UNKNOWN_VARIANT
 from opwest.runs.results import Outputs, Run
 
 _NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -153,6 +154,8 @@ def _json(done: Run) -> dict[str, Any]:
     shown: dict[str, Any] = {"model": done.model, **_board_json(done)}
     if done.check is not None:
         return {**shown, "check": done.check.as_json()}
+    if done.variant != UNKNOWN_VARIANT:
+        shown["variant"] = done.variant
     shown["outputs"] = {name: array.tolist() for name, array in done.outputs.items()}
     shown["errors"] = {name: error.as_json() for name, error in done.differences.items()}
     if done.board is not None:

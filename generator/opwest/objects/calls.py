@@ -74,6 +74,19 @@ def functions(member: Member) -> list[Function]:
     return list(_Reader(elf, decoder_of(elf)).all())
 
 
+def branches(elf: Elf) -> Iterator[tuple[int, int]]:
+    """Yield the addresses of the direct branches of a linked image, with those of their targets.
+
+    Raises UndecodedError and ObjectError, as `functions`.
+    """
+    reader = _Reader(elf, decoder_of(elf))
+    for place, end, _ in reader.places():
+        start = elf.sections[place.section].address
+        for branch in reader.branches(place, end):
+            if branch.target is not None:
+                yield start + branch.address, start + branch.target
+
+
 @dataclass(frozen=True, slots=True)
 class Code:
     """The instructions of one function."""
@@ -156,11 +169,14 @@ class _Reader:
             return
         name = self.strings.name(raw.name)
         if self.machine in ("arm", "aarch64") and name[:2] in ("$a", "$d", "$t", "$x"):
-            self.data.setdefault(raw.section, []).append((raw.value, name[1] == "d" or name[:2] == "$a"))
+            offset = raw.value - self.elf.sections[raw.section].address
+            self.data.setdefault(raw.section, []).append((offset, name[1] == "d" or name[:2] == "$a"))
             return
         if not name or not self.elf.is_function(raw):
             return
         place = CallSite(raw.section, self.elf.code_offset(raw))
+        if place.offset < 0:
+            return
         old = self.functions.get(place)
         if old is None:
             self.starts.setdefault(raw.section, []).append(place.offset)
@@ -198,7 +214,7 @@ class _Reader:
     ) -> Function:
         callees: set[CallSite | str] = set()
         indirect = False
-        for branch in self._branches(place, end):
+        for branch in self.branches(place, end):
             target = self._target(place.section, branch, entries)
             if isinstance(target, CallSite):
                 inside = target.section == place.section and place.offset <= target.offset < end
@@ -248,7 +264,8 @@ class _Reader:
         # The instruction contains the addend: the decoder adds it to the address of the instruction.
         return CallSite(raw.section, branch.target - (entry.offset if self.machine == "i386" else branch.address))
 
-    def _branches(self, place: CallSite, end: int) -> Iterator[_Branch]:
+    def branches(self, place: CallSite, end: int) -> Iterator[_Branch]:
+        """Yield the instructions of a function that may leave it."""
         start = self.elf.sections[place.section].offset
         read = {"x86-64": _x86, "i386": _x86, "arm": _arm, "aarch64": _aarch64, "riscv": _riscv}[self.machine]
         for begin, stop in self.code(place, end):

@@ -77,6 +77,8 @@ class Section(NamedTuple):
     link: int
     info: int
     entry_size: int
+    address: int = 0
+    """In a linked image; 0 in an object."""
 
 
 class RawSymbol(NamedTuple):
@@ -210,7 +212,8 @@ class Elf:
 
     def code_offset(self, raw: RawSymbol) -> int:
         """Return the offset of a function in its section: on Arm without the bit of Thumb state."""
-        return raw.value & ~1 if self.machine_name == "arm" else raw.value
+        offset = raw.value - self.sections[raw.section].address
+        return offset & ~1 if self.machine_name == "arm" else offset
 
     def symbol_names(self) -> StringTable:
         """Return the names of `symbols`."""
@@ -292,14 +295,16 @@ def parse_elf(content: bytes) -> Elf:
     if end > len(content):
         raise _cut_table(end, len(content))
     rows = list(unpacker.iter_unpack(content[table:end]))
-    return Elf(content, layout, kind, machine, flags, table, _sections(content, rows, names))
+    return Elf(
+        content, layout, kind, machine, flags, table, _sections(content, rows, names, has_addresses=kind != ET_REL)
+    )
 
 
 def _cut_table(end: int, size: int) -> ObjectError:
     return damaged(f"truncated: the section table ends at byte {end}, the file has {size}")
 
 
-def _sections(content: bytes, rows: list[tuple[int, ...]], names: int) -> tuple[Section, ...]:
+def _sections(content: bytes, rows: list[tuple[int, ...]], names: int, *, has_addresses: bool) -> tuple[Section, ...]:
     """Return the sections with their names, each within the file."""
     table = None
     if 0 < names < len(rows) and rows[names][1] == SHT_STRTAB:
@@ -310,10 +315,10 @@ def _sections(content: bytes, rows: list[tuple[int, ...]], names: int) -> tuple[
     elif names != 0:
         raise damaged(f"invalid index {names} of the section name table in the ELF header")
     sections = []
-    for index, (name, kind, flags, _addr, offset, size, link, info, _align, entry) in enumerate(rows):
+    for index, (name, kind, flags, address, offset, size, link, info, _align, entry) in enumerate(rows):
         text = table.name(name) if table and kind else ""
         if kind not in (SHT_NULL, SHT_NOBITS) and offset + size > len(content):
             label = text or f"number {index}"
             raise damaged(f"truncated: section {label} ends at byte {offset + size}, the file has {len(content)}")
-        sections.append(Section(text, kind, flags, offset, size, link, info, entry))
+        sections.append(Section(text, kind, flags, offset, size, link, info, entry, address if has_addresses else 0))
     return tuple(sections)

@@ -52,6 +52,7 @@ def compare(before: data.Report, after: data.Report) -> tuple[Change, ...]:
 
 
 def _of_model(old: data.Model, new: data.Model) -> Iterator[Change]:
+    yield from _rows(new.name, "model", _variant(old), _variant(new))
     yield from _rows(new.name, "RAM", _ram(old), _ram(new))
     yield from _rows(new.name, "flash", _flash(old), _flash(new))
     yield from _rows(new.name, "measured", _measured(old, new), _measured(new, old))
@@ -92,17 +93,24 @@ def _shown(value: Any) -> str:
     return words.number(value) if isinstance(value, int) else str(value)
 
 
+def _variant(model: data.Model) -> dict[str, str]:
+    return {"variant": model.variant or "base"}
+
+
 def _ram(model: data.Model) -> dict[str, Any]:
     figures: dict[str, Any] = {f"pool {pool.name}, bytes": pool.planned for pool in model.pools}
     figures |= {f"pool {pool.name}, lower bound": pool.lower_bound for pool in model.pools}
-    figures |= {f"{i.source} ({i.machine}), RAM bytes": i.ram for i in model.images if i.ram is not None}
+    for image in model.images:
+        figures[f"the model in {image.source} ({image.machine}), RAM bytes"] = image.model_ram
+        if image.ram is not None:
+            figures[f"{image.source} ({image.machine}), RAM bytes"] = image.ram
     return figures | {f"state of objects for {target}, bytes": size for target, size in model.totals("state").items()}
 
 
 def _flash(model: data.Model) -> dict[str, Any]:
     figures: dict[str, Any] = {"constants, bytes": sum(constant.bytes for constant in model.constants)}
     for image in model.images:
-        figures[f"the model in {image.source} ({image.machine}), bytes"] = sum(item.bytes for item in image.items)
+        figures[f"the model in {image.source} ({image.machine}), bytes"] = image.model_flash
         if image.flash is not None:
             figures[f"{image.source} ({image.machine}), flash bytes"] = image.flash
         figures |= {

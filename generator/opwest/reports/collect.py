@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from opwest import __version__, pipeline
 from opwest.base.diagnostics import Diagnostics, Location, OpwestError, fail
@@ -20,20 +20,22 @@ from opwest.plan.fixed import block_of
 from opwest.plan.memory import MemoryPlan
 from opwest.project.lock import to_json
 from opwest.project.origin import ORIGIN, missing_manifests, read_origin
-from opwest.project.request import Examination, Request, of_variant
+from opwest.project.request import Examination, Request
 from opwest.render.devices import device_origin
 from opwest.render.project_files import project_record as record_of
 from opwest.render.tensors import manifest_name, quantization_words
 from opwest.reports import data, words
+from opwest.reports.images import LinkedImage
 from opwest.reports.measured import add_measured
 from opwest.reports.memory_map import live_bytes
 from opwest.reports.sizes import add_images
+from opwest.reports.variants import Selection, choose
 from opwest.runs.project_data import project_record
 from opwest.zephyr.workspace import ZephyrOptions
 
 
-def collect(examination: Examination) -> data.Model:
-    """Return the data of a model without measurements."""
+def collect(examination: Examination, variants: Mapping[str, tuple[str, ...]] | None = None) -> data.Model:
+    """Return the data of a model without measurements; `variants` are all of the model, with their targets."""
     model, plan = examination.model, examination.plan
     rows = exportability(model, examination.objects)
     calls = {
@@ -89,6 +91,8 @@ def collect(examination: Examination) -> data.Model:
         objects=tuple(_object(row, calls.get((row.object, row.target), ())) for row in rows),
         inputs=tuple(data.Input(name, digest) for name, digest in model.inputs_read),
         latency_cycles=plan.schedule.latency.cycles,
+        variant=model.variant.name if model.variant else None,
+        variants={} if variants is None else variants,
     )
 
 
@@ -209,6 +213,10 @@ def _object(row: ObjectRow, float_calls: tuple[str, ...]) -> data.Object:
     return data.Object(name=row.object, reasons=row.reasons, stack=row.stack_text, float_calls=float_calls, **fields)
 
 
+BASE: Final = Selection()
+"""No option selects a variant."""
+
+
 class Inputs(NamedTuple):
     """What a command of reports describes."""
 
@@ -254,17 +262,22 @@ def report_of(
     inputs: Inputs,
     measured: Sequence[Path],
     faults: Diagnostics,
-    images: Sequence[Path] = (),
-    variant: str | None = None,
+    images: Sequence[LinkedImage] = (),
+    selection: Selection = BASE,
 ) -> data.Report:
-    """Return the report with measurements and sizes in images.
+    """Return the report with measurements and sizes in images. Raises OpwestError with every fault.
 
-    `variant` is the variant of the models to report; None for the base. Raises OpwestError with every fault.
+    Without a selection, images select the variants of the models; without both, the report is of the base.
     """
-    models = add_measured(
-        [collect(examination) for examination in of_variant(inputs.examinations, variant, faults)], measured, faults
-    )
-    models = add_images(models, images, faults)
+    models = []
+    for examination in choose(inputs.examinations, selection, images, faults):
+        variants = {
+            other.variant.name: tuple(target.name for target in other.variant.targets)
+            for other in (item.model for item in inputs.examinations)
+            if other.variant is not None and other.name == examination.model.name
+        }
+        models.append(collect(examination, variants))
+    models = add_images(add_measured(models, measured, faults), images, faults)
     faults.raise_if_errors()
     return data.Report(__version__, tuple(models), inputs.stale)
 

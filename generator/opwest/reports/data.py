@@ -9,6 +9,7 @@ a field is removed; new optional fields do not change it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Final, Literal
 
 from opwest.base.frozen_dataclass import dataclass
@@ -236,24 +237,47 @@ class ImageItem:
 
     name: str
     kind: str
-    """code, constant, program or other."""
+    """In flash: code (of an operator), kernel (a function that operators call), table (a constant of such functions),
+    constant, program, other (a generated file), runtime, library, alignment. In RAM: pool, workspace, state, runtime,
+    library, alignment, stack."""
     bytes: int
+    object: str = ""
+    """The object file, without the suffix of the compiler."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The flash of a model in a linked image, from the sizes of its symbols."""
+    """The flash and RAM of a model in a linked image, from its symbols and the map file of the linker."""
 
     source: str
     """Its board, build directory or file."""
     machine: str
     items: tuple[ImageItem, ...]
+    """In flash: their sum is what the model adds to the image."""
     flash: int | None = None
     """Bytes of the whole image in flash, including Zephyr; None if it is not linked."""
     ram: int | None = None
     """Bytes of the whole image in RAM; initialised data is counted in flash and RAM."""
     float_code: tuple[ImageItem, ...] = ()
     """The functions of libm and of soft float in the whole image, the largest first."""
+    memory: tuple[ImageItem, ...] = ()
+    """In RAM, without the buffers of the application. Initialised data is counted in flash and RAM."""
+    map: str | None = None
+    """The map file; None if the sizes are those of symbols only, without static data of unknown files and padding."""
+
+    @property
+    def model_flash(self) -> int:
+        """The bytes of the model in flash."""
+        return sum(item.bytes for item in self.items)
+
+    @property
+    def model_ram(self) -> int:
+        """The bytes of the model in RAM, without stacks."""
+        return sum(item.bytes for item in self.memory if item.kind != "stack")
+
+    def flash_of(self, *kinds: str) -> int:
+        """Return the bytes of the items of some kinds in flash."""
+        return sum(item.bytes for item in self.items if item.kind in kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +313,10 @@ class Model:
     images: tuple[Image, ...] = ()
     latency_cycles: int | None = None
     """The bound on the duration of a run; None if steps without cycles exist."""
+    variant: str | None = None
+    """The variant that is described; None for the base."""
+    variants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The variants of the model, with the targets whose images have them. Images of other targets have the base."""
 
     def totals(self, part: Literal["code", "constant", "state"]) -> dict[str, int]:
         """Return the bytes of a part of all objects by target, without targets for which they are unknown."""

@@ -7,14 +7,19 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Literal
 
 from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.reports import data
 
-_FORM = re.compile(r"(?P<figure>[a-z]+)=(?P<sign>\+?)(?P<number>[0-9]{1,15}(?:\.[0-9]{1,6})?)(?P<percent>%?)")
-_EXPECTED = "FIGURE=+PERCENT%, FIGURE=+NUMBER (since --compare) or FIGURE=NUMBER (at most)"
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_FORM = re.compile(
+    r"(?P<figure>[a-z]+)=(?P<sign>\+?)(?P<number>[0-9]{1,15}(?:\.[0-9]{1,6})?) ?(?P<unit>%|[A-Za-z]{1,4}|)"
+)
+_EXPECTED = (
+    "FIGURE=+PERCENT%, FIGURE=+NUMBER (since --compare) or FIGURE=NUMBER (at most); "
+    "bytes with B, KB (1000), KiB (1024), MB, MiB, GB or GiB, such as ram=16KiB"
+)
 
 Values = Mapping[str, float]
 """The values of a figure of one model, by the target, image or board that they belong to."""
@@ -26,12 +31,15 @@ class Limit:
 
     figure: str
     number: float
+    """Without its unit: in bytes, percent, or the unit of the figure."""
     relative: bool
     """Whether the number is an increase since the earlier report."""
     percent: bool
+    text: str
+    """The limit as it was given."""
 
     def __str__(self) -> str:
-        return f"{'+' if self.relative else ''}{self.number:g}{'%' if self.percent else ''}"
+        return self.text
 
     def most(self, before: float) -> float:
         """Return the largest value that is permitted after `before`."""
@@ -52,8 +60,22 @@ class Exceeded:
     limit: str
 
 
-def _by_target(model: data.Model, part: Literal["code", "state"]) -> Values:
-    return {f"for {target}": size for target, size in model.totals(part).items()}
+def _constants(model: data.Model) -> Values:
+    if model.images:
+        return _image(model, lambda image: image.flash_of("constant"))
+    return {"": sum(constant.bytes for constant in model.constants)}
+
+
+def _code(model: data.Model) -> Values:
+    if model.images:
+        return _image(model, lambda image: image.flash_of("code", "kernel"))
+    return {f"for {target}": size for target, size in model.totals("code").items()}
+
+
+def _state(model: data.Model) -> Values:
+    if model.images:
+        return _image(model, lambda image: sum(item.bytes for item in image.memory if item.kind == "state"))
+    return {f"for {target}": size for target, size in model.totals("state").items()}
 
 
 def _image(model: data.Model, size: Callable[[data.Image], int | None]) -> Values:
@@ -90,16 +112,13 @@ class _Figure:
 
 
 _FIRMWARE = "give the image of each report with --firmware"
+_COMPILED = "only images and linked objects have it: give an image with --firmware"
 _FIGURES = {
     "arena": _Figure("bytes", lambda model: {"": sum(pool.planned for pool in model.pools)}),
-    "constants": _Figure("bytes", lambda model: {"": sum(constant.bytes for constant in model.constants)}),
-    "code": _Figure(
-        "bytes", lambda model: _by_target(model, "code"), "only linked objects have it; use footprint with --firmware"
-    ),
-    "state": _Figure("bytes", lambda model: _by_target(model, "state"), "only linked objects have it"),
-    "footprint": _Figure(
-        "bytes", lambda model: _image(model, lambda i: sum(item.bytes for item in i.items)), _FIRMWARE
-    ),
+    "constants": _Figure("bytes", _constants, _FIRMWARE),
+    "code": _Figure("bytes", _code, _COMPILED),
+    "state": _Figure("bytes", _state, _COMPILED),
+    "footprint": _Figure("bytes", lambda model: _image(model, lambda image: image.model_flash), _FIRMWARE),
     "flash": _Figure("bytes", lambda model: _image(model, lambda i: i.flash), _FIRMWARE),
     "ram": _Figure("bytes", lambda model: _image(model, lambda i: i.ram), _FIRMWARE),
     "time": _Figure("", _time, "give the measurements of each report with --profile"),
@@ -112,7 +131,8 @@ def parse_limits(texts: Sequence[str], faults: Diagnostics, *, has_baseline: boo
     limits = []
     for text in (part.strip() for whole in texts for part in whole.split(",")):
         match = _FORM.fullmatch(text)
-        if match is None or (match["percent"] and not match["sign"]):
+        unit = match["unit"] if match is not None else ""
+        if match is None or (unit == "%" and not match["sign"]) or unit not in ("", "%", *_UNITS):
             faults.error(f"invalid --fail-on '{text}'", expected=_EXPECTED)
             continue
         if match["figure"] not in _FIGURES:
@@ -122,7 +142,12 @@ def parse_limits(texts: Sequence[str], faults: Diagnostics, *, has_baseline: boo
         if match["sign"] and not has_baseline:
             faults.error(f"--fail-on '{text}' requires --compare", hint="a limit without + needs no earlier report")
             continue
-        limits.append(Limit(match["figure"], float(match["number"]), bool(match["sign"]), bool(match["percent"])))
+        if unit in _UNITS and _FIGURES[match["figure"]].unit != "bytes":
+            hint = "of time: ns, or the unit of the profile"
+            faults.error(f"--fail-on '{text}': '{match['figure']}' is no number of bytes", hint=hint)
+            continue
+        number = float(match["number"]) * _UNITS.get(unit, 1)
+        limits.append(Limit(match["figure"], number, bool(match["sign"]), unit == "%", text.partition("=")[2]))
     return tuple(limits)
 
 

@@ -14,6 +14,7 @@ from opwest.base import path_suggestions
 from opwest.base.diagnostics import Diagnostics, Location, fail, nearest
 from opwest.reports import data
 from opwest.reports.files import read_limited
+from opwest.runs.profile import UNKNOWN_VARIANT
 
 PROFILE: Final = "opwest-profile"
 PROFILE_FORMAT: Final = 1
@@ -27,7 +28,7 @@ def add_measured(models: Sequence[data.Model], files: Sequence[Path], faults: Di
     for path in files:
         at = Location(str(path))
         try:
-            name, profile, results = _read(path)
+            name, profile, results, variant = _read(path)
         except ValueError as error:
             hint = path_suggestions.hint_for(path)
             faults.error(f"cannot read the measurements: {error}", at, expected=_EXPECTED, hint=hint)
@@ -35,6 +36,15 @@ def add_measured(models: Sequence[data.Model], files: Sequence[Path], faults: Di
         model = known.get(name)
         if model is None:
             faults.error(f"measurements of unknown model {name!r}", at, hint=nearest(name, known))
+            continue
+        if variant not in (UNKNOWN_VARIANT, model.variant):
+            here, there = (f"variant '{one}'" if one else "the base" for one in (model.variant, variant))
+            faults.error(
+                f"the measurements are of {there} of model '{name}', the report is of {here}",
+                at,
+                expected=f"measurements of {here}",
+                hint="measure the image of the report, or select the variant: --variant, --target or --firmware",
+            )
             continue
         if profile is not None:
             _check_steps(model, profile, at, faults)
@@ -48,7 +58,7 @@ def add_measured(models: Sequence[data.Model], files: Sequence[Path], faults: Di
 def read_profile(path: Path, faults: Diagnostics) -> tuple[str, data.Profile]:
     """Return the model's name and its profile. Raises OpwestError for other files."""
     try:
-        name, profile, _ = _read(path)
+        name, profile, _, _ = _read(path)
     except ValueError as error:
         hint = path_suggestions.hint_for(path)
         raise fail(f"cannot read the profile: {error}", path, expected=_EXPECTED, hint=hint) from None
@@ -58,8 +68,8 @@ def read_profile(path: Path, faults: Diagnostics) -> tuple[str, data.Profile]:
     return name, profile
 
 
-def _read(path: Path) -> tuple[str, data.Profile | None, data.Results | None]:
-    """Return the model's name and its measurements. Raises ValueError for another file."""
+def _read(path: Path) -> tuple[str, data.Profile | None, data.Results | None, str | None]:
+    """Return the model's name, its measurements, and its variant. Raises ValueError for another file."""
     content = read_limited(path, _MAX_BYTES)
     try:
         value = json.loads(content)
@@ -68,13 +78,21 @@ def _read(path: Path) -> tuple[str, data.Profile | None, data.Results | None]:
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     if value.get("kind") == PROFILE:
-        return _text(value, "model"), _profile(value, path.name), None
+        return _text(value, "model"), _profile(value, path.name), None, _variant(value)
     result = value.get("result")
     if not isinstance(result, dict) or "outputs" not in result:
         raise ValueError(f"neither a profile (kind: {PROFILE}) nor the result of a successful run")
     profile = result.get("profile")
     measured = _profile(profile, path.name) if isinstance(profile, dict) else None
-    return _text(result, "model"), measured, _results(result, path.name)
+    return _text(result, "model"), measured, _results(result, path.name), _variant(result)
+
+
+def _variant(value: Mapping[str, Any]) -> str | None:
+    """Return the variant that was measured: None for the base, UNKNOWN_VARIANT if the file does not contain it."""
+    variant = value.get("variant", UNKNOWN_VARIANT)
+    if variant is not None and not isinstance(variant, str):
+        raise ValueError(f"'variant' is not text: {variant!r:.40}")
+    return variant
 
 
 def _profile(value: Mapping[str, Any], source: str) -> data.Profile:

@@ -44,6 +44,11 @@ KINDS: Final = {
     "output": (("#fce4b6", "#a86f0c", "#492f00"), ("#523b0f", "#dba640", "#ffedcd")),
     "scratch": (("#e4dafb", "#7853c6", "#2e1962"), ("#392968", "#a98aee", "#ece4ff")),
     "constant": (("#f9d6df", "#bd3e67", "#571428"), ("#591e34", "#e97ca0", "#ffe2eb")),
+    "kernel": (("#e2f1dd", "#4d8a3b", "#1c3a13"), ("#22421b", "#86c473", "#e3f6dd")),
+    "table": (("#f3e6cf", "#94723a", "#402d0c"), ("#45361a", "#c9a468", "#f8ecd6")),
+    "library": (("#e4dafb", "#7853c6", "#2e1962"), ("#392968", "#a98aee", "#ece4ff")),
+    "runtime": (("#e3e6ec", "#545d6d", "#2a303a"), ("#2a303a", "#a3adbd", "#e3e6ec")),
+    "alignment": (("#eef0f4", "#b3bac6", "#2a303a"), ("#20252e", "#525b69", "#e3e6ec")),
     "state": (("#cdeaf0", "#1c7f92", "#083a44"), ("#12414b", "#4fb6c9", "#d5f3f8")),
     "code": (("#cdeaf0", "#1c7f92", "#083a44"), ("#12414b", "#4fb6c9", "#d5f3f8")),
     "program": (("#e4dafb", "#7853c6", "#2e1962"), ("#392968", "#a98aee", "#ece4ff")),
@@ -160,6 +165,7 @@ def _model(model: data.Model) -> dict[str, Any]:
     flash = sizes.flash_rows(model)
     return _row(model) | {
         "cards": _cards(model),
+        "shown_variant": _variant(model),
         "maps": [map_row(model, pool) for pool in model.pools],
         "buffers": _limited(sorted(model.buffers, key=lambda b: (-b.reserved, b.first, b.name))),
         "tensors": _limited(model.tensors),
@@ -190,6 +196,26 @@ def _limited(rows: Sequence[Any]) -> dict[str, Any]:
     return {"rows": rows[:MAX_ROWS], "left": max(len(rows) - MAX_ROWS, 0)}
 
 
+def _variant(model: data.Model) -> dict[str, Any] | None:
+    """Return the variant of the page, why it is shown, and the others; None for a model without variants."""
+    if not model.variants:
+        return None
+    others = [
+        {"name": name, "targets": words.listed(targets, 4)}
+        for name, targets in model.variants.items()
+        if name != model.variant
+    ]
+    if model.variant is not None:
+        others.append({"name": "base", "targets": "all other targets"})
+    own = model.variants.get(model.variant or "", ())
+    return {
+        "name": model.variant or "base",
+        "targets": words.listed(own, 4) if own else "targets without a variant",
+        "images": ", ".join(image.source for image in model.images),
+        "others": others,
+    }
+
+
 def _cards(model: data.Model) -> list[dict[str, str]]:
     """Return the key figures."""
     cards = []
@@ -204,8 +230,9 @@ def _cards(model: data.Model) -> list[dict[str, str]]:
     constants = sum(constant.bytes for constant in model.constants)
     cards.append(_card("constants", words.size(constants), f"{words.counted(len(model.constants), 'array')} in flash"))
     for image in model.images[:2]:
-        total = sum(item.bytes for item in image.items if item.kind == "code")
-        cards.append(_card("operators", words.size(total), f"code in {image.source}"))
+        functions = words.size(image.flash_of("code", "kernel"))
+        cards.append(_card("operators", functions, f"code in {image.source}"))
+        cards.append(_card("flash", words.size(image.model_flash), f"all of the model in {image.source}"))
     if not model.images:
         for target, code in list(model.totals("code").items())[:2]:
             cards.append(_card("operators", words.size(code), f"code for {target}"))

@@ -15,7 +15,7 @@ from opwest.runs.compare import Tolerances, differences, read_tolerances
 from opwest.runs.connection import clock_of, connected, link_errors, prepare, served_model
 from opwest.runs.link import LinkError, Served
 from opwest.runs.options import RunOptions
-from opwest.runs.profile import is_profiled, keep_profile
+from opwest.runs.profile import UNKNOWN_VARIANT, is_profiled, keep_profile
 from opwest.runs.project_data import GENERATE_HINT, choose_model, project_record, selected_variant, tensors_of
 from opwest.runs.results import Run
 from opwest.runs.session import Outcome, check_tensors, run_model
@@ -112,11 +112,12 @@ def _result(
     configuration = build.configuration()
     tensors = model["tensors"] if model is not None else [asdict(tensor) for tensor in served.tensors]
     clock = clock_of(options, build)
+    variant = model.get("variant") if model is not None else UNKNOWN_VARIANT
     profile = None
     if outcome.profile is not None:
         host = configuration.get("CONFIG_OPWEST_PROFILE_CLOCK_HOST") == "y"
         devices = model["devices"] if model is not None else ()
-        profile = outcome.profile.labelled(served.name, build.board, "host" if host else clock, devices)
+        profile = outcome.profile.labelled(served.name, build.board, "host" if host else clock, devices, variant)
         keep_profile(profile, options.output_profile)
     return Run(
         served.name,
@@ -133,4 +134,5 @@ def _result(
         profile_file=options.output_profile,
         labels={tensor["name"]: tuple(tensor.get("labels") or ()) for tensor in tensors},
         frames=bool(arrays.runs.streams),
+        variant=variant,
     )

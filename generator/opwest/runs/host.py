@@ -95,7 +95,7 @@ def _run_model(
         profile = parse_measures(measures)
         if profile is None:
             raise fail(f"the measurements of model '{model['name']}' are damaged: {measures!r:.300}", project)
-        profile = profile.labelled(model["name"], "host", "host", model["devices"])
+        profile = profile.labelled(model["name"], "host", "host", model["devices"], None)
         keep_profile(profile, options.output_profile)
     return Run(
         model["name"],
@@ -108,4 +108,5 @@ def _run_model(
         profile_file=options.output_profile,
         labels={tensor["name"]: tuple(tensor.get("labels") or ()) for tensor in outputs},
         frames=bool(runs.streams),
+        variant=None,
     )

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Version of the JSON format, see docs/report.md."""
+UNKNOWN_VARIANT = ""
+"""The variant of a model of an application that opwest did not generate. None is the base."""
 _NANOSECONDS = 1_000_000_000
 
 
@@ -56,10 +58,13 @@ class Profile:
     where: str = "host"
     clock: str = "host"
     devices: tuple[str, ...] = ()
+    variant: str | None = UNKNOWN_VARIANT
 
-    def labelled(self, model: str, where: str, clock: str, devices: Sequence[str]) -> Profile:
+    def labelled(
+        self, model: str, where: str, clock: str, devices: Sequence[str], variant: str | None = UNKNOWN_VARIANT
+    ) -> Profile:
         """Return a copy with the data that the image does not transfer; `devices` in the order of the context."""
-        return replace(self, model=model, where=where, clock=clock, devices=tuple(devices))
+        return replace(self, model=model, where=where, clock=clock, devices=tuple(devices), variant=variant)
 
     @property
     def unit(self) -> str:
@@ -92,6 +97,7 @@ class Profile:
             "format": FORMAT,
             "kind": "opwest-profile",
             "model": self.model,
+            **({} if self.variant == UNKNOWN_VARIANT else {"variant": self.variant}),
             "where": self.where,
             "clock": self.clock,
             "unit": self.unit,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from opwest.base.frozen_dataclass import dataclass
 from opwest.runs.check_steps import Checked
 from opwest.runs.compare import Difference
-from opwest.runs.profile import Profile
+from opwest.runs.profile import UNKNOWN_VARIANT, Profile
 
 if TYPE_CHECKING:
     from opwest.model.types.dtypes import Elements as Array
@@ -68,6 +68,8 @@ class Run(Outputs):
     """The names of the classes of outputs."""
     frames: bool = False
     """Whether the outputs have a dimension of frames or cases."""
+    variant: str | None = UNKNOWN_VARIANT
+    """The variant of the model that ran; None for the base."""
     stdout: str | None = None
     """What the application's main() printed."""
 

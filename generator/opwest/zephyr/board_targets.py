@@ -102,6 +102,25 @@ def choose_target(models: Sequence[Model], board: str, workspace: Workspace | No
     return _without_target(processor, board, targets, symbols, workspace)
 
 
+def variant_of_board(models: Sequence[Model], board: str, workspace: Workspace | None) -> Model | None:
+    """Return the base or the variant that a board's firmware selects; None for an unknown processor.
+
+    `models` are the base and its variants. `opwest_select_variant()` in zephyr_module/cmake compares the same
+    conditions with the configuration of the build.
+    """
+    configuration = known_configuration(board, workspace) or known_configuration(board, None)
+    if configuration is None:
+        return None
+    conditions = [condition for model in models for condition in fpu_conditions(model)]
+    symbols = configuration.true(_options(models, board), conditions)
+    if architecture(symbols) is None:
+        return None
+    for model in models:
+        if model.variant is not None and any(_matches(target, symbols) for target in model.variant.targets):
+            return model
+    return models[0]
+
+
 def check_targets(models: Sequence[Model], board: str, workspace: Workspace | None, faults: Diagnostics) -> None:
     """Report models without a target on a board, and instructions that its processor can lack."""
     for model in bases(models):

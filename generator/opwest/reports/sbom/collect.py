@@ -17,9 +17,9 @@ from opwest import __version__
 from opwest.base.diagnostics import Diagnostics, Location, fail
 from opwest.model.types.model import Model
 from opwest.project.lock import read_lock
-from opwest.project.request import of_variant
-from opwest.reports.collect import Inputs, collect
+from opwest.reports.collect import Inputs
 from opwest.reports.files import read_limited, write_own
+from opwest.reports.images import LinkedImage, check_models
 from opwest.reports.sbom.document import (
     DOCUMENT,
     NOASSERTION,
@@ -33,7 +33,6 @@ from opwest.reports.sbom.document import (
     spdx_json,
     tag_value,
 )
-from opwest.reports.sizes import add_images
 from opwest.zephyr.version import full_libc, of_externals
 
 _EXPECTED: Final = "build.spdx, as 'west spdx' writes it to build/spdx/"
@@ -254,7 +253,7 @@ class _Bill:
         self.relationships.append(Relationship(element, kind, related, comment))
 
 
-def make_sbom(inputs: Inputs, images: Sequence[Path], build: Path | None, faults: Diagnostics) -> Document:
+def make_sbom(inputs: Inputs, images: Sequence[LinkedImage], build: Path | None, faults: Diagnostics) -> Document:
     """Return the bill of materials of a project. Raises OpwestError for manifests, and for an outdated project."""
     project = inputs.project
     lock = None if project is None else read_lock(project)
@@ -265,18 +264,16 @@ def make_sbom(inputs: Inputs, images: Sequence[Path], build: Path | None, faults
         raise fail("cannot write the bill of materials: the project is out of date", project, hint=hint)
     files = [*lock.files, *(name for name in lock.user if (project / name).is_file())]
     models = [examination.model for examination in inputs.examinations]
-    linked = []
-    for path in images:
-        collected = [collect(examination) for examination in of_variant(inputs.examinations, None, faults)]
-        linked.append((path, [model.name for model in add_images(collected, [path], faults) if model.images]))
+    names = list(dict.fromkeys(model.name for model in models))
+    check_models(images, names, faults)
     faults.raise_if_errors()
     zephyr = None if build is None else read_build(build)
     if build is not None and zephyr is not None:
-        check_images(zephyr, build, images, faults)
+        check_images(zephyr, build, [image.path for image in images], faults)
     created = creation_time()
     bill = _Bill(project, sorted(files), models)
-    for path, names in linked:
-        bill.add_image(path, names)
+    for image in images:
+        bill.add_image(image.path, [name for name in names if name in image.notes])
     if zephyr is None:
         return bill.document(created, ())
     bill.add_build(zephyr)

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bytes of a linked image that belong to a model, by symbol and object file.
+
+The sources are the symbol table and the map file. A byte belongs to a model if its object file does: the objects of its
+library (operators, constants, metadata, run), of the runtime, and the functions of libraries that only these call.
+Workspaces are recognised by the names and sizes of their pools.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.model.types.c_names import CNames, member_name
+from opwest.objects.calls import UndecodedError, branches
+from opwest.objects.elf import (
+    ET_REL,
+    SHF_ALLOC,
+    SHF_EXECINSTR,
+    SHF_WRITE,
+    SHT_NOBITS,
+    STT_FILE,
+    STT_FUNC,
+    STT_OBJECT,
+    Elf,
+    Section,
+)
+from opwest.objects.facts import ObjectError
+from opwest.objects.link_map import LinkMap, Piece, base_name
+from opwest.reports import data
+
+RUNTIME: Final = "runtime"
+ALIGNMENT: Final = "alignment"
+_RUNTIME_ARCHIVE: Final = "libopwest.a"
+_ARCHIVE: Final = re.compile(r"libopwest_(.+)\.a")
+_LIBRARIES: Final = re.compile(r"lib(?:gcc|m|c|g|clang_rt.*|stdc\+\+|supc\+\+|lib__libc__.*)(?:_nano)?\.a|.*cmsis.*")
+_GENERATED: Final = r"_(?:run|metadata|registry|devices|bridges|service|stream|tvm_crt)\.(?:c|o)"
+_CONSTANTS: Final = ("constants.S", "note.S")
+_COMPILED: Final = re.compile(r"(.+\.(?:c|cc|cpp|cxx|C|S|s|ll))\.(?:o|obj)")
+_EVERY_MODEL: Final = ""
+_MERGED: Final = re.compile(r"\.(?:str|cst)[0-9]")
+_READ_ONLY: Final = ".data.rel.ro"
+"""Constants with addresses in relocatable images: sections that are writable for the loader only."""
+MAIN_STACK: Final = "z_main_stack"
+_POINTERS: Final = {32: "I", 64: "Q"}
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A function or an object of an image."""
+
+    name: str
+    section: str
+    address: int
+    size: int
+    is_function: bool
+    is_local: bool
+    file: str
+    """Of a local symbol: its source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of an image that belong to one model."""
+
+    flash: tuple[data.ImageItem, ...]
+    ram: tuple[data.ImageItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """An input section that belongs to a model."""
+
+    piece: Piece
+    stem: str
+    """Its object file without the suffixes of compilers: `operators.c`."""
+    kind: str
+    """`operators`, `constants`, `generated`, `runtime` or `library`."""
+
+
+def symbols_of(elf: Elf) -> list[Symbol]:
+    """Return the functions and objects of an image, one for each address. Raises ObjectError."""
+    names = elf.symbol_names()
+    found: dict[tuple[str, int], Symbol] = {}
+    file = ""
+    for raw in elf.symbols():
+        if raw.kind == STT_FILE:
+            file = base_name(names.name(raw.name))
+        if raw.section <= 0 or raw.kind not in (STT_OBJECT, STT_FUNC) or not raw.size:
+            continue
+        section = elf.sections[raw.section]
+        if not section.flags & SHF_ALLOC:
+            continue
+        name = names.name(raw.name)
+        if raw.size > len(elf.content) and section.kind != SHT_NOBITS:
+            raise ObjectError(f"symbol {name[:80]!r} of {raw.size} bytes in a file of {len(elf.content)} bytes")
+        address = raw.value & ~1 if raw.kind == STT_FUNC and elf.machine_name == "arm" else raw.value
+        is_function = raw.kind == STT_FUNC
+        new = Symbol(name, section.name, address, raw.size, is_function, raw.is_local, file if raw.is_local else "")
+        old = found.get((section.name, address))
+        if old is None or (new.size, not new.is_local) > (old.size, not old.is_local):
+            found[section.name, address] = new
+    return sorted(found.values(), key=lambda symbol: (symbol.section, symbol.address))
+
+
+def attribute(
+    elf: Elf, link_map: LinkMap | None, models: Sequence[data.Model], notes: Mapping[str, Any]
+) -> list[Parts]:
+    """Return the parts of an image for each model; `notes` are those of the image, by model. Raises ObjectError."""
+    symbols = symbols_of(elf)
+    pieces = list(link_map.pieces) if link_map is not None else list(_pieces_of(symbols, models))
+    sections = {section.name: section for section in elf.sections if section.flags & SHF_ALLOC}
+    pieces = [piece for piece in pieces if piece.output in sections]
+    by_output: dict[str, list[Symbol]] = defaultdict(list)
+    for symbol in symbols:
+        by_output[symbol.section].append(symbol)
+    starts = {output: [symbol.address for symbol in inside] for output, inside in by_output.items()}
+
+    def inside(piece: Piece) -> list[Symbol]:
+        own, at = by_output.get(piece.output, []), starts.get(piece.output, [])
+        first = bisect_right(at, piece.address - 1)
+        return own[first : bisect_right(at, piece.address + piece.size - 1)]
+
+    claims = [_claim(piece, inside(piece), models) for piece in pieces]
+    every = {id(piece) for piece, claim in zip(pieces, claims, strict=True) if claim}
+    libraries = _Libraries(elf, sections, pieces, every)
+    results = []
+    for model in models:
+        owned = [
+            _Owned(piece, _stem(piece), claim[model.name] if model.name in claim else claim[_EVERY_MODEL])
+            for piece, claim in zip(pieces, claims, strict=True)
+            if model.name in claim or _EVERY_MODEL in claim
+        ]
+        called = libraries.called_by({id(item.piece) for item in owned})
+        owned += [_Owned(piece, f"{piece.archive}({_stem(piece)})", "library") for piece in called]
+        results.append(_parts(model, owned, inside, sections, symbols, notes.get(model.name, {})))
+    return results
+
+
+def _stem(piece: Piece) -> str:
+    match = _COMPILED.fullmatch(piece.member)
+    return match[1] if match else piece.member
+
+
+def _claim(piece: Piece, symbols: Sequence[Symbol], models: Sequence[data.Model]) -> dict[str, str]:
+    """Return the models that an input section belongs to, with its kind; _EVERY_MODEL stands for all."""
+    if piece.archive == _RUNTIME_ARCHIVE:
+        return {_EVERY_MODEL: RUNTIME}
+    stem = _stem(piece)
+    library = _ARCHIVE.fullmatch(piece.archive)
+    if library is not None:
+        return {model.name: _kind(model, stem) for model in models if model.name == library[1]}
+    if _LIBRARIES.fullmatch(piece.archive) or piece.file.startswith("zephyr/"):
+        return {}
+    claim = {}
+    for model in models:  # opwest_add_model() compiles a model into the application
+        if stem in _CONSTANTS:
+            names = _constants(model)
+            if any(symbol.name in names for symbol in symbols):
+                claim[model.name] = "constants"
+        elif _is_generated(model, stem) or stem in _sources(model):
+            claim[model.name] = _kind(model, stem)
+    return claim
+
+
+def _kind(model: data.Model, stem: str) -> str:
+    if stem in _CONSTANTS:
+        return "constants"
+    return "generated" if _is_generated(model, stem) else "operators"
+
+
+def _is_generated(model: data.Model, stem: str) -> bool:
+    return re.fullmatch(re.escape(model.name) + _GENERATED, stem) is not None
+
+
+def _sources(model: data.Model) -> set[str]:
+    """Return the names of the files with operators, without directories."""
+    return {base_name(re.sub(r".*\((.*)\)$", r"\1", item.name)) for item in model.objects}
+
+
+def _constants(model: data.Model) -> dict[str, tuple[str, str]]:
+    """Return the names and kinds of the constants and programs of a model by symbol."""
+    names = CNames(model.name)
+    constants = {names.constant(constant.name): (constant.name, "constant") for constant in model.constants}
+    return constants | {program.symbol: (program.name, "program") for program in model.programs}
+
+
+def _pieces_of(symbols: Sequence[Symbol], models: Sequence[data.Model]) -> Iterator[Piece]:
+    """Yield symbols as input sections, for images without a map file: by their sources and prefixes of names.
+
+    The source of a global symbol is not known. Sources of the same name in several models are left out.
+    """
+    for symbol in symbols:
+        place = symbol.section, "", symbol.address, symbol.size
+        sources = [model.name for model in models if symbol.file in _sources(model)]
+        generated = [model.name for model in models if _is_generated(model, symbol.file)]
+        if len(sources + generated) == 1:
+            yield Piece(*place, f"libopwest_{(sources + generated)[0]}.a({symbol.file})")
+        elif symbol.name.startswith("opwest_") and not any(symbol.name in _constants(model) for model in models):
+            yield Piece(*place, f"{_RUNTIME_ARCHIVE}({symbol.file or 'runtime'})")
+        elif not symbol.is_local or not symbol.file:
+            for model in models:
+                if file := _file_by_name(symbol.name, model, models):
+                    yield Piece(*place, f"libopwest_{model.name}.a({file})")
+
+
+def _file_by_name(symbol: str, model: data.Model, models: Sequence[data.Model]) -> str | None:
+    """Return the kind of file that defines a global symbol of a model."""
+    names = CNames(model.name)
+    if symbol in _constants(model):
+        return _CONSTANTS[0]
+    if any(symbol.startswith(f"{other.name}_") for other in models if other.name.startswith(f"{model.name}_")):
+        return None
+    if symbol.startswith(names.operator("")):
+        return "operators"
+    is_workspace = symbol.startswith(f"{model.name}_workspace")
+    return f"{model.name}_run.c" if symbol.startswith(names.function("")) and not is_workspace else None
+
+
+class _Libraries:
+    """The input sections of libraries that only models and the runtime refer to, by branches and addresses in data."""
+
+    def __init__(
+        self, elf: Elf, sections: Mapping[str, Section], pieces: Sequence[Piece], models: Collection[int]
+    ) -> None:
+        """Find the references in a linked image; `models` are the ids of the pieces of models and the runtime."""
+        self._candidates = [piece for piece in pieces if _LIBRARIES.fullmatch(piece.archive)]
+        self._references: dict[int, set[int]] = defaultdict(set)
+        if elf.type == ET_REL or not self._candidates:
+            self._candidates = []
+            return
+        wanted = {id(piece) for piece in self._candidates}
+        ordered = sorted(pieces, key=lambda piece: piece.address)
+        starts = [piece.address for piece in ordered]
+
+        def at(address: int) -> Piece | None:
+            piece = ordered[max(bisect_right(starts, address) - 1, 0)]
+            return piece if 0 <= address - piece.address < piece.size else None
+
+        try:
+            for source, target in _references(elf, sections):
+                to = at(target)
+                if to is not None and id(to) in wanted and (origin := at(source)) is not to:
+                    self._references[id(to)].add(id(origin))
+        except UndecodedError:
+            self._candidates = []
+        kept = {id(piece) for piece in self._candidates if self._references[id(piece)]}
+        while lost := {piece for piece in kept if not self._references[piece] <= kept.union(models)}:
+            kept -= lost
+        self._candidates = [piece for piece in self._candidates if id(piece) in kept]
+
+    def called_by(self, pieces: Collection[int]) -> list[Piece]:
+        """Return those that some pieces refer to, directly or through another library function."""
+        reached = set(pieces)
+        while more := {id(p) for p in self._candidates if id(p) not in reached and self._references[id(p)] & reached}:
+            reached |= more
+        return [piece for piece in self._candidates if id(piece) in reached]
+
+
+def _references(elf: Elf, sections: Mapping[str, Section]) -> Iterator[tuple[int, int]]:
+    """Yield the addresses of branches and of pointers in data, with their targets."""
+    yield from branches(elf)
+    form = _POINTERS[elf.layout.bits]
+    width = struct.calcsize(f"={form}")
+    code = [(s.address, s.address + s.size) for s in sections.values() if s.flags & SHF_EXECINSTR]
+    for section in sections.values():
+        content = elf.data(section)
+        skipped = -section.address % width
+        usable = content[skipped : skipped + (len(content) - skipped) // width * width]
+        for index, (word,) in enumerate(struct.iter_unpack(f"{elf.layout.order}{form}", usable)):
+            target = word & ~1 if elf.machine_name == "arm" else word
+            if any(start <= target < end for start, end in code):
+                yield section.address + skipped + index * width, target
+
+
+def _parts(
+    model: data.Model,
+    owned: Sequence[_Owned],
+    inside: Any,
+    sections: Mapping[str, Section],
+    symbols: Sequence[Symbol],
+    note: Mapping[str, Any],
+) -> Parts:
+    flash: dict[tuple[str, str, str], int] = defaultdict(int)
+    ram: dict[tuple[str, str, str], int] = defaultdict(int)
+    for item in owned:
+        section = sections[item.piece.output]
+        writable = bool(section.flags & SHF_WRITE) and not item.piece.name.startswith(_READ_ONLY)
+        named = [*_named(model, item, inside(item.piece)), (ALIGNMENT, ALIGNMENT, item.piece.fill)]
+        if section.kind != SHT_NOBITS:
+            for name, kind, size in named:
+                flash[name, kind, item.stem if kind != ALIGNMENT else ""] += size
+        if writable:
+            for name, kind, size in named:
+                own = kind in (RUNTIME, "library", ALIGNMENT)
+                ram[name, kind if own else "state", item.stem if kind != ALIGNMENT else ""] += size
+    for symbol, kind in _workspaces(model, symbols, note):
+        ram[symbol.name, kind, ""] += symbol.size
+        if sections[symbol.section].kind != SHT_NOBITS:
+            flash[f"initial values of {symbol.name}", "other", ""] += symbol.size
+    for symbol in symbols:
+        if symbol.name == MAIN_STACK:
+            ram["stack of main()", "stack", ""] += symbol.size
+    return Parts(_items(flash), _items(ram))
+
+
+def _items(sizes: Mapping[tuple[str, str, str], int]) -> tuple[data.ImageItem, ...]:
+    ordered = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(data.ImageItem(name, kind, size, file) for (name, kind, file), size in ordered if size)
+
+
+def _named(model: data.Model, item: _Owned, symbols: Sequence[Symbol]) -> Iterator[tuple[str, str, int]]:
+    """Yield the bytes of an input section by name and kind: those of its symbols, and the rest."""
+    piece = item.piece
+    if item.kind == "library":
+        yield ", ".join(symbol.name for symbol in symbols[:3]) or item.stem, item.kind, piece.size
+        return
+    if item.kind in ("generated", RUNTIME):
+        yield (
+            (item.stem, "other", piece.size)
+            if item.kind == "generated"
+            else (
+                f"runtime: {item.stem}",
+                RUNTIME,
+                piece.size,
+            )
+        )
+        return
+    constants, operators = _constants(model), _operators(model)
+    at, rest = piece.address, piece.size
+    for symbol in symbols:
+        size = min(symbol.size, piece.address + piece.size - max(at, symbol.address))
+        if size <= 0:
+            continue
+        at, rest = max(at, symbol.address) + size, rest - size
+        plain = symbol.name.partition(".")[0]  # f.constprop.0 is a part of f
+        if symbol.name in constants:
+            yield *constants[symbol.name], size
+        elif plain in operators:
+            yield operators[plain], "code", size
+        else:
+            yield plain.removeprefix(CNames(model.name).operator("")), "kernel" if symbol.is_function else "table", size
+    if rest and _MERGED.search(piece.name):
+        yield f"merged strings and constants of {item.stem}", "table", rest
+    elif rest:
+        yield ALIGNMENT, ALIGNMENT, rest
+
+
+def _operators(model: data.Model) -> dict[str, str]:
+    """Return the names of operators by C symbol; operators can share a function."""
+    names = CNames(model.name)
+    operators: dict[str, str] = {}
+    for operator in model.operators:
+        symbol = names.operator(operator.symbol)
+        operators[symbol] = f"{operators[symbol]}, {operator.name}" if symbol in operators else operator.name
+    return operators
+
+
+def _workspaces(model: data.Model, symbols: Sequence[Symbol], note: Mapping[str, Any]) -> Iterator[tuple[Symbol, str]]:
+    """Yield the variables of <MODEL>_WORKSPACE_DEFINE(): NAME, and NAME_POOL for each pool, with the kind of each."""
+    objects: dict[str, list[Symbol]] = defaultdict(list)
+    for symbol in symbols:
+        if not symbol.is_function:
+            objects[symbol.name].append(symbol)
+    stems: dict[str, None] = {}
+    for pool in note.get("pools", []):
+        suffix = f"_{member_name(pool['name'])}"
+        for name, found in objects.items():
+            if name.endswith(suffix) and name.removesuffix(suffix) in objects:
+                for symbol in found:
+                    if symbol.size == pool["size"]:
+                        stems[name.removesuffix(suffix)] = None
+                        yield symbol, "pool"
+    if not note.get("pools") and f"{model.name}_workspace" in objects:
+        stems[f"{model.name}_workspace"] = None
+    for stem in stems:
+        for symbol in objects[stem]:
+            yield symbol, "workspace"
