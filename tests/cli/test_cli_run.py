@@ -85,7 +85,7 @@ def test_several_models(opwest, fail, tmp_path):
     x = given(tmp_path, x=np.array([1, 2, 3, 4], dtype=np.int32))
     for model, answer in (("up", [3, 6, 9, 12]), ("down", [-19, -38, -57, -76])):
         done = opwest("run", app, "--host", "--model", model, *x, "--json")
-        expected = {"model": model, "outputs": {"y": answer}, "errors": {}, "clock": "host"}
+        expected = {"model": model, "outputs": {"y": answer}, "errors": {}, "clock": "host", "variant": None}
         assert json.loads(done.out)["result"] == expected
     done = fail("run", app, "--host", *x)
     assert "the project has several models: up, down" in done.err and "--model NAME" in done.err

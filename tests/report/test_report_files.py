@@ -24,7 +24,7 @@ STORED = sorted(PROJECTS.keys() - {"conventions"}, key=lambda name: (name != FUL
 """Scratch memory, waits, devices and constants of the other one are those of `many_kinds` and `asynchronous`."""
 ABSENT = "no member"
 """The member of a brief object that lists the members that it lacks."""
-MAPS = (".code", ".stack")
+MAPS = (".code", ".stack", ".variants")
 """The objects whose members are names: they have no defaults."""
 
 

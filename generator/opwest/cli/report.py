@@ -14,6 +14,7 @@ from opwest.api.report import report as make_report
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result
 from opwest.reports import words
+from opwest.reports.data import Model
 
 
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -49,6 +50,8 @@ def _text(done: ReportResult) -> str:
     models = done.report.models if done.report else ()
     lines = [f"{done.output}: {', '.join(model.name for model in models)}"]
     for model in models:
+        if model.variants:
+            lines.append(f"  {_variant_text(model)}")
         lines += [
             f"  {model.name}: pool {pool.name} {words.counted(pool.planned, 'byte')}, peak in step {pool.peak.step}"
             for pool in model.pools
@@ -58,6 +61,17 @@ def _text(done: ReportResult) -> str:
         better = sum(change.verdict == "better" for change in done.differences)
         lines.append(f"  {words.counted(len(done.differences), 'difference')}: {better} better, {worse} worse")
     return "\n".join(lines)
+
+
+def _variant_text(model: Model) -> str:
+    """Return which variant the report shows, and the others with their targets."""
+    shown = f"{model.name}: {f'variant {model.variant}' if model.variant else 'the base'}"
+    if model.images:
+        return f"{shown}, as in {', '.join(image.source for image in model.images)}"
+    others = [
+        f"{name} ({words.listed(targets, 3)})" for name, targets in model.variants.items() if name != model.variant
+    ]
+    return f"{shown}; other variants: {', '.join(others)}"
 
 
 def _json(done: ReportResult) -> dict[str, Any]:

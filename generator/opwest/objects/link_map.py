@@ -80,9 +80,7 @@ def read_map(text: str) -> LinkMap:
     if lines and _LLD.fullmatch(lines[0].rstrip()):
         return _read_lld(lines[1:])
     if _GNU not in lines:
-        raise ObjectError(
-            "not a map file", "a map file of GNU ld or lld", "link with -Wl,-Map=zephyr.map, as Zephyr does"
-        )
+        raise ObjectError("not a map file of GNU ld or lld")
     start = lines.index(_GNU)
     outputs: dict[str, tuple[int, int]] = {}
     pieces = tuple(_gnu_pieces(lines[start + 1 :], outputs))

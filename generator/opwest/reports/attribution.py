@@ -12,7 +12,7 @@ import re
 import struct
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from opwest.base.frozen_dataclass import dataclass
@@ -281,27 +281,34 @@ def _references(elf: Elf, sections: Mapping[str, Section]) -> Iterator[tuple[int
 def _parts(
     model: data.Model,
     owned: Sequence[_Owned],
-    inside: Any,
+    inside: Callable[[Piece], Sequence[Symbol]],
     sections: Mapping[str, Section],
     symbols: Sequence[Symbol],
     note: Mapping[str, Any],
 ) -> Parts:
     flash: dict[tuple[str, str, str], int] = defaultdict(int)
     ram: dict[tuple[str, str, str], int] = defaultdict(int)
+    workspaces = dict(_workspaces(model, symbols, note))
+    counted: set[Symbol] = set()
     for item in owned:
         section = sections[item.piece.output]
-        writable = bool(section.flags & SHF_WRITE) and not item.piece.name.startswith(_READ_ONLY)
-        named = [*_named(model, item, inside(item.piece)), (ALIGNMENT, ALIGNMENT, item.piece.fill)]
+        parts = list(_split(item.piece, inside(item.piece)))
         if section.kind != SHT_NOBITS:
-            for name, kind, size in named:
+            flash[ALIGNMENT, ALIGNMENT, ""] += item.piece.fill
+            for name, kind, size in _named(model, item, parts):
                 flash[name, kind, item.stem if kind != ALIGNMENT else ""] += size
-        if writable:
-            for name, kind, size in named:
-                own = kind in (RUNTIME, "library", ALIGNMENT)
-                ram[name, kind if own else "state", item.stem if kind != ALIGNMENT else ""] += size
-    for symbol, kind in _workspaces(model, symbols, note):
+        if section.flags & SHF_WRITE and not item.piece.name.startswith(_READ_ONLY):
+            ram[ALIGNMENT, ALIGNMENT, ""] += item.piece.fill
+            counted.update(symbol for symbol, _ in parts if symbol in workspaces)
+            for symbol, size in parts:
+                if symbol is None:
+                    ram[ALIGNMENT, ALIGNMENT, ""] += size
+                elif symbol not in workspaces:
+                    kind = item.kind if item.kind in (RUNTIME, "library") else "state"
+                    ram[_plain(model, symbol), kind, item.stem] += size
+    for symbol, kind in workspaces.items():
         ram[symbol.name, kind, ""] += symbol.size
-        if sections[symbol.section].kind != SHT_NOBITS:
+        if sections[symbol.section].kind != SHT_NOBITS and symbol not in counted:
             flash[f"initial values of {symbol.name}", "other", ""] += symbol.size
     for symbol in symbols:
         if symbol.name == MAIN_STACK:
@@ -314,41 +321,49 @@ def _items(sizes: Mapping[tuple[str, str, str], int]) -> tuple[data.ImageItem, .
     return tuple(data.ImageItem(name, kind, size, file) for (name, kind, file), size in ordered if size)
 
 
-def _named(model: data.Model, item: _Owned, symbols: Sequence[Symbol]) -> Iterator[tuple[str, str, int]]:
-    """Yield the bytes of an input section by name and kind: those of its symbols, and the rest."""
-    piece = item.piece
-    if item.kind == "library":
-        yield ", ".join(symbol.name for symbol in symbols[:3]) or item.stem, item.kind, piece.size
-        return
-    if item.kind in ("generated", RUNTIME):
-        yield (
-            (item.stem, "other", piece.size)
-            if item.kind == "generated"
-            else (
-                f"runtime: {item.stem}",
-                RUNTIME,
-                piece.size,
-            )
-        )
-        return
-    constants, operators = _constants(model), _operators(model)
+def _split(piece: Piece, symbols: Sequence[Symbol]) -> Iterator[tuple[Symbol | None, int]]:
+    """Yield the bytes of each symbol in an input section, and the rest."""
     at, rest = piece.address, piece.size
     for symbol in symbols:
-        size = min(symbol.size, piece.address + piece.size - max(at, symbol.address))
-        if size <= 0:
-            continue
-        at, rest = max(at, symbol.address) + size, rest - size
-        plain = symbol.name.partition(".")[0]  # f.constprop.0 is a part of f
-        if symbol.name in constants:
-            yield *constants[symbol.name], size
-        elif plain in operators:
-            yield operators[plain], "code", size
-        else:
-            yield plain.removeprefix(CNames(model.name).operator("")), "kernel" if symbol.is_function else "table", size
-    if rest and _MERGED.search(piece.name):
-        yield f"merged strings and constants of {item.stem}", "table", rest
-    elif rest:
-        yield ALIGNMENT, ALIGNMENT, rest
+        start = max(at, symbol.address)
+        size = min(symbol.address + symbol.size, piece.address + piece.size) - start
+        if size > 0:
+            at, rest = start + size, rest - size
+            yield symbol, size
+    if rest:
+        yield None, rest
+
+
+def _plain(model: data.Model, symbol: Symbol) -> str:
+    """Return the name of a symbol without the model's prefix and the suffixes of compilers."""
+    return symbol.name.partition(".")[0].removeprefix(CNames(model.name).operator(""))
+
+
+def _named(
+    model: data.Model, item: _Owned, parts: Sequence[tuple[Symbol | None, int]]
+) -> Iterator[tuple[str, str, int]]:
+    """Yield the bytes of an input section in flash by name and kind."""
+    piece = item.piece
+    if item.kind == "library":
+        names = [symbol.name for symbol, _ in parts if symbol is not None]
+        yield ", ".join(names[:3]) or item.stem, item.kind, piece.size
+    elif item.kind == RUNTIME:
+        yield f"{RUNTIME}: {item.stem}", RUNTIME, piece.size
+    elif item.kind == "generated":
+        yield item.stem, "other", piece.size
+    else:
+        constants, operators = _constants(model), _operators(model)
+        for symbol, size in parts:
+            if symbol is None and _MERGED.search(piece.name):
+                yield f"merged strings and constants of {item.stem}", "table", size
+            elif symbol is None:
+                yield ALIGNMENT, ALIGNMENT, size
+            elif symbol.name in constants:
+                yield *constants[symbol.name], size
+            elif (operator := operators.get(symbol.name.partition(".")[0])) is not None:
+                yield operator, "code", size
+            else:
+                yield _plain(model, symbol), "kernel" if symbol.is_function else "table", size
 
 
 def _operators(model: data.Model) -> dict[str, str]:
