@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sizes of a model in a linked image: by symbols, under the names of the manifest."""
+"""The sizes of models in images by symbols: several models, damaged images, names of images.
 
+tests/cli/test_cli_report_images.py compares the sizes of linked images with nm and map files.
+"""
+
+import json
 import subprocess
 from dataclasses import replace
 
 import pytest
 from elf_writer import build_elf
 from opwest.base.diagnostics import Diagnostics
-from opwest.objects.elf import parse_elf
+from opwest.objects.images import NOTE_FORMAT, NOTE_OWNER, NOTE_SECTION, NOTE_SHAPE, NOTE_TYPE
 from opwest.objects.library_symbols import is_float_code
 from opwest.reports import data, sizes
 from opwest.reports.changes import compare
+from opwest.reports.images import check_models, read_images
 from opwest.reports.page import page
-from opwest.reports.sizes import HELPERS, OWN, add_images
+from opwest.reports.sizes import add_images
 from report_support import model, report_of, step
 from requirements_support import need
 
@@ -29,13 +34,34 @@ const unsigned char *made_pointer(void) { return made__absent; }
 const unsigned char made__op0[64] = {1}, made__helper[16] = {1};
 const unsigned char made__op1[32] __asm__("made__op1.constprop.0") = {1};
 """
+NAMES = ("made", "made_big")
+
+
+def notes(*names):
+    """Return an assembly with the notes of models."""
+    lines = [f'.section {NOTE_SECTION}, "", %note']
+    for name in names:
+        record = {key: 0 if kind is int else "" if kind is str else [] for key, kind in NOTE_SHAPE.items()}
+        text = json.dumps(record | {"format": NOTE_FORMAT, "model": name}).replace('"', '\\"')
+        owner = f'.asciz "{NOTE_OWNER}"'
+        lines += [".balign 4", f".long {len(NOTE_OWNER) + 1}, 2f - 1f, {NOTE_TYPE}", owner, ".balign 4"]
+        lines += ["1:", f'.ascii "{text}"', "2:"]
+    return "\n".join([*lines, '.section .note.GNU-stack, "", %progbits', ""])
 
 
 def compiled(folder, source, name, *options):
     need("cc")
     (folder / "image.c").write_text(source)
-    subprocess.run(["cc", "-c", *options, "image.c", "-o", name], cwd=folder, check=True)
+    (folder / "notes.s").write_text(notes(*NAMES))
+    subprocess.run(["cc", "-c", *options, "image.c", "notes.s"], cwd=folder, check=True)
+    subprocess.run(["ld", "-r", "image.o", "notes.o", "-o", name], cwd=folder, check=True)
     return folder / name
+
+
+def added(models, paths, faults=None):
+    """Return models with their sizes in images without map files."""
+    found = Diagnostics() if faults is None else faults
+    return add_images(models, read_images(paths, found), found)
 
 
 @pytest.fixture(scope="module")
@@ -55,25 +81,28 @@ def made():
 def test_symbols_are_shown_as_names_of_the_manifest(made, image):
     faults = Diagnostics()
     other = replace(made, name="made_big", constants=(), programs=())
-    found, big = add_images([made, other], [image], faults)
-    assert not list(faults)
+    found, big = added([made, other], [image], faults)
+    (note,) = faults
+    assert note.message.startswith("the image has no map file (zephyr.map or zephyr_final.map): sizes are those")
     (linked,) = found.images
     assert linked.source == "zephyr.elf"
     assert linked.flash is None and linked.ram is None  # an object: not linked
     items = {(item.name, item.kind): item.bytes for item in linked.items}
-    own = items.pop((OWN, "other"))
-    code = {("op0, again", "code"): 64, ("op1", "code"): 32, (HELPERS, "other"): 16}
-    assert items == {**code, ("weights", "constant"): 96, ("conv", "program"): 40}
-    assert 24 + 8 < own < 64  # and the function made_pointer
+    assert 24 < items.pop(("made_run.c", "other")) < 56  # and the function made_pointer
+    code = {("op0, again", "code"): 64, ("op1", "code"): 32, ("helper", "table"): 16}
+    others = {("weights", "constant"): 96, ("conv", "program"): 40, ("runtime: runtime", "runtime"): 8}
+    assert items == {**code, **others}
     assert ("op0, again", "code", 200) in [(i.name, i.kind, i.bytes) for i in big.images[0].items]
     assert [i.bytes for i in linked.items] == sorted((i.bytes for i in linked.items), reverse=True)
+    assert [(i.name, i.kind, i.bytes) for i in linked.memory] == [("made_workspace", "workspace", 1000)]
 
 
 @pytest.fixture(scope="module")
 def linked_image(image):
     linker = "MEMORY { F : ORIGIN = 0x1000000, LENGTH = 1M  R : ORIGIN = 0x2000000, LENGTH = 1M }\nSECTIONS {"
     linker += " .rodata : { *(.text*) *(.rodata*) *(.eh_frame) } >F  .data : { *(.data*) } >R AT>F"
-    linker += " .bss (NOLOAD) : { *(.bss*) } >R  /DISCARD/ : { *(.note*) *(.comment) } }"
+    linker += " .bss (NOLOAD) : { *(.bss*) } >R  .note.opwest 0 : { *(.note.opwest) }"
+    linker += " /DISCARD/ : { *(.note*) *(.comment) } }"
     (image.parent / "image.ld").write_text(linker)
     (image.parent / "more.c").write_text("int changing[25] = {1}; int made__absent;")
     command = ["cc", "-nostdlib", "-static", "-no-pie", "-fno-pic", "-fno-builtin", "-Wl,-T,image.ld", "-Wl,-e,0"]
@@ -83,7 +112,7 @@ def linked_image(image):
 
 
 def test_whole_image_has_a_size(made, linked_image):
-    (found,) = add_images([made], [linked_image], Diagnostics())
+    (found,) = added([made], [linked_image])
     (linked,) = found.images
     constants = 96 + 40 + 24 + 8 + 200 + 500 + 64 + 16 + 32
     assert constants + 100 < linked.flash < constants + 400
@@ -95,44 +124,55 @@ def test_whole_image_has_a_size(made, linked_image):
 
 
 def test_sizes_of_an_image_are_shown_and_compared(made, image):
-    (found,) = add_images([made], [image], Diagnostics())
+    (found,) = added([made], [image])
     (row,) = sizes.flash_rows(found)
     assert row["target"].startswith("zephyr.elf (")
-    assert row["total"] == sum(item.bytes for item in found.images[0].items)
+    assert row["total"] == found.images[0].model_flash == sum(item.bytes for item in found.images[0].items)
     text = page(report_of(found))
     assert "Flash and RAM of this model, without Zephyr." in text and "op0, again" in text
+    assert "from symbols only: the image has no map file" in text
     smaller = replace(found.images[0], items=found.images[0].items[1:])
     changes = compare(report_of(found), report_of(replace(found, images=(smaller,))))
     shown = [(c.group, c.verdict) for c in changes if c.name.startswith("the model in zephyr.elf")]
     assert shown == [("flash", "better")]
 
 
+def test_another_variant_is_a_difference(made):
+    changes = compare(report_of(made), report_of(replace(made, variant="dsp")))
+    assert [(c.group, c.name, c.before, c.after) for c in changes] == [("model", "variant", "base", "dsp")]
+
+
 def test_image_without_the_model(made, image, tmp_path):
     faults = Diagnostics()
     (tmp_path / "text.elf").write_text("hello")
     (tmp_path / "cut.elf").write_bytes(image.read_bytes()[:100])
+    (tmp_path / "none.elf").write_bytes(build_elf(symbols=[("f", 1, 2, 1)], sections=[(".text", 1, 6, b"\x90" * 16)]))
     reasons = {
         tmp_path / "text.elf": "cannot read the image: not an ELF file",
         tmp_path / "cut.elf": "cannot read the image: truncated",
         tmp_path / "absent.elf": "cannot read the image: No such file or directory",
-        image: "the image has no symbols of models: else",
+        tmp_path / "none.elf": "cannot read the image: the image contains no note of a model",
     }
-    assert add_images([replace(made, name="else")], list(reasons), faults) == [replace(made, name="else", images=())]
-    for fault, reason in zip(faults, reasons.values(), strict=True):
+    images = read_images([*reasons, image], faults)
+    check_models(images, ["else"], faults)
+    *others, last = faults
+    for fault, reason in zip(others, reasons.values(), strict=True):
         assert reason in fault.message
-        assert fault.expected == "an image of this project, such as build/zephyr/zephyr.elf"
+        assert "such as build/zephyr/zephyr.elf" in fault.expected
+    assert last.message == "the image has no model of the application: it has made, made_big"
+    assert last.expected == "else"
 
 
-def test_symbol_larger_than_its_file(made, tmp_path):
-    content = bytearray(build_elf(symbols=[("made__op0", 1, 2, 1)], sections=[(".text", 1, 6, b"\x90" * 16)]))
-    elf = parse_elf(bytes(content))
-    at = elf.sections[elf.symbol_table()].offset + 24 + 16  # st_size of the first symbol
+def test_symbol_larger_than_its_file(made, image, tmp_path):
+    content = bytearray(image.read_bytes())
+    size = (200).to_bytes(8, "little")
+    at = content.rindex(size)
     content[at : at + 8] = (1 << 63).to_bytes(8, "little")
     (tmp_path / "zephyr.elf").write_bytes(content)
     faults = Diagnostics()
-    assert add_images([made], [tmp_path / "zephyr.elf"], faults) == [made]
+    assert added([made], [tmp_path / "zephyr.elf"], faults) == [made]
     [fault] = faults
-    message = f"symbol 'made__op0' of {1 << 63} bytes in a file of {len(content)} bytes"
+    message = f"symbol 'made_big__op0' of {1 << 63} bytes in a file of {len(content)} bytes"
     assert fault.message == f"cannot read the image: {message}"
 
 
@@ -142,7 +182,7 @@ def test_segments_larger_than_their_file(made, linked_image, tmp_path):
     content[offset + 32 : offset + 40] = (1 << 62).to_bytes(8, "little")
     (tmp_path / "broken.elf").write_bytes(content)
     faults = Diagnostics()
-    add_images([made], [tmp_path / "broken.elf"], faults)
+    added([made], [tmp_path / "broken.elf"], faults)
     (fault,) = faults
     assert fault.message.startswith("cannot read the image: segments of 46116860184")
 
@@ -159,7 +199,7 @@ def test_images_are_named_by_board_or_directory(made, image, tmp_path):
         paths[-1].write_bytes(image.read_bytes())
         if config is not None:
             (folder / ".config").write_text(config)
-    (found,) = add_images([made], [*paths, image, image], Diagnostics())
+    (found,) = added([made], [*paths, image, image])
     names = ["mps2/an385", "old_board", "mps2/an385, b3", "b4", "b5", "zephyr.elf", "zephyr.elf (2)"]
     assert [one.source for one in found.images] == names
 
@@ -181,7 +221,7 @@ def test_float_code_of_objects_and_images_is_listed(made, tmp_path):
     """Aliases of a function count once."""
     source = "int made__op0(void) { return 1; }\nint __addsf3(void) { return 2; }\nfloat expf(float x) { return x; }\n"
     source += 'int __aeabi_fadd(void) __attribute__((alias("__addsf3")));\n'
-    (found,) = add_images([made], [compiled(tmp_path, source, "a.elf", "-fno-builtin")], Diagnostics())
+    (found,) = added([made], [compiled(tmp_path, source, "a.elf", "-fno-builtin")])
     assert {item.name for item in found.images[0].float_code} == {"__addsf3", "expf"}
     called = data.Object("x.o", "ELF object", "cortex-m3", "yes", (), 8, 0, 0, "16", ("__aeabi_fadd", "expf"))
     shown = page(report_of(replace(found, objects=(called,))))

@@ -77,13 +77,16 @@ def test_absolute_limit_needs_no_earlier_report(model, run):
 
 
 FIGURES = "arena, constants, code, state, footprint, flash, ram, time, latency"
-FORMS = "\n  expected: FIGURE=+PERCENT%, FIGURE=+NUMBER (since --compare) or FIGURE=NUMBER (at most)\n"
+FORMS = "\n  expected: FIGURE=+PERCENT%, FIGURE=+NUMBER (since --compare) or FIGURE=NUMBER (at most); "
+FORMS += "bytes with B, KB (1000), KiB (1024), MB, MiB, GB or GiB, such as ram=16KiB\n"
 
 
 @pytest.mark.parametrize(
     ("limit", "message"),
     [
         *((text, f"invalid --fail-on '{text}'{FORMS}") for text in ("arena", "arena=5%", "arena=-5", "arena=\u0663")),
+        *((text, f"invalid --fail-on '{text}'{FORMS}") for text in ("ram=1kib", "ram=1K", "ram=1KiB%", "ram=KiB")),
+        ("time=5KiB", "--fail-on 'time=5KiB': 'time' is no number of bytes\n  hint: of time: ns, or the unit of the"),
         ("arena=1,", f"invalid --fail-on ''{FORMS}"),
         ("arenas=+5", f"unknown figure 'arenas' of --fail-on\n  expected: {FIGURES}\n  hint: did you mean 'arena'?\n"),
         ("arena=+5", "--fail-on 'arena=+5' requires --compare\n"),
@@ -131,6 +134,27 @@ def test_images_are_compared_by_their_source(model):
         f"old.html: error: the earlier report has no figure 'ram in mps3/an547' of model '{model.name}'\n"
         "  hint: give the image of each report with --firmware"
     ]
+
+
+@pytest.mark.parametrize(("unit", "size"), [("B", 1), ("KB", 1000), ("KiB", 1024), ("MB", 10**6), ("MiB", 1 << 20)])
+def test_units_of_bytes(model, unit, size):
+    within, above = report_of(with_image(model, 0, 3 * size)), report_of(with_image(model, 0, 3 * size + 1))
+    assert found(f"ram=3{unit}", within, within) == []
+    assert found(f"ram=3 {unit}", above, above) == [
+        f"opwest: error: ram of model '{model.name}' in mps2/an385 is {3 * size + 1} bytes, above the limit of 3 {unit}"
+    ]
+    assert found(f"ram=+1{unit}", above, report_of(with_image(model, 0, 4 * size + 1))) == []
+
+
+def test_figures_are_those_of_the_image(model):
+    """Constants, code and state: without an image those of the inputs."""
+    linked = with_image(model, 1000, 200)
+    memory = (data.ImageItem("counter", "state", 4), data.ImageItem("buffer", "runtime", 16))
+    linked = replace(linked, images=(replace(linked.images[0], memory=memory),))
+    for figure, size in (("constants", 8), ("code", 500), ("state", 4), ("footprint", 508)):
+        assert found(f"{figure}={size}", report_of(linked), report_of(linked)) == []
+        (error,) = found(f"{figure}={size - 1}", report_of(linked), report_of(linked))
+        assert f"{figure} of model '{model.name}' in mps2/an385 is {size} bytes, above" in error
 
 
 def test_each_measurement_of_a_board_is_compared(model):

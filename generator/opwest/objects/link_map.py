@@ -104,6 +104,7 @@ def _gnu_pieces(lines: list[str], outputs: dict[str, tuple[int, int]]) -> Iterat
             continue
         elif line[0] != " " and (match := _OUTPUT.fullmatch(line.rstrip())):
             name, place, size, file, is_input = match[1], match[2], match[3], None, False
+            output, fill = name, 0
         elif line[0] == " " and line[1:2] not in (" ", "*") and (match := _INPUT.fullmatch(line.rstrip())):
             name, place, size, file = match.groups()
             is_input = True
@@ -112,7 +113,6 @@ def _gnu_pieces(lines: list[str], outputs: dict[str, tuple[int, int]]) -> Iterat
         if place is None:
             pending = name, is_input
         elif not is_input:
-            output, fill = name, 0
             outputs.setdefault(name, (int(place, 16), int(size, 16)))
         elif file is not None and int(size, 16) and output != "/DISCARD/":
             yield Piece(output, name, int(place, 16), int(size, 16), file.rstrip(), fill)
