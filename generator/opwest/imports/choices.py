@@ -8,6 +8,11 @@ from typing import Any
 
 from opwest.base.result import table_lines
 
+_FLASH = (
+    "flash, estimated: constants and code of the layer before it is linked; code of layers that were not measured is "
+    "that of typical ones; 'opwest report --firmware' shows the linked bytes"
+)
+
 
 def choices_text(choices: Iterable[Mapping[str, Any]], *, all_variants: bool) -> str:
     """Return the tables of all models. `all_variants`: below each layer its other variants."""
@@ -21,10 +26,12 @@ def _lines(choices: Mapping[str, Any], *, all_variants: bool) -> Iterator[str]:
         yield f"{', '.join(choices['portable'])}: the portable operators"
     others = choices["others"]
     memory, limit, stripes = (others[key] for key in ("ram_bytes", "limit_bytes", "stripes"))
-    if limit is not None or stripes:
+    if choices["processors"] or limit is not None or stripes:
         beyond = ", more than --max-ram" if limit is not None and memory > limit else ""
         layers = f"; layers {'; '.join(stripes)}" if stripes else ""
-        yield f"all other processors: portable C, {memory:,} bytes of RAM{beyond}{layers}"
+        yield f"all other processors: portable C, {memory:,} bytes of RAM, the arena of the base{beyond}{layers}"
+    if choices["processors"]:
+        yield _FLASH
     if choices["remark"]:
         yield choices["remark"]
 
@@ -39,7 +46,8 @@ def _table(choice: Mapping[str, Any], *, all_variants: bool) -> Iterator[str]:
         rows.append(("without wait states", "", f"{choice['cycles_without_stalls']:,}", "", "", ""))
     yield f"{choice['processor']} ({choice['source']}; flash and scratch memory in bytes)"
     yield from (f"  {line}" for line in table_lines(rows, range(2, 5)))
-    yield f"  {choice['ram_bytes']:,} bytes of RAM: tensors between layers, and scratch memory"
+    arena = f"the arena of variant {choice['processor']}"
+    yield f"  {choice['ram_bytes']:,} bytes of RAM, {arena}: tensors between layers, and scratch memory"
     if choice["gap"]:
         yield f"  at most {choice['gap']:.2%} above the least cycles"
 
