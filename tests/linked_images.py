@@ -2,10 +2,10 @@
 """Small images of the golden project `variants`, with the archives and the map file of a build of Zephyr."""
 
 import re
-import subprocess
 from pathlib import Path
 
 from golden_support import copy_project
+from image_sizes import run
 from opwest.cli.main import main
 
 RUNTIME = Path(__file__).resolve().parents[1] / "zephyr_module"
@@ -104,12 +104,6 @@ def application(folder: Path) -> Path:
     return folder / "app"
 
 
-def run(*command: object, cwd: Path) -> str:
-    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
 def link(app: Path, variant: str | None, build: Path, prefix: str = "", options: tuple[str, ...] = ()) -> Path:
     """Link the application with one variant to `build/zephyr/zephyr.elf`, with zephyr.map; return the image."""
     model = app / "models" / "adder"
@@ -146,27 +140,3 @@ def link(app: Path, variant: str | None, build: Path, prefix: str = "", options:
     whole = ["-Wl,--whole-archive", *archives, "-Wl,--no-whole-archive", "-Wl,-Map,zephyr/zephyr.map"]
     run(f"{prefix}gcc", *machine, *LINK, *options, *whole, *libraries, "-o", image, cwd=build)
     return image
-
-
-def sizes_by_nm(image: Path, prefix: str = "") -> dict[str, list[int]]:
-    """Return the sizes of symbols, by name."""
-    sizes: dict[str, list[int]] = {}
-    for line in run(f"{prefix}nm", "-S", "--size-sort", image, cwd=image.parent).splitlines():
-        _, size, _, name = line.split()
-        sizes.setdefault(name, []).append(int(size, 16))
-    return sizes
-
-
-def bytes_by_archive(image: Path, sections: str) -> dict[str, int]:
-    """Return the bytes of each archive in output sections that match, as the linker's map file lists them."""
-    text = image.with_suffix(".map").read_text().partition("\nLinker script and memory map\n")[2]
-    text = re.sub(r"^( \S+)\n +0x", r"\1 0x", text, flags=re.MULTILINE)
-    totals: dict[str, int] = {}
-    output = ""
-    for line in text.splitlines():
-        if found := re.match(r"([\w./-]+)(?:\s|$)", line):
-            output = found[1]
-        row = re.match(r" [\w.]\S*\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S+\.a)\(", line)
-        if row and re.fullmatch(sections, output):
-            totals[Path(row[2]).name] = totals.get(Path(row[2]).name, 0) + int(row[1], 16)
-    return totals

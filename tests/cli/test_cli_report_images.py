@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from linked_images import application, bytes_by_archive, link, sizes_by_nm
+from image_sizes import by_kind, check_sizes, sizes_by_nm
+from linked_images import application, link
 from requirements_support import need
 
 ARM = "arm-none-eabi-"
@@ -32,13 +33,6 @@ def report_of(succeed, app, *options):
     return model, done
 
 
-def by_kind(image, items="items"):
-    kinds = {}
-    for item in image[items]:
-        kinds.setdefault(item["kind"], {}).setdefault(item["name"], []).append(item["bytes"])
-    return kinds
-
-
 @pytest.mark.parametrize("prefix", ["", ARM], ids=["host", "arm"])
 def test_sizes_equal_nm_and_the_map_file(succeed, app, tmp_path, prefix):
     if prefix:
@@ -48,26 +42,15 @@ def test_sizes_equal_nm_and_the_map_file(succeed, app, tmp_path, prefix):
     (image,) = model["images"]
     assert (model["variant"], image["source"], image["map"]) == ("dsp", "mps2/an386", "zephyr.map")
     assert [pool["planned"] for pool in model["pools"]] == [96]
-    symbols, found = sizes_by_nm(elf, prefix), by_kind(image)
-    assert found["code"] == {name: symbols[f"adder__{name}"] for name in ("widen", "add_packed")}
-    assert found["kernel"] == {"scaled": symbols["scaled"]}, "static functions are in the figures"
-    assert found["table"]["table"] == symbols["table"] == [12]
-    assert found["constant"] == {"packed": symbols["adder_constant_packed"]} == {"packed": [32]}
-    flash = bytes_by_archive(elf, r"\.(text|rodata|data|eh_frame|ARM\.(exidx|extab))")
-    own = sum(sum(sum(sizes) for sizes in kind.values()) for name, kind in found.items() if name != "library")
-    runtime = sum(sum(sizes) for sizes in found["runtime"].values())
-    (initial,) = found["other"].pop("initial values of memory")
-    fills = own - initial - flash["libopwest_adder.a"] - flash["libopwest.a"]
-    assert initial == symbols["memory"][0]
-    assert runtime == flash["libopwest.a"]
-    assert 0 <= fills < 64, "the linker's padding before sections"
-    memory = by_kind(image, "memory")
-    assert memory["pool"] == {"memory_fast": [96]} and symbols["memory_fast"] == [96]
-    assert memory["workspace"] == {"memory": symbols["memory"]}
+    found = check_sizes(model, elf, prefix)
+    symbols, memory = sizes_by_nm(elf, prefix), by_kind(image, "memory")
+    assert found["code"].keys() == {"widen", "add_packed"} and found["constant"] == {"packed": 32}
+    assert found["kernel"].keys() == {"scaled"}, "static functions are in the figures"
+    assert found["table"]["table"] == 12
+    assert memory["pool"] == {"memory_fast": 96} and memory["workspace"] == {"memory": symbols["memory"][0]}
     of_run = memory["state"].keys() - {"doubled", "calls"}
-    state = {"doubled": symbols["doubled"], "calls": symbols["adder__calls"]}
-    assert memory["state"] == state | {name: symbols[name] for name in of_run} and len(of_run) == 1
-    assert memory["stack"] == {"stack of main()": [512]}
+    assert len(of_run) == 1 and memory["state"]["doubled"] == 8 and memory["state"]["calls"] == 4
+    assert memory["stack"] == {"stack of main()": 512}
     if prefix:
         products = [name for name in found["library"] if "__aeabi_dmul" in name or "__muldf3" in name]
         assert products and not any("addsf3" in name or "fadd" in name for name in found["library"]), found["library"]

@@ -93,4 +93,5 @@ def test_the_least_memory_is_named(file, tmp_path):
 
 def test_portable_operators_above_the_limit_are_named(file, tmp_path):
     out = succeed("import", file, "-o", tmp_path / "m", "--max-ram", "1MiB").stdout
-    assert re.search(r"^all other processors: portable C, [\d,]+ bytes of RAM, the arena of the base$", out, re.MULTILINE)
+    line = r"^all other processors: portable C, [\d,]+ bytes of RAM, the arena of the base$"
+    assert re.search(line, out, re.MULTILINE)

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cover import configured
+from image_sizes import check_sizes, prefix_of, reported
 from models.oracle import litert
 from models.real import model_file, structured_and_random
 from opwest.tuning.measure import built_plugin
@@ -67,6 +68,15 @@ class Device:
         self.process.stdout.close()
 
 
+def check_report(model, image):
+    """The figures of the report are those of nm, of the map file, and of the linker's table."""
+    check_sizes(model, image.elf, prefix_of(image.board))
+    assert model["variant"] == (None if image.board == NATIVE else "dsp")
+    (linked,) = model["images"]
+    used = {name: int(size) for name, size in re.findall(r"^ +(FLASH|RAM): +(\d+) B ", image.log, re.MULTILINE)}
+    assert used == ({} if image.board == NATIVE else {"FLASH": linked["flash"], "RAM": linked["ram"]})
+
+
 def numbers(lines):
     found = re.fullmatch(r"m-results-\[([-0-9.,]+)\]", lines[-1])
     assert found, lines
@@ -85,7 +95,9 @@ def test_runner_measures_and_gets_results_of_litert(workspace, opwest, tmp_path,
     properties = run.TASKS[task]
     inputs = [structured_and_random(SHAPES[task], "int8")[i] for i in ((1, 60) if task == "kws" else (60,))]
     expected = litert(path.read_bytes(), inputs)
-    built = workspace.build(tmp_path / "app", board).folder / "zephyr"
+    image = workspace.build(tmp_path / "app", board)
+    check_report(reported(tmp_path / "app", image.folder), image)
+    built = image.folder / "zephyr"
     device = Device([str(built / "zephyr.exe")] if board == NATIVE else [*EMULATOR, str(built / "zephyr.elf")])
     try:
         if board == NATIVE:

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from cover import configured
+from image_sizes import check_sizes, prefix_of, reported
 from zephyr_support import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "golden"))
@@ -40,6 +41,7 @@ def app(source, opwest):
 
 @configured("board", reversed(BOARDS))
 def test_an_image_has_its_variant_only(workspace, app, board):
+    """Its report describes this variant, with the sizes of nm and of the map file."""
     variant, number, own, options = BOARDS[board]
     built = workspace.build(app, board, *options)
     expected = "the base, without a variant" if variant == "base" else f"variant {variant}"
@@ -50,6 +52,9 @@ def test_an_image_has_its_variant_only(workspace, app, board):
     assert pools == {f"adder_workspace_{name}": size for name, size in POOLS[variant].items()}
     y = " ".join(str(number + i) for i in range(4))
     assert f"adder: y: {y}" in built.run("adder: run returned 0")
+    model = reported(app, built.folder)
+    assert model["variant"] == (None if variant == "base" else variant)
+    check_sizes(model, built.elf, prefix_of(board))
 
 
 @configured("board", ["mps2/an386", "mps3/corstone300/an547"])
