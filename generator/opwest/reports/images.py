@@ -190,10 +190,21 @@ def _whole(elf: Elf) -> tuple[int | None, int | None]:
     if not headers:  # not linked
         return None, None
     moved = [header for header in headers if header.p_vaddr != header.p_paddr or header.p_memsz != header.p_filesz]
-    flash, ram = sum(header.p_filesz for header in headers), sum(header.p_memsz for header in moved)
+    flash = _used([(header.p_paddr, header.p_filesz, header.p_align) for header in headers if header.p_filesz])
+    ram = _used([(header.p_vaddr, header.p_memsz, header.p_align) for header in moved])
     if flash > len(elf.content) or ram > _MAX_RAM:
         raise ObjectError(f"segments of {flash} bytes in a file of {len(elf.content)} bytes, and {ram} bytes in memory")
     return flash, ram
+
+
+def _used(segments: Sequence[tuple[int, int, int]]) -> int:
+    """Return the bytes of segments (address, size, alignment), with the gaps that alignment made between them."""
+    used, end = 0, None
+    for start, size, align in sorted(segments):
+        gap = start - end if end is not None else 0
+        used += size + (gap if 0 < gap < align else 0)
+        end = start + size
+    return used
 
 
 def check_models(images: Sequence[LinkedImage], names: Sequence[str], faults: Diagnostics) -> None:
