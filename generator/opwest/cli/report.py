@@ -64,14 +64,12 @@ def _text(done: ReportResult) -> str:
 
 
 def _variant_text(model: Model) -> str:
-    """Return which variant the report shows, and the others with their targets."""
+    """Return which variant the report shows, and the others."""
     shown = f"{model.name}: {f'variant {model.variant}' if model.variant else 'the base'}"
     if model.images:
         return f"{shown}, as in {', '.join(image.source for image in model.images)}"
-    others = [
-        f"{name} ({words.listed(targets, 3)})" for name, targets in model.variants.items() if name != model.variant
-    ]
-    return f"{shown}; other variants: {', '.join(others)}"
+    others = [name for name in (*model.variants, None) if name != model.variant]
+    return f"{shown}; others, by --variant: {', '.join(name or 'the base' for name in others)}"
 
 
 def _json(done: ReportResult) -> dict[str, Any]:

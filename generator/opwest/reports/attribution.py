@@ -21,7 +21,6 @@ from opwest.objects.calls import UndecodedError, branches
 from opwest.objects.elf import (
     ET_REL,
     SHF_ALLOC,
-    SHF_EXECINSTR,
     SHF_WRITE,
     SHT_NOBITS,
     STT_FILE,
@@ -128,7 +127,7 @@ def attribute(
 
     claims = [_claim(piece, inside(piece), models) for piece in pieces]
     every = {id(piece) for piece, claim in zip(pieces, claims, strict=True) if claim}
-    libraries = _Libraries(elf, sections, pieces, every)
+    libraries = _Libraries(elf, sections, symbols, pieces, every)
     results = []
     for model in models:
         owned = [
@@ -226,7 +225,12 @@ class _Libraries:
     """The input sections of libraries that only models and the runtime refer to, by branches and addresses in data."""
 
     def __init__(
-        self, elf: Elf, sections: Mapping[str, Section], pieces: Sequence[Piece], models: Collection[int]
+        self,
+        elf: Elf,
+        sections: Mapping[str, Section],
+        symbols: Sequence[Symbol],
+        pieces: Sequence[Piece],
+        models: Collection[int],
     ) -> None:
         """Find the references in a linked image; `models` are the ids of the pieces of models and the runtime."""
         self._candidates = [piece for piece in pieces if _LIBRARIES.fullmatch(piece.archive)]
@@ -243,7 +247,8 @@ class _Libraries:
             return piece if 0 <= address - piece.address < piece.size else None
 
         try:
-            for source, target in _references(elf, sections):
+            functions = {symbol.address for symbol in symbols if symbol.is_function}
+            for source, target in _references(elf, sections, functions):
                 to = at(target)
                 if to is not None and id(to) in wanted and (origin := at(source)) is not to:
                     self._references[id(to)].add(id(origin))
@@ -262,20 +267,19 @@ class _Libraries:
         return [piece for piece in self._candidates if id(piece) in reached]
 
 
-def _references(elf: Elf, sections: Mapping[str, Section]) -> Iterator[tuple[int, int]]:
-    """Yield the addresses of branches and of pointers in data, with their targets."""
+def _references(elf: Elf, sections: Mapping[str, Section], functions: Collection[int]) -> Iterator[tuple[int, int]]:
+    """Yield the addresses of branches and of pointers to functions, with their targets. Words can be numbers, too."""
     yield from branches(elf)
     form = _POINTERS[elf.layout.bits]
     width = struct.calcsize(f"={form}")
-    code = [(s.address, s.address + s.size) for s in sections.values() if s.flags & SHF_EXECINSTR]
+    thumb = 1 if elf.machine_name == "arm" else 0
     for section in sections.values():
         content = elf.data(section)
         skipped = -section.address % width
         usable = content[skipped : skipped + (len(content) - skipped) // width * width]
         for index, (word,) in enumerate(struct.iter_unpack(f"{elf.layout.order}{form}", usable)):
-            target = word & ~1 if elf.machine_name == "arm" else word
-            if any(start <= target < end for start, end in code):
-                yield section.address + skipped + index * width, target
+            if word & thumb == thumb and word - thumb in functions:
+                yield section.address + skipped + index * width, word - thumb
 
 
 def _parts(
@@ -346,7 +350,7 @@ def _named(
     piece = item.piece
     if item.kind == "library":
         names = [symbol.name for symbol, _ in parts if symbol is not None]
-        yield ", ".join(names[:3]) or item.stem, item.kind, piece.size
+        yield names[0] if len(names) == 1 else item.stem, item.kind, piece.size
     elif item.kind == RUNTIME:
         yield f"{RUNTIME}: {item.stem}", RUNTIME, piece.size
     elif item.kind == "generated":
