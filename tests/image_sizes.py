@@ -9,6 +9,8 @@ from typing import Any
 
 from opwest.cli.main import main
 
+INITIAL = "initial values of "
+
 
 def run(*command: object, cwd: Path) -> str:
     done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False)
@@ -70,6 +72,17 @@ def reported(app: Path, build: Path) -> dict[str, Any]:
 
 def check_sizes(model: dict[str, Any], elf: Path, prefix: str = "") -> dict[str, dict[str, int]]:
     """Compare all figures of a model's image in a report with nm and the map file; return its flash by kind."""
+    flash = check_symbols(model, elf, prefix)
+    archives = bytes_by_archive(elf, prefix)
+    of_map = archives[f"libopwest_{model['name']}.a"] + archives["libopwest.a"]
+    initial = sum(size for key, size in flash["other"].items() if key.startswith(INITIAL))
+    total = sum(sum(sizes.values()) for kind, sizes in flash.items() if kind != "library")
+    assert total - initial == of_map, "every byte of the objects of model and runtime"
+    return flash
+
+
+def check_symbols(model: dict[str, Any], elf: Path, prefix: str = "") -> dict[str, dict[str, int]]:
+    """Compare the figures of symbols with nm; return the flash by kind."""
     (image,) = model["images"]
     name = model["name"]
     flash, memory = by_kind(image), by_kind(image, "memory")
@@ -86,13 +99,9 @@ def check_sizes(model: dict[str, Any], elf: Path, prefix: str = "") -> dict[str,
     assert flash["code"] == {key: size for key, size in code.items() if size is not None}
     for kernel, size in flash.get("kernel", {}).items():
         assert size == plain.get(kernel, plain.get(f"{name}__{kernel}")), kernel
-    archives = bytes_by_archive(elf, prefix)
-    of_map = archives[f"libopwest_{name}.a"] + archives["libopwest.a"]
-    initial = {key: size for key, size in flash["other"].items() if key.startswith("initial values of ")}
-    total = sum(sum(sizes.values()) for kind, sizes in flash.items() if kind != "library")
-    assert total - sum(initial.values()) == of_map, "every byte of the objects of model and runtime"
-    for key, size in initial.items():
-        assert size == symbols[key.removeprefix("initial values of ")]
+    for key, size in flash["other"].items():
+        if key.startswith(INITIAL):
+            assert size == symbols[key.removeprefix(INITIAL)]
     assert sorted(memory.get("pool", {}).values()) == sorted(pool["planned"] for pool in model["pools"])
     for kind in ("pool", "workspace"):
         for key, size in memory.get(kind, {}).items():

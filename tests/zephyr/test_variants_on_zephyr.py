@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from cover import configured
-from image_sizes import check_sizes, prefix_of, reported
+from image_sizes import check_sizes, check_symbols, prefix_of, reported
 from zephyr_support import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "golden"))
@@ -78,6 +78,10 @@ def test_model_of_a_module(workspace, source, app):
     (folder / "prj.conf").write_text("CONFIG_OPWEST=y\nCONFIG_CRC=y\n")
     built = workspace.build(folder, "mps2/an386", f"-DEXTRA_ZEPHYR_MODULES={ROOT}")
     assert "adder: y: 2000 2001 2002 2003" in built.run("adder: run returned 0")
+    model = reported(source, built.folder)  # the objects are those of the application
+    check_symbols(model, built.elf, prefix_of("mps2/an386"))
+    files = {item["object"] for item in model["images"][0]["items"]}
+    assert {"dsp.c", "constants.S", "adder_run.c", "status.c"} <= files and "main.c" not in files
 
 
 @configured(board="mps2/an386")

@@ -112,7 +112,8 @@ def attribute(
 ) -> list[Parts]:
     """Return the parts of an image for each model; `notes` are those of the image, by model. Raises ObjectError."""
     symbols = symbols_of(elf)
-    pieces = list(link_map.pieces) if link_map is not None else list(_pieces_of(symbols, models))
+    families = [_Names(model) for model in models]
+    pieces = list(link_map.pieces) if link_map is not None else list(_pieces_of(symbols, families))
     sections = {section.name: section for section in elf.sections if section.flags & SHF_ALLOC}
     pieces = [piece for piece in pieces if piece.output in sections]
     by_output: dict[str, list[Symbol]] = defaultdict(list)
@@ -125,19 +126,19 @@ def attribute(
         first = bisect_right(at, piece.address - 1)
         return own[first : bisect_right(at, piece.address + piece.size - 1)]
 
-    claims = [_claim(piece, inside(piece), models) for piece in pieces]
+    claims = [_claim(piece, inside(piece), families) for piece in pieces]
     every = {id(piece) for piece, claim in zip(pieces, claims, strict=True) if claim}
     libraries = _Libraries(elf, sections, symbols, pieces, every)
     results = []
-    for model in models:
+    for names in families:
         owned = [
-            _Owned(piece, _stem(piece), claim[model.name] if model.name in claim else claim[_EVERY_MODEL])
+            _Owned(piece, _stem(piece), claim[names.model] if names.model in claim else claim[_EVERY_MODEL])
             for piece, claim in zip(pieces, claims, strict=True)
-            if model.name in claim or _EVERY_MODEL in claim
+            if names.model in claim or _EVERY_MODEL in claim
         ]
         called = libraries.called_by({id(item.piece) for item in owned})
         owned += [_Owned(piece, f"{piece.archive}({_stem(piece)})", "library") for piece in called]
-        results.append(_parts(model, owned, inside, sections, symbols, notes.get(model.name, {})))
+        results.append(_parts(names, owned, inside, sections, symbols, notes.get(names.model, {})))
     return results
 
 
@@ -146,79 +147,87 @@ def _stem(piece: Piece) -> str:
     return match[1] if match else piece.member
 
 
-def _claim(piece: Piece, symbols: Sequence[Symbol], models: Sequence[data.Model]) -> dict[str, str]:
+def _claim(piece: Piece, symbols: Sequence[Symbol], models: Sequence[_Names]) -> dict[str, str]:
     """Return the models that an input section belongs to, with its kind; _EVERY_MODEL stands for all."""
     if piece.archive == _RUNTIME_ARCHIVE:
         return {_EVERY_MODEL: RUNTIME}
     stem = _stem(piece)
     library = _ARCHIVE.fullmatch(piece.archive)
     if library is not None:
-        return {model.name: _kind(model, stem) for model in models if model.name == library[1]}
+        return {names.model: names.kind(stem) for names in models if names.model == library[1]}
     if _LIBRARIES.fullmatch(piece.archive) or piece.file.startswith("zephyr/"):
         return {}
     claim = {}
-    for model in models:  # opwest_add_model() compiles a model into the application
+    for names in models:  # opwest_add_model() compiles a model into the application
         if stem in _CONSTANTS:
-            names = _constants(model)
-            if any(symbol.name in names for symbol in symbols):
-                claim[model.name] = "constants"
-        elif _is_generated(model, stem) or stem in _sources(model):
-            claim[model.name] = _kind(model, stem)
+            if any(symbol.name in names.constants for symbol in symbols):
+                claim[names.model] = "constants"
+        elif names.is_generated(stem) or stem in names.sources:
+            claim[names.model] = names.kind(stem)
     return claim
 
 
-def _kind(model: data.Model, stem: str) -> str:
-    if stem in _CONSTANTS:
-        return "constants"
-    return "generated" if _is_generated(model, stem) else "operators"
+class _Names:
+    """The C symbols and the object files of one model."""
+
+    def __init__(self, model: data.Model) -> None:
+        """Collect the names once: images have thousands of symbols."""
+        self.model = model.name
+        self.c_names = CNames(model.name)
+        self.constants = {self.c_names.constant(one.name): (one.name, "constant") for one in model.constants}
+        self.constants |= {program.symbol: (program.name, "program") for program in model.programs}
+        self.operators: dict[str, str] = {}
+        for operator in model.operators:  # operators can share a function
+            symbol = self.c_names.operator(operator.symbol)
+            known = self.operators.get(symbol)
+            self.operators[symbol] = f"{known}, {operator.name}" if known else operator.name
+        self.sources = {base_name(re.sub(r".*\((.*)\)$", r"\1", item.name)) for item in model.objects}
+        self._generated = re.compile(re.escape(model.name) + _GENERATED)
+
+    def is_generated(self, stem: str) -> bool:
+        """Whether an object file is of a generated C source."""
+        return self._generated.fullmatch(stem) is not None
+
+    def kind(self, stem: str) -> str:
+        """Return the kind of an object file of the model's library."""
+        if stem in _CONSTANTS:
+            return "constants"
+        return "generated" if self.is_generated(stem) else "operators"
+
+    def plain(self, symbol: Symbol) -> str:
+        """Return the name of a symbol without the model's prefix and the suffixes of compilers."""
+        return symbol.name.partition(".")[0].removeprefix(self.c_names.operator(""))
 
 
-def _is_generated(model: data.Model, stem: str) -> bool:
-    return re.fullmatch(re.escape(model.name) + _GENERATED, stem) is not None
-
-
-def _sources(model: data.Model) -> set[str]:
-    """Return the names of the files with operators, without directories."""
-    return {base_name(re.sub(r".*\((.*)\)$", r"\1", item.name)) for item in model.objects}
-
-
-def _constants(model: data.Model) -> dict[str, tuple[str, str]]:
-    """Return the names and kinds of the constants and programs of a model by symbol."""
-    names = CNames(model.name)
-    constants = {names.constant(constant.name): (constant.name, "constant") for constant in model.constants}
-    return constants | {program.symbol: (program.name, "program") for program in model.programs}
-
-
-def _pieces_of(symbols: Sequence[Symbol], models: Sequence[data.Model]) -> Iterator[Piece]:
+def _pieces_of(symbols: Sequence[Symbol], models: Sequence[_Names]) -> Iterator[Piece]:
     """Yield symbols as input sections, for images without a map file: by their sources and prefixes of names.
 
     The source of a global symbol is not known. Sources of the same name in several models are left out.
     """
     for symbol in symbols:
         place = symbol.section, "", symbol.address, symbol.size
-        sources = [model.name for model in models if symbol.file in _sources(model)]
-        generated = [model.name for model in models if _is_generated(model, symbol.file)]
+        sources = [names.model for names in models if symbol.file in names.sources]
+        generated = [names.model for names in models if names.is_generated(symbol.file)]
         if len(sources + generated) == 1:
             yield Piece(*place, f"libopwest_{(sources + generated)[0]}.a({symbol.file})")
-        elif symbol.name.startswith("opwest_") and not any(symbol.name in _constants(model) for model in models):
+        elif symbol.name.startswith("opwest_") and not any(symbol.name in names.constants for names in models):
             yield Piece(*place, f"{_RUNTIME_ARCHIVE}({symbol.file or 'runtime'})")
         elif not symbol.is_local or not symbol.file:
-            for model in models:
-                if file := _file_by_name(symbol.name, model, models):
-                    yield Piece(*place, f"libopwest_{model.name}.a({file})")
+            for names in models:
+                if file := _file_by_name(symbol.name, names, models):
+                    yield Piece(*place, f"libopwest_{names.model}.a({file})")
 
 
-def _file_by_name(symbol: str, model: data.Model, models: Sequence[data.Model]) -> str | None:
+def _file_by_name(symbol: str, names: _Names, models: Sequence[_Names]) -> str | None:
     """Return the kind of file that defines a global symbol of a model."""
-    names = CNames(model.name)
-    if symbol in _constants(model):
+    if symbol in names.constants:
         return _CONSTANTS[0]
-    if any(symbol.startswith(f"{other.name}_") for other in models if other.name.startswith(f"{model.name}_")):
+    if any(symbol.startswith(f"{other.model}_") for other in models if other.model.startswith(f"{names.model}_")):
         return None
-    if symbol.startswith(names.operator("")):
+    if symbol.startswith(names.c_names.operator("")):
         return "operators"
-    is_workspace = symbol.startswith(f"{model.name}_workspace")
-    return f"{model.name}_run.c" if symbol.startswith(names.function("")) and not is_workspace else None
+    is_workspace = symbol.startswith(f"{names.model}_workspace")
+    return f"{names.model}_run.c" if symbol.startswith(names.c_names.function("")) and not is_workspace else None
 
 
 class _Libraries:
@@ -283,7 +292,7 @@ def _references(elf: Elf, sections: Mapping[str, Section], functions: Collection
 
 
 def _parts(
-    model: data.Model,
+    names: _Names,
     owned: Sequence[_Owned],
     inside: Callable[[Piece], Sequence[Symbol]],
     sections: Mapping[str, Section],
@@ -292,14 +301,14 @@ def _parts(
 ) -> Parts:
     flash: dict[tuple[str, str, str], int] = defaultdict(int)
     ram: dict[tuple[str, str, str], int] = defaultdict(int)
-    workspaces = dict(_workspaces(model, symbols, note))
+    workspaces = dict(_workspaces(names.model, symbols, note))
     counted: set[Symbol] = set()
     for item in owned:
         section = sections[item.piece.output]
         parts = list(_split(item.piece, inside(item.piece)))
         if section.kind != SHT_NOBITS:
             flash[ALIGNMENT, ALIGNMENT, ""] += item.piece.fill
-            for name, kind, size in _named(model, item, parts):
+            for name, kind, size in _named(names, item, parts):
                 flash[name, kind, item.stem if kind != ALIGNMENT else ""] += size
         if section.flags & SHF_WRITE and not item.piece.name.startswith(_READ_ONLY):
             ram[ALIGNMENT, ALIGNMENT, ""] += item.piece.fill
@@ -309,7 +318,7 @@ def _parts(
                     ram[ALIGNMENT, ALIGNMENT, ""] += size
                 elif symbol not in workspaces:
                     kind = item.kind if item.kind in (RUNTIME, "library") else "state"
-                    ram[_plain(model, symbol), kind, item.stem] += size
+                    ram[names.plain(symbol), kind, item.stem] += size
     for symbol, kind in workspaces.items():
         ram[symbol.name, kind, ""] += symbol.size
         if sections[symbol.section].kind != SHT_NOBITS and symbol not in counted:
@@ -338,49 +347,31 @@ def _split(piece: Piece, symbols: Sequence[Symbol]) -> Iterator[tuple[Symbol | N
         yield None, rest
 
 
-def _plain(model: data.Model, symbol: Symbol) -> str:
-    """Return the name of a symbol without the model's prefix and the suffixes of compilers."""
-    return symbol.name.partition(".")[0].removeprefix(CNames(model.name).operator(""))
-
-
-def _named(
-    model: data.Model, item: _Owned, parts: Sequence[tuple[Symbol | None, int]]
-) -> Iterator[tuple[str, str, int]]:
+def _named(names: _Names, item: _Owned, parts: Sequence[tuple[Symbol | None, int]]) -> Iterator[tuple[str, str, int]]:
     """Yield the bytes of an input section in flash by name and kind."""
     piece = item.piece
     if item.kind == "library":
-        names = [symbol.name for symbol, _ in parts if symbol is not None]
-        yield names[0] if len(names) == 1 else item.stem, item.kind, piece.size
+        functions = [symbol.name for symbol, _ in parts if symbol is not None]
+        yield functions[0] if len(functions) == 1 else item.stem, item.kind, piece.size
     elif item.kind == RUNTIME:
         yield f"{RUNTIME}: {item.stem}", RUNTIME, piece.size
     elif item.kind == "generated":
         yield item.stem, "other", piece.size
     else:
-        constants, operators = _constants(model), _operators(model)
         for symbol, size in parts:
             if symbol is None and _MERGED.search(piece.name):
                 yield f"merged strings and constants of {item.stem}", "table", size
             elif symbol is None:
                 yield ALIGNMENT, ALIGNMENT, size
-            elif symbol.name in constants:
-                yield *constants[symbol.name], size
-            elif (operator := operators.get(symbol.name.partition(".")[0])) is not None:
+            elif symbol.name in names.constants:
+                yield *names.constants[symbol.name], size
+            elif (operator := names.operators.get(symbol.name.partition(".")[0])) is not None:
                 yield operator, "code", size
             else:
-                yield _plain(model, symbol), "kernel" if symbol.is_function else "table", size
+                yield names.plain(symbol), "kernel" if symbol.is_function else "table", size
 
 
-def _operators(model: data.Model) -> dict[str, str]:
-    """Return the names of operators by C symbol; operators can share a function."""
-    names = CNames(model.name)
-    operators: dict[str, str] = {}
-    for operator in model.operators:
-        symbol = names.operator(operator.symbol)
-        operators[symbol] = f"{operators[symbol]}, {operator.name}" if symbol in operators else operator.name
-    return operators
-
-
-def _workspaces(model: data.Model, symbols: Sequence[Symbol], note: Mapping[str, Any]) -> Iterator[tuple[Symbol, str]]:
+def _workspaces(model: str, symbols: Sequence[Symbol], note: Mapping[str, Any]) -> Iterator[tuple[Symbol, str]]:
     """Yield the variables of <MODEL>_WORKSPACE_DEFINE(): NAME, and NAME_POOL for each pool, with the kind of each."""
     objects: dict[str, list[Symbol]] = defaultdict(list)
     for symbol in symbols:
@@ -395,8 +386,8 @@ def _workspaces(model: data.Model, symbols: Sequence[Symbol], note: Mapping[str,
                     if symbol.size == pool["size"]:
                         stems[name.removesuffix(suffix)] = None
                         yield symbol, "pool"
-    if not note.get("pools") and f"{model.name}_workspace" in objects:
-        stems[f"{model.name}_workspace"] = None
+    if not note.get("pools") and f"{model}_workspace" in objects:
+        stems[f"{model}_workspace"] = None
     for stem in stems:
         for symbol in objects[stem]:
             yield symbol, "workspace"

@@ -123,12 +123,14 @@ def map_files(image: Path) -> tuple[Path, ...]:
 
 def _check_map(elf: Elf, link_map: LinkMap) -> None:
     """Raise ObjectError if a map file describes another image."""
+    largest: dict[str, int] = {}
+    for piece in link_map.pieces:
+        largest[piece.output] = max(piece.size, largest.get(piece.output, 0))
     for section in elf.sections:
         place = link_map.outputs.get(section.name)
         if not section.flags & SHF_ALLOC or place is None:
             continue
-        inner = [piece for piece in link_map.pieces if piece.output == section.name]
-        if any(piece.size > section.size for piece in inner):
+        if largest.get(section.name, 0) > section.size:
             raise ObjectError(f"an input section is larger than section {section.name} of {section.size} bytes")
         if place[1] != section.size or (elf.type != ET_REL and place[0] != section.address):
             raise ObjectError(
