@@ -44,6 +44,7 @@ def _variant(row: Row) -> dict[str, Any]:
         "flash_bytes": row.flash,
         "scratch_bytes": row.scratch,
         "reason": row.why,
+        "origin": "board" if row.cost.is_of_board else row.cost.origin,
     }
 
 
