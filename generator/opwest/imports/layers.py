@@ -223,4 +223,4 @@ def _costs(choice: Mapping[str, Any], own: Sequence[bool]) -> dict[str, Any]:
     found = iter(choice["layers"])
     kept = ("cycles", "origin", "flash_bytes", "scratch_bytes", "reason")
     steps = [{key: row[key] for key in kept} if is_own and (row := next(found)) else None for is_own in own]
-    return {"core": choice["core"], "source": choice["source"], "cycles": choice["cycles"], "steps": steps}
+    return {**{key: choice[key] for key in ("core", "source", "flash", "cycles")}, "steps": steps}

@@ -25,6 +25,7 @@ from opwest.render.devices import device_origin
 from opwest.render.project_files import project_record as record_of
 from opwest.render.tensors import manifest_name, quantization_words
 from opwest.reports import data, words
+from opwest.reports.layers import with_layers
 from opwest.reports.measured import add_measured
 from opwest.reports.memory_map import live_bytes
 from opwest.reports.sizes import add_images
@@ -89,6 +90,7 @@ def collect(examination: Examination) -> data.Model:
         objects=tuple(_object(row, calls.get((row.object, row.target), ())) for row in rows),
         inputs=tuple(data.Input(name, digest) for name, digest in model.inputs_read),
         latency_cycles=plan.schedule.latency.cycles,
+        variant=model.variant.name if model.variant else None,
     )
 
 
@@ -264,7 +266,7 @@ def report_of(
     models = add_measured(
         [collect(examination) for examination in of_variant(inputs.examinations, variant, faults)], measured, faults
     )
-    models = add_images(models, images, faults)
+    models = with_layers(add_images(models, images, faults), inputs.examinations, faults)
     faults.raise_if_errors()
     return data.Report(__version__, tuple(models), inputs.stale)
 

@@ -24,6 +24,7 @@ def choice_rows(processor: str, core: str, choice: Choice, memory: int, flash: F
         "processor": processor,
         "core": core,
         "source": _source(core, choice, flash),
+        "flash": flash.text,
         "layers": [
             {"layer": layer(row.operation.label), **_variant(row), "others": list(map(_variant, row.others))}
             for row in own
