@@ -47,8 +47,9 @@ _OTHER: Final = ("other", "other operators")
 
 
 def group_of(kind: str) -> tuple[str, str]:
-    """Return the colour and the name of the group of an operator, by its first word that has one."""
-    first = re.sub(r"[^a-z0-9+]", "", kind.lower()).split("+")[0]
+    """Return the colour and the name of the group of an operator: of its first one that is not padding."""
+    kinds = [re.sub(r"[^a-z0-9]", "", word) for word in kind.lower().split("+")]
+    first = next((word for word in kinds if not word.startswith("pad")), kinds[0])
     return next(((colour, name) for pattern, colour, name in KINDS if re.search(pattern, first)), _OTHER)
 
 
@@ -291,7 +292,7 @@ def graph_row(model: data.Model) -> dict[str, Any] | None:
     return {
         "width": round(found.width),
         "height": round(found.height),
-        "nodes": [_node_row(node) for node in found.nodes],
+        "nodes": [_node_row(node, has_link=bool(model.layers)) for node in found.nodes],
         "edges": edges,
         "legend": [{"kind": colour, "label": name} for colour, name in groups],
         "devices": any(node.device for node in found.nodes),
@@ -305,11 +306,11 @@ def _shapes(model: data.Model) -> Mapping[str, str]:
     return {name: "×".join(map(str, shape)) or "scalar" for name, shape in found.items()}
 
 
-def _node_row(node: Node) -> dict[str, Any]:
+def _node_row(node: Node, *, has_link: bool) -> dict[str, Any]:
     x, y = round(node.x - node.width / 2), round(node.y)
     return {
         "kind": node.colour,
-        "step": node.step,
+        "row": node.step if has_link else None,
         "device": node.device,
         "text": node.text,
         "x": x,

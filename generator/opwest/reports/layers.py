@@ -251,11 +251,13 @@ def short(name: str) -> str:
 
 
 def _titles(tensors: Mapping[str, str], planned: Sequence[str]) -> dict[str, str]:
-    """Return the names in the file of tensors, each once; two of the same name also have that of the manifest."""
-    uses = Counter([*map(short, tensors.values()), *(name for name in planned if name not in tensors)])
+    """Return the names in the file of buffers, each once; two of the same name also have that of the manifest."""
+    originals = {name: short(tensors.get(name, name)) for name in planned}
+    uses = Counter(originals.values())
     return {
-        name: short(original) if uses[short(original)] == 1 else f"{short(original)} ({name})"
-        for name, original in tensors.items()
+        name: original if uses[original] == 1 else f"{original} ({name})"
+        for name, original in originals.items()
+        if original != name
     }
 
 
