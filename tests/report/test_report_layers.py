@@ -159,7 +159,7 @@ def test_measurements_belong_to_layers(imported, tmp_path):
     assert {one.source for one in points} >= {"measured, nucleo"}
     [first] = [one for one in points if one.source.startswith("measured") and one.layer.step == 0]
     assert first.speed == 160 / 800.0
-    assert "Measured, nucleo" in page(report)
+    assert "Measured, nucleo (board)" in page(report)
     assert f"{800 / 160:#.3g}" in page(report)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +15,8 @@ from opwest.api.report import report as make_report
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result
 from opwest.reports import words
+from opwest.reports.data import Model
+from opwest.reports.layer_rows import BASE
 
 
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -47,6 +50,7 @@ def _text(done: ReportResult) -> str:
     models = done.report.models if done.report else ()
     lines = [f"{done.output}: {', '.join(model.name for model in models)}"]
     for model in models:
+        lines += [f"  {model.name}: {line}" for line in _layers(model)]
         lines += [
             f"  {model.name}: pool {pool.name} {words.counted(pool.planned, 'byte')}, peak in step {pool.peak.step}"
             for pool in model.pools
@@ -58,6 +62,29 @@ def _text(done: ReportResult) -> str:
     return "\n".join(lines)
 
 
+def _layers(model: Model) -> Iterator[str]:
+    """Yield the variant that the report describes, with the sums of its layers, and the names of the others."""
+    macs = sum(layer.macs or 0 for layer in model.layers)
+    cycles = [f"{core.cycles:,} modelled cycles on {core.name}" for core in model.cores]
+    parts = [words.counted(len(model.layers), "layer"), *([f"{macs:,} MACs"] if macs else []), *cycles]
+    if model.alternatives:
+        others = ", ".join(other.variant or BASE for other in model.alternatives)
+        yield f"{f'variant {model.variant}' if model.variant else 'the base'}; not described in full: {others}"
+    if macs or cycles:
+        yield ", ".join(parts)
+
+
+def _model(model: Model) -> dict[str, Any]:
+    return {
+        "model": model.name,
+        "variant": model.variant,
+        "layer_count": len(model.layers),
+        "mac_count": sum(layer.macs or 0 for layer in model.layers) if model.cores else None,
+        "cores": [{"core": core.name, "cycles": core.cycles} for core in model.cores],
+        "other_variants": [other.variant for other in model.alternatives],
+    }
+
+
 def _json(done: ReportResult) -> dict[str, Any]:
     assert done.report is not None
     return {
@@ -66,6 +93,7 @@ def _json(done: ReportResult) -> dict[str, Any]:
         "content": None,
         "content_format": done.format,
         "models": [model.name for model in done.report.models],
+        "layers": [_model(model) for model in done.report.models],
         "stale": [asdict(stale) for stale in done.report.stale],
         "differences": None if done.differences is None else [change.as_json() for change in done.differences],
         "exceeded": [asdict(row) for row in done.exceeded],

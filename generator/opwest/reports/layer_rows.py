@@ -13,6 +13,10 @@ from opwest.reports.roofline import roofline_row
 from opwest.reports.words import MAX_ROWS
 
 _ORIGINS: Final = {"measured": "", "estimated": "estimated", "board": "counted on a board"}
+STEADY: Final = ("board", "counted")
+"""The clocks whose numbers do not depend on the load of a host; others have no cycles per multiplication."""
+Clock = tuple[str, str, str]
+"""The place, the unit and the clock of measurements."""
 _MAX_SHAPES: Final = 3
 BASE: Final = "base"
 """The name of the implementation without a variant."""
@@ -30,22 +34,25 @@ def layers_row(model: data.Model) -> dict[str, Any]:
 
 def layer_table(layers: Sequence[data.Layer], cores: Sequence[data.Core]) -> dict[str, Any]:
     """Return the table of layers with a row for the sums. A column in which no layer has a value is left out."""
-    clocks = dict.fromkeys((time.where, time.unit) for layer in layers for time in layer.times)
+    clocks = _clocks(layers)
     images = dict.fromkeys(source for layer in layers for source in layer.linked or ())
     macs = [layer.macs for layer in layers if layer.macs is not None]
     known = [layer for layer in layers if layer.costs]
     costs = [[cost for layer in known for cost in layer.costs if cost.core == core.name] for core in cores]
     return {
         "cores": [{"name": core.name, "source": core.source} for core in cores],
-        "clocks": [{"where": where, "unit": unit} for where, unit in clocks],
+        "clocks": [
+            {"where": where, "unit": unit, "clock": clock, "is_steady": clock in STEADY}
+            for where, unit, clock in clocks
+        ],
         "images": list(images),
         "imported": bool(macs),
-        "rows": [_row(layer, [core.name for core in cores], list(clocks), list(images)) for layer in layers[:MAX_ROWS]],
+        "rows": [_row(layer, [core.name for core in cores], clocks, list(images)) for layer in layers[:MAX_ROWS]],
         "left": max(len(layers) - MAX_ROWS, 0),
         "total": {
             "macs": words.number(sum(macs)) if macs else "",
             "cycles": [_cycles(sum(cost.cycles for cost in rows), sum(macs)) for rows in costs],
-            "times": [_cycles(_sum(layers, where, unit), sum(macs)) for where, unit in clocks],
+            "times": [_cycles(_sum(layers, clock), sum(macs)) for clock in clocks],
             "flash": words.number(sum(cost.flash for cost in costs[0])) if costs else "",
             "linked": [words.number(sum((layer.linked or {}).get(image, 0) for layer in layers)) for image in images],
             "scratch": words.number(max((cost.scratch for cost in costs[0]), default=0)) if costs else "",
@@ -53,15 +60,21 @@ def layer_table(layers: Sequence[data.Layer], cores: Sequence[data.Core]) -> dic
     }
 
 
-def _sum(layers: Sequence[data.Layer], where: str, unit: str) -> float:
-    return sum(time.mean for layer in layers for time in layer.times if (time.where, time.unit) == (where, unit))
+def _clocks(layers: Sequence[data.Layer]) -> list[Clock]:
+    return list(dict.fromkeys(_clock(time) for layer in layers for time in layer.times))
 
 
-def _row(
-    layer: data.Layer, cores: Sequence[str], clocks: Sequence[tuple[str, str]], images: Sequence[str]
-) -> dict[str, Any]:
+def _clock(time: data.LayerTime) -> Clock:
+    return time.where, time.unit, time.clock
+
+
+def _sum(layers: Sequence[data.Layer], clock: Clock) -> float:
+    return sum(time.mean for layer in layers for time in layer.times if _clock(time) == clock)
+
+
+def _row(layer: data.Layer, cores: Sequence[str], clocks: Sequence[Clock], images: Sequence[str]) -> dict[str, Any]:
     by_core = {cost.core: cost for cost in layer.costs}
-    by_clock = {(time.where, time.unit): time.mean for time in layer.times}
+    by_clock = {_clock(time): time.mean for time in layer.times}
     first = by_core.get(cores[0]) if cores else None
     removed = layer.file_macs is not None and layer.macs is not None and layer.file_macs > layer.macs
     linked: Mapping[str, int] = layer.linked or {}
@@ -117,18 +130,13 @@ def _types(layer: data.Layer) -> str:
 
 
 def _bars(model: data.Model) -> list[dict[str, Any]]:
-    """Return a chart of the layers for each profile, else for each core."""
+    """Return a chart of the layers for each profile; for each core too, without a profile of a steady clock."""
     charts = []
-    clocks = dict.fromkeys((time.where, time.unit) for layer in model.layers for time in layer.times)
-    for where, unit in clocks:
-        values = {
-            layer.step: time.mean
-            for layer in model.layers
-            for time in layer.times
-            if (time.where, time.unit) == (where, unit)
-        }
-        charts.append(_chart(f"Measured, {where}", unit, "", model.layers, values))
-    for core in model.cores if not clocks else ():
+    clocks = _clocks(model.layers)
+    for clock in clocks:
+        values = {layer.step: time.mean for layer in model.layers for time in layer.times if _clock(time) == clock}
+        charts.append(_chart(f"Measured, {clock[0]} ({clock[2]})", clock[1], "", model.layers, values))
+    for core in model.cores if all(clock[2] not in STEADY for clock in clocks) else ():
         values = {layer.step: float(c.cycles) for layer in model.layers for c in layer.costs if c.core == core.name}
         charts.append(_chart(f"Modelled, {core.name}", "cycles", core.source, model.layers, values))
     return charts
