@@ -16,7 +16,6 @@ from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import Result
 from opwest.reports import words
 from opwest.reports.data import Model
-from opwest.reports.layer_rows import BASE
 
 
 def report(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -68,8 +67,9 @@ def _layers(model: Model) -> Iterator[str]:
     cycles = [f"{core.cycles:,} modelled cycles on {core.name}" for core in model.cores]
     parts = [words.counted(len(model.layers), "layer"), *([f"{macs:,} MACs"] if macs else []), *cycles]
     if model.alternatives:
-        others = ", ".join(other.variant or BASE for other in model.alternatives)
-        yield f"{f'variant {model.variant}' if model.variant else 'the base'}; not described in full: {others}"
+        others = ", ".join(other.variant for other in model.alternatives if other.variant)
+        hint = f"; --variant describes another one: {others}" if others else ""
+        yield f"{f'variant {model.variant}' if model.variant else 'the base'}{hint}"
     if macs or cycles:
         yield ", ".join(parts)
 
