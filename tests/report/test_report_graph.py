@@ -99,6 +99,9 @@ def test_a_chain_is_straight() -> None:
         ("PAD", "scratch"),
         ("CONCATENATION", "scratch"),
         ("beamform", "other"),
+        ("Conv (transpose)", "scratch"),
+        ("Conv (conv 2d) + RELU", "intermediate"),
+        ("CONV_2D + CONV_2D … ADD (8)", "intermediate"),
     ],
 )
 def test_colours_of_kinds(kind: str, colour: str) -> None:

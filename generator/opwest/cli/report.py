@@ -64,8 +64,9 @@ def _text(done: ReportResult) -> str:
 def _layers(model: Model) -> Iterator[str]:
     """Yield the variant that the report describes, with the sums of its layers, and the names of the others."""
     macs = sum(layer.macs or 0 for layer in model.layers)
-    cycles = [f"{core.cycles:,} modelled cycles on {core.name}" for core in model.cores]
-    parts = [words.counted(len(model.layers), "layer"), *([f"{macs:,} MACs"] if macs else []), *cycles]
+    cycles = ", ".join(f"{core.cycles:,} ({core.name})" for core in model.cores)
+    parts = [words.counted(len(model.layers), "layer"), *([f"{macs:,} MACs"] if macs else [])]
+    parts += [f"modelled cycles: {cycles}"] if cycles else []
     if model.alternatives:
         others = ", ".join(other.variant for other in model.alternatives if other.variant)
         hint = f"; --variant describes another one: {others}" if others else ""

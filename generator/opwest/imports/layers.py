@@ -50,12 +50,12 @@ class _Rows:
     def __init__(self, graph: Graph) -> None:
         self.layers: list[dict[str, Any]] = []
         self._numbers: dict[str, int] = {}
-        self._nodes: dict[tuple[int, str], Node] = {}
+        self._nodes: dict[tuple[int, str], list[Node]] = {}
         self._makers: dict[Tensor, Node] = {}
         self._readers: dict[Tensor, list[Node]] = {}
         for node in graph.nodes:
             for part in _parts(node.label):
-                self._nodes.setdefault((part.number, part.kind), node)
+                self._nodes.setdefault((part.number, part.kind), []).append(node)
             self._makers.update(dict.fromkeys(node.outputs, node))
             for tensor in node.inputs:
                 if tensor is not None:
@@ -66,8 +66,7 @@ class _Rows:
         """Note the operators of the file that have operations."""
         for operation in operations:
             for part in _parts_of(operation):
-                if node := self._nodes.get((part.number, part.kind)):
-                    self._done.add(node)
+                self._done.update(self._nodes_of(part))
 
     def add(self, operation: Operation, program: Program) -> int:
         """Return the number of the layer of an operation."""
@@ -79,23 +78,25 @@ class _Rows:
     def views(self) -> list[dict[str, Any]]:
         """Return the operators of the file without code: results that are known or need no copy."""
         absorbed = {node for done in self._done for node in self._with_absorbed(done)}
-        left = [node for node in self._nodes.values() if node not in self._done | absorbed]
+        left = [nodes[0] for nodes in self._nodes.values() if not absorbed.union(self._done).intersection(nodes)]
         return [self._operator(part, node) for node in dict.fromkeys(left) for part in _parts(node.label)[:1]]
 
+    def _nodes_of(self, part: _Part) -> list[Node]:
+        """Return the nodes of an operator of the file: several if a reader translates it to several."""
+        return self._nodes.get((part.number, part.kind), [])
+
     def _row(self, operation: Operation, program: Program) -> dict[str, Any]:
-        parts = _parts_of(operation)
-        nodes = [node for part in parts if (node := self._nodes.get((part.number, part.kind)))]
-        operators = [self._operator(part, self._nodes.get((part.number, part.kind))) for part in parts]
-        known = {row["number"] for row in operators}
-        for node in (other for found in nodes for other in self._with_absorbed(found)):
-            for part in _parts(node.label)[:1]:
-                if part.number not in known:
-                    operators.append(self._operator(part, node))
-                    known.add(part.number)
-        operators.sort(key=lambda row: row["number"])
-        for row in operators:
-            row["activation"] = next(
-                (_activation(node) for part in _parts_of_row(row) if (node := self._nodes.get(part))), None
+        parts = dict.fromkeys(_parts_of(operation))
+        for part in list(parts):
+            for node in (other for found in self._nodes_of(part) for other in self._with_absorbed(found)):
+                parts.update(dict.fromkeys(_parts(node.label)[:1]))
+        is_whole = not labels.layer(operation.label).partition("): ")[2]
+        operators = []
+        for part in sorted(parts, key=lambda part: part.number):
+            nodes = self._nodes_of(part)
+            found = filter(None, map(_activation, nodes)) if is_whole or _macs(operation) else ()
+            operators.append(
+                {**self._operator(part, nodes[-1] if nodes else None), "activation": next(iter(found), None)}
             )
         data = [value for value in operation.inputs if value.base.role != "constant"]
         return {
@@ -150,10 +151,6 @@ def _parts_of(operation: Operation) -> list[_Part]:
 def _parts(label: str) -> list[_Part]:
     found = _OPERATOR.finditer(labels.layer(label))
     return [_Part(int(match["number"]), match["kind"], match["name"] or "") for match in found]
-
-
-def _parts_of_row(row: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
-    yield row["number"], row["kind"]
 
 
 def _activation(node: Node) -> str | None:

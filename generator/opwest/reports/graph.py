@@ -48,7 +48,8 @@ _OTHER: Final = ("other", "other operators")
 
 def group_of(kind: str) -> tuple[str, str]:
     """Return the colour and the name of the group of an operator: of its first one that is not padding."""
-    kinds = [re.sub(r"[^a-z0-9]", "", word) for word in kind.lower().split("+")]
+    part = re.search(r"\(([^()]*[a-z][^()]*)\)$", kind)  # of an operator that several steps compute
+    kinds = [re.sub(r"[^a-z0-9]", "", word) for word in (part[1] if part else kind).lower().split("+")]
     first = next((word for word in kinds if not word.startswith("pad")), kinds[0])
     return next(((colour, name) for pattern, colour, name in KINDS if re.search(pattern, first)), _OTHER)
 

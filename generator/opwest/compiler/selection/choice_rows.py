@@ -32,7 +32,7 @@ def choice_rows(processor: str, core: str, choice: Choice, memory: int, flash: F
         "cycles": round(cycles),
         "cycles_without_stalls": round(cycles - stalls) if is_modelled else None,
         "flash_bytes": sum(row.flash for row in own),
-        "scratch_bytes": max(row.scratch for row in own),
+        "scratch_bytes": max((row.scratch for row in own), default=0),
         "ram_bytes": memory,
         "gap": choice.gap,
     }
