@@ -9,6 +9,7 @@ import pytest
 from in_process import succeed
 from models.made import Model, of_one
 from models.real import model_file
+from requirements_support import need
 
 FLOAT = ("float32", None, 0)
 SAME, VALID = 0, 1
@@ -149,6 +150,30 @@ def test_macs_of_a_file(name, tmp_path):
             count += result * np.prod(graph.Tensors(operator.Inputs(1)).ShapeAsNumpy()[1:3])
     found = imported(model_file(f"{name}.tflite"), tmp_path, "--kernels", "portable")
     assert sum(found["layers"][step["layer"]]["file_macs"] for step in found["implementations"][0]["steps"]) == count
+
+
+def test_names_and_activations_of_onnx(tmp_path):
+    need("onnx", "onnxruntime")
+    from models.onnx_support import helper, numpy_helper, onnx
+
+    random = np.random.default_rng(5)
+    weights = random.standard_normal((4, 3, 3, 3)).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="/features/0/Conv", pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"], name="/features/1/Relu"),
+        helper.make_node("MaxPool", ["r"], ["y"], name="/pool/MaxPool", kernel_shape=[2, 2], strides=[2, 2]),
+    ]
+    ends = [helper.make_tensor_value_info(name, 1, shape) for name, shape in (("x", (1, 3, 8, 8)), ("y", (1, 4, 4, 4)))]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [numpy_helper.from_array(weights, "w")])
+    file = tmp_path / "model.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), file)
+    rows = imported(file, tmp_path)["layers"]
+    [conv] = [row for row in rows if row["macs"]]
+    assert conv["macs"] == 8 * 8 * weights.size
+    assert [(one["number"], one["kind"], one["name"], one["activation"]) for one in conv["operators"]] == [
+        (0, "Conv", "/features/0/Conv", "RELU")
+    ]
+    assert [one["name"] for row in rows for one in row["operators"] if one["kind"] == "MaxPool"] == ["/pool/MaxPool"]
 
 
 def test_tune_reads_import_json_of_earlier_versions(tmp_path):

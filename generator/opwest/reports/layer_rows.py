@@ -51,7 +51,7 @@ def layer_table(layers: Sequence[data.Layer], cores: Sequence[data.Core]) -> dic
         "left": max(len(layers) - MAX_ROWS, 0),
         "total": {
             "macs": words.number(sum(macs)) if macs else "",
-            "cycles": [_cycles(sum(cost.cycles for cost in rows), sum(macs)) for rows in costs],
+            "cycles": [_cycles(core.cycles, sum(macs)) for core in cores],
             "times": [_cycles(_sum(layers, clock), sum(macs)) for clock in clocks],
             "flash": words.number(sum(cost.flash for cost in costs[0])) if costs else "",
             "linked": [words.number(sum((layer.linked or {}).get(image, 0) for layer in layers)) for image in images],
@@ -135,17 +135,18 @@ def _bars(model: data.Model) -> list[dict[str, Any]]:
     clocks = _clocks(model.layers)
     for clock in clocks:
         values = {layer.step: time.mean for layer in model.layers for time in layer.times if _clock(time) == clock}
-        charts.append(_chart(f"Measured, {clock[0]} ({clock[2]})", clock[1], "", model.layers, values))
+        total = sum(values.values())
+        charts.append(_chart(f"Measured, {clock[0]} ({clock[2]})", clock[1], "", model.layers, values, total))
     for core in model.cores if all(clock[2] not in STEADY for clock in clocks) else ():
         values = {layer.step: float(c.cycles) for layer in model.layers for c in layer.costs if c.core == core.name}
-        charts.append(_chart(f"Modelled, {core.name}", "cycles", core.source, model.layers, values))
+        charts.append(_chart(f"Modelled, {core.name}", "cycles", core.source, model.layers, values, core.cycles))
     return charts
 
 
 def _chart(
-    title: str, unit: str, source: str, layers: Sequence[data.Layer], values: Mapping[int, float]
+    title: str, unit: str, source: str, layers: Sequence[data.Layer], values: Mapping[int, float], total: float
 ) -> dict[str, Any]:
-    total, longest = sum(values.values()), max(values.values(), default=0)
+    longest = max(values.values(), default=0)
     return {
         "title": title,
         "unit": unit,

@@ -186,7 +186,7 @@ def _imported(
     return replace(
         plain,
         label=" ".join(filter(None, (_joined(shown) + part, size, f"#{plain.step}"))),
-        kind=_joined(kinds) + part,
+        kind=_joined(kinds if len(kinds) <= _MAX_KINDS else shown) + part,
         name=names[-1] if names else "",
         inputs=tuple(_named(one) for one in computed["inputs"]),
         outputs=tuple(_named(one) for one in computed["outputs"]),
