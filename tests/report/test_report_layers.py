@@ -246,3 +246,14 @@ def test_without_an_import_operators_are_named_by_the_manifest():
     assert labels[5:7] == ["weigh #5", "weigh #6"]
     assert all(one.macs is None and not one.costs for one in model.layers)
     assert model.alternatives == ()
+
+
+def test_the_sums_are_printed(imported, tmp_path):
+    words = ["report", imported / "manifest.yaml", "--variant", "dsp", "-o", tmp_path / "net.html"]
+    printed = succeed(*words).stdout
+    assert "net: variant dsp; --variant describes another one: mla, mve\n" in printed
+    assert f"net: 2 layers, {40 * 4 + 4 * 4} MACs, modelled cycles: " in printed
+    [row] = json.loads(succeed(*words, "--json").stdout)["result"]["layers"]
+    assert (row["variant"], row["layer_count"], row["mac_count"]) == ("dsp", 2, 40 * 4 + 4 * 4)
+    assert [core["core"] for core in row["cores"]] == ["cortex-m4"]
+    assert row["other_variants"] == [None, "mla", "mve"]

@@ -32,12 +32,21 @@ class ImportJson:
 
 
 def import_json_text(
-    model: Path, content: bytes, folder: Path, options: Options, layers: Sequence[Mapping[str, Any]]
+    model: Path, content: bytes, folder: Path, options: Options | None, layers: Sequence[Mapping[str, Any]]
 ) -> bytes:
     """Return import.json of an import to a directory. Its paths are relative to the directory.
 
-    `layers`: for each model, as in `imports/layers.py`.
+    `options`: those of a trained model; None for a file of Vela, which `opwest tune` does not import again. `layers`:
+    for each model, as in `imports/layers.py`.
     """
+    given = None if options is None else _recorded(options, folder)
+    head = {"version": VERSION, "model": _relative(model, folder), "sha256": _digest(content), "options": given}
+    text = json.dumps(head, indent=2).removesuffix("\n}")
+    return f'{text},\n  "models": [{",".join(map(_lines, layers))}]\n}}\n'.encode()
+
+
+def _recorded(options: Options, folder: Path) -> dict[str, Any]:
+    """Return the options that differ from their defaults, with relative paths."""
     defaults = Options()
     recorded = ["format", *(name for name, option in options_of(None).items() if option.is_recorded)]
     given = {
@@ -47,9 +56,7 @@ def import_json_text(
         given["operators"] = [[name, _relative(path, folder)] for name, path in options.operators]
     if options.tuning:
         given["tuning"] = [_relative(path, folder) for path in options.tuning]
-    data = {"version": VERSION, "model": _relative(model, folder), "sha256": _digest(content), "options": given}
-    head = json.dumps(data, indent=2).removesuffix("\n}")
-    return f'{head},\n  "models": [{",".join(map(_lines, layers))}]\n}}\n'.encode()
+    return given
 
 
 def _lines(value: Mapping[str, Any], indent: int = 4) -> str:
@@ -69,13 +76,15 @@ def _lines(value: Mapping[str, Any], indent: int = 4) -> str:
 def read_import_json(folder: Path) -> ImportJson:
     """Return import.json of a directory, whose model file is unchanged. Raises OpwestError."""
     place = folder / IMPORT_JSON
+    expected = "a directory that 'opwest import' of a TFLite or ONNX model wrote"
     try:
         data = json.loads(place.read_bytes())
         model, digest, given = data["model"], data["sha256"], data["options"]
+        if given is None:
+            raise fault("the record of the import is that of a file of Vela", str(place), expected)
         options = _options(given, folder)
         model = _absolute(model, folder)
     except OSError as error:
-        expected = "a directory that 'opwest import' of a TFLite or ONNX model wrote"
         raise fault(f"cannot read the record of the import: {error.strerror}", str(place), expected, _HINT) from None
     except (ValueError, TypeError, KeyError, RecursionError):
         raise fault("the record of the import is damaged", str(place), hint=_HINT) from None

@@ -106,9 +106,7 @@ class _Rows:
             "inputs": [_operand(value, program) for value in data],
             "outputs": [_operand(value, program) for value in operation.results],
             "attributes": _attributes(operation),
-            "macs": _macs(operation),
-            "file_macs": sum(_in_file(operation, program.history[0])),
-            "weight_bytes": 0 if isinstance(operation, UserCall) else weight_bytes(operation),
+            **_counts(operation, program),
         }
 
     def _operator(self, part: _Part, node: Node | None) -> dict[str, Any]:
@@ -123,6 +121,14 @@ class _Rows:
         readers = self._readers.get(node.outputs[0], []) if node.outputs else []
         if len(readers) == 1 and readers[0].kind in _ABSORBED and readers[0] not in self._done:
             yield readers[0]
+
+
+def _counts(operation: Operation, program: Program) -> dict[str, int | None]:
+    """Return the multiplications and the weights; None for an operator of the user."""
+    if isinstance(operation, UserCall):
+        return dict.fromkeys(("macs", "file_macs", "weight_bytes"))
+    in_file = sum(_in_file(operation, program.history[0]))
+    return {"macs": macs_of(operation), "file_macs": in_file, "weight_bytes": weight_bytes(operation)}
 
 
 def _macs(operation: Operation) -> int:
@@ -190,7 +196,7 @@ def _implementation(made: Implementation, rows: _Rows) -> dict[str, Any]:
             {
                 "layer": rows.add(operation, program),
                 "operator": name,
-                "kernel": step.variant,
+                "kernel": None if isinstance(operation, UserCall) else step.variant,
                 "constant_bytes": _constant_bytes(step),
             }
             for operation, step, name in zip(

@@ -209,7 +209,22 @@ def _pairs(model: data.Model) -> list[tuple[str, str, str]]:
             writers[name].append(key)
     for name in [*(tensor.name for tensor in model.tensors if tensor.role == "output"), *states]:
         pairs.update(dict.fromkeys((name, source, f"out {name}") for source in writers.get(name, ())))
-    return list(pairs)
+    views = _views(model, {name for name, _, _ in pairs})
+    # The writers of each tensor are before its readers: ranks are found in this order.
+    return sorted([*pairs, *views], key=lambda pair: (not pair[1].startswith("in "), pair[2].startswith("out ")))
+
+
+def _views(model: data.Model, drawn: set[str]) -> list[tuple[str, str, str]]:
+    """Return the lines of inputs and outputs that are parts of another tensor, which the steps read and write."""
+    lines = []
+    for tensor in model.tensors:
+        for layer in model.layers if tensor.name not in drawn else ():
+            step = f"step {layer.step}"
+            if tensor.role == "input" and any(one.name == tensor.name for one in layer.inputs):
+                lines.append((tensor.name, f"in {tensor.name}", step))
+            elif tensor.role == "output" and any(one.name == tensor.name for one in layer.outputs):
+                lines.append((tensor.name, step, f"out {tensor.name}"))
+    return lines
 
 
 def _routed(tensor: str, source: Node, target: Node, ranks: Sequence[list[Node]]) -> Edge:

@@ -191,10 +191,10 @@ def _imported(
         inputs=tuple(_named(one) for one in computed["inputs"]),
         outputs=tuple(_named(one) for one in computed["outputs"]),
         window=window,
-        macs=_count(computed["macs"]),
-        file_macs=_count(computed["file_macs"]),
-        weights=_count(computed["weight_bytes"]),
-        kernel=str(row["kernel"]),
+        macs=_optional(computed["macs"]),
+        file_macs=_optional(computed["file_macs"]),
+        weights=_optional(computed["weight_bytes"]),
+        kernel=None if row["kernel"] is None else str(row["kernel"]),
         costs=tuple(
             data.LayerCost(
                 core,
@@ -215,6 +215,10 @@ def _count(value: Any) -> int:
     if not isinstance(value, int) or not 0 <= value < 1 << 63:
         raise ValueError(f"{value!r:.40} is not a count")
     return value
+
+
+def _optional(value: Any) -> int | None:
+    return None if value is None else _count(value)
 
 
 def _kinds(operators: Sequence[Mapping[str, Any]]) -> Iterator[str]:
