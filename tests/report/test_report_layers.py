@@ -251,7 +251,6 @@ def test_without_an_import_operators_are_named_by_the_manifest():
 def test_the_sums_are_printed(imported, tmp_path):
     words = ["report", imported / "manifest.yaml", "--variant", "dsp", "-o", tmp_path / "net.html"]
     printed = succeed(*words).stdout
-    assert "net: variant dsp; --variant describes another one: mla, mve\n" in printed
     assert f"net: 2 layers, {40 * 4 + 4 * 4} MACs, modelled cycles: " in printed
     [row] = json.loads(succeed(*words, "--json").stdout)["result"]["layers"]
     assert (row["variant"], row["layer_count"], row["mac_count"]) == ("dsp", 2, 40 * 4 + 4 * 4)

@@ -62,17 +62,12 @@ def _text(done: ReportResult) -> str:
 
 
 def _layers(model: Model) -> Iterator[str]:
-    """Yield the variant that the report describes, with the sums of its layers, and the names of the others."""
+    """Yield the sums of the layers, if an import has them."""
     macs = sum(layer.macs or 0 for layer in model.layers)
     cycles = ", ".join(f"{core.cycles:,} ({core.name})" for core in model.cores)
-    parts = [words.counted(len(model.layers), "layer"), *([f"{macs:,} MACs"] if macs else [])]
-    parts += [f"modelled cycles: {cycles}"] if cycles else []
-    if model.alternatives:
-        others = ", ".join(other.variant for other in model.alternatives if other.variant)
-        hint = f"; --variant describes another one: {others}" if others else ""
-        yield f"{f'variant {model.variant}' if model.variant else 'the base'}{hint}"
     if macs or cycles:
-        yield ", ".join(parts)
+        parts = [words.counted(len(model.layers), "layer"), *([f"{macs:,} MACs"] if macs else [])]
+        yield ", ".join([*parts, *([f"modelled cycles: {cycles}"] if cycles else [])])
 
 
 def _model(model: Model) -> dict[str, Any]:
