@@ -77,7 +77,7 @@ def test_the_page_names_layers_once(imported):
     charts = re.findall(r'<table class="bars">.*?</table>', shown, re.DOTALL)
     labels = re.findall(r'href="#model-1-layer-\d+">([^<]*)</a>', charts[0])
     assert labels == ["FULLY_CONNECTED #0", "FULLY_CONNECTED #1"]
-    assert "variant mve" in shown
+    assert "This page describes <b>mve</b> in full" in shown
     assert "Layers of base" in shown and "Layers of dsp" in shown
     assert "tensor_2" in shown  # in the memory map, in place of t0
     assert "Roofline, cortex-m55" in shown
