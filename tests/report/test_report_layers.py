@@ -5,6 +5,7 @@ import json
 import math
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 from in_process import succeed
@@ -169,16 +170,18 @@ def test_linked_sizes_of_layers(imported):
     faults = Diagnostics()
     inputs = collect.read_inputs([imported / "manifest.yaml"], faults)
     [model] = collect.report_of(inputs, [], faults, variant="dsp").models
-    constant = next(name for name in model.steps[0].reads if name in {one.name for one in model.constants})
+    first, second = model.steps
+    known = {one.name for one in model.constants}
+    constant = next(name for name in first.reads if name in known)
     items = (
-        data.ImageItem(model.steps[0].operator, "code", 300),
+        data.ImageItem(first.operator, "code", 300),
+        data.ImageItem(f"{second.operator}, other", "code", 20),
         data.ImageItem(constant, "constant", 50),
         data.ImageItem("run, metadata", "other", 7),
     )
-    from dataclasses import replace
-
+    model = replace(model, steps=(first, replace(second, reads=(*second.reads, constant))))
     [found] = with_layers([replace(model, images=(data.Image("board", "ARM", items),))], inputs.examinations, faults)
-    assert [layer.linked for layer in found.layers] == [{"board": 350}, None]
+    assert [layer.linked for layer in found.layers] == [{"board": 350}, {"board": 20}]
 
 
 def layer(macs=100, cycles=50, dtype="int8", core="cortex-m4", origin="measured"):

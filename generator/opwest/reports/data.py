@@ -321,7 +321,7 @@ class Layer:
     costs: tuple[LayerCost, ...] = ()
     times: tuple[LayerTime, ...] = ()
     linked: Mapping[str, int] | None = None
-    """Bytes of its constants and of its operator's code in each image."""
+    """Bytes in each image: the constants and the code of its operator that no layer before has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,8 +97,8 @@ def _described(model: data.Model, examination: Examination, record: _Import | No
         at = Location(examination.model.manifest)
         faults.note("the steps are not those of the import: the report has no names and costs of its layers", at)
     layers = [
-        replace(layer, times=tuple(_times(model, layer.step)), linked=_linked(model, layer.step) or None)
-        for layer in layers
+        replace(layer, times=tuple(_times(model, layer.step)), linked=linked or None)
+        for layer, linked in zip(layers, _linked(model), strict=True)
     ]
     views = record.views if record is not None and titles else ()
     return replace(model, layers=tuple(layers), cores=cores, titles=titles, views=views)
@@ -273,17 +273,19 @@ def _times(model: data.Model, step: int) -> Iterator[data.LayerTime]:
             yield data.LayerTime(profile.source, profile.where, profile.clock, profile.unit, sum(means))
 
 
-def _linked(model: data.Model, index: int) -> dict[str, int]:
-    """Return the bytes of a step in each image: the code of its operator, and its constants."""
-    step = model.steps[index]
-    sizes = {}
+def _linked(model: data.Model) -> list[dict[str, int]]:
+    """Return for each step its bytes in each image: the code of its operator, and its constants.
+
+    Those that an earlier step has, too, are counted there.
+    """
+    sizes: list[dict[str, int]] = [{} for _ in model.steps]
     for image in model.images:
-        own = [
-            item.bytes
-            for item in image.items
-            if (item.kind == "code" and step.operator in item.name.split(", "))
-            or (item.kind == "constant" and item.name in step.reads)
-        ]
-        if own:
-            sizes[image.source] = sum(own)
+        constants = {item.name: item.bytes for item in image.items if item.kind == "constant"}
+        code = {item.name: item.bytes for item in image.items if item.kind == "code"}
+        functions = {operator: name for name in code for operator in name.split(", ")}  # operators can share one
+        for step, row in zip(model.steps, sizes, strict=True):
+            own = [code.pop(functions.get(step.operator, ""), None)]
+            own += [constants.pop(name, None) for name in step.reads]
+            if found := [size for size in own if size is not None]:
+                row[image.source] = sum(found)
     return sizes
