@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest import vela`: what is written for files like those of Vela, and the message of every refusal."""
 
+import json
 import re
 import struct
 import tracemalloc
@@ -14,11 +15,14 @@ need("tflite")
 
 from ethos_u_payloads import CONFIG_U65_256, STOP, convolution, copy, payload, words_of  # noqa: E402
 from importers.vela_made import ARENA, WEIGHTS, Vela, clashing, mixed, raw, step, whole  # noqa: E402
-from opwest.base.diagnostics import OpwestError  # noqa: E402
+from opwest.base.diagnostics import Diagnostics, OpwestError  # noqa: E402
 from opwest.cli.main import main  # noqa: E402
 from opwest.frontends.vela.request import Options  # noqa: E402
 from opwest.imports import vela  # noqa: E402
+from opwest.imports.import_json import read_import_json  # noqa: E402
 from opwest.imports.vela import import_vela  # noqa: E402
+from opwest.reports.collect import read_inputs, report_of  # noqa: E402
+from opwest.reports.graph import lay_out  # noqa: E402
 
 
 def imported(folder, content, **keys):
@@ -80,6 +84,36 @@ def test_operators_of_the_processor_use_views_of_the_arena(tmp_path):
     assert "2 subgraphs for ethos-u55-128, 1 operator on the processor: RELU" in manifest
     assert (folder / "programs/npu_1.cop").read_bytes() == step(32, 48)
     assert "void op_clamp(" in (folder / "operators.c").read_text()
+
+
+def test_layers_are_those_of_the_file(tmp_path):
+    folder, _ = imported(tmp_path, mixed().build(), kernels="portable")
+    record = json.loads((folder / "import.json").read_text())
+    assert record["options"] is None
+    [row] = record["models"]
+    assert [(one["operators"][0]["kind"], one["macs"]) for one in row["layers"]] == [
+        ("ethos-u", None),
+        ("RELU", 0),
+        ("ethos-u", None),
+    ]
+    [base] = row["implementations"]
+    assert [(step["operator"], step["kernel"]) for step in base["steps"]] == [
+        ("npu", None),
+        ("clamp", "portable"),
+        ("npu", None),
+    ]
+    assert all([step is None for step in cost["steps"]] == [True, False, True] for cost in base["costs"])
+    faults = Diagnostics()
+    [model] = report_of(read_inputs([folder / "manifest.yaml"], faults), [], faults).models
+    lines = {(edge.tensor, edge.way[0].key, edge.way[-1].key) for edge in lay_out(model).edges}
+    assert lines == {
+        ("image", "in image", "step 0"),
+        ("arena", "step 0", "step 1"),
+        ("arena", "step 1", "step 2"),
+        ("scores", "step 2", "out scores"),
+    }
+    with pytest.raises(OpwestError, match="the record of the import is that of a file of Vela"):
+        read_import_json(folder)
 
 
 def test_equal_programs_are_one_file(tmp_path):

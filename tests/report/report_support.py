@@ -116,3 +116,28 @@ def measured_example(folder: Path) -> data.Report:
     models = add_measured(report.models, [folder / "profile.json", folder / "run.json"], faults)
     assert not list(faults)
     return replace(report, models=tuple(models))
+
+
+def layered_example() -> data.Report:
+    """Return the example as if an import had made it: kinds, names of a file, costs on two cores, a variant."""
+    report = example()
+    [made] = report.models
+    cores = tuple(data.Core(name, "cycles of a model", "none", 4500) for name in ("cortex-m4", "cortex-m55"))
+    layers = tuple(
+        replace(
+            one,
+            label=f"CONV_2D 3×3×16 #{one.step}",
+            kind="CONV_2D + ADD + RELU",
+            name=f"functional_1/a_block_with_a_long_name_{one.step}/convolution/BiasAdd;other",
+            window="3×3, stride 2×2",
+            macs=1000 * (one.step + 1),
+            file_macs=2000 * (one.step + 1),
+            kernel="dsp-bytes",
+            costs=tuple(data.LayerCost(core.name, 500, "measured", 90, 16, "fastest, measured") for core in cores),
+        )
+        for one in made.layers
+    )
+    titles = {one.name: f"functional_1/{one.name}/BiasAdd" for one in made.buffers if one.role == "intermediate"}
+    other = data.Alternative("dsp", {"sram": 320}, 900, layers, cores)
+    made = replace(made, layers=layers, cores=cores, titles=titles, views=("9 (RESHAPE)",), alternatives=(other,))
+    return replace(report, models=(replace(made, variants={"dsp": ("cortex-m4", "cortex-m4f")}),))

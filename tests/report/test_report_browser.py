@@ -9,7 +9,7 @@ from opwest.reports.figures import MAP_HEIGHT
 from opwest.reports.page import page as render
 from opwest.reports.page import picture
 from report_browser import browser, find_browser
-from report_support import HOSTILE, buffer, example, hostile, measured_example, model, report_of, step
+from report_support import HOSTILE, buffer, example, hostile, layered_example, measured_example, model, report_of, step
 from requirements_support import absent, leave_to_rest
 
 WIDTHS = (320, 390, 599, 600, 768, 900, 1199, 1280, 1920)
@@ -43,6 +43,7 @@ def files(report, tmp_path_factory):
         "empty": render(report_of(model([], [step(0, "op")]))),
         "long": render(report_of(model(long, [step(i, "an_operator_with_a_long_name" * 3) for i in range(7)]))),
         "hostile": render(hostile(report), compare(before, hostile(report)), HOSTILE),
+        "layers": render(layered_example()),
     }
     texts = {f"{name}.html": text for name, text in pages.items()} | {"picture.svg": picture(report)}
     for name, text in texts.items():
@@ -50,7 +51,7 @@ def files(report, tmp_path_factory):
     return {name.partition(".")[0]: folder / name for name in texts}
 
 
-@pytest.mark.parametrize("name", ["example", "plain", "empty", "long", "hostile"])
+@pytest.mark.parametrize("name", ["example", "plain", "empty", "long", "hostile", "layers"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_page_has_no_console_errors_requests_or_overflow(chromium, files, name, dark):
     for width in WIDTHS:
@@ -101,7 +102,7 @@ LABELS = """[...document.querySelectorAll(".item")].flatMap(item => {
 })"""
 
 
-@pytest.mark.parametrize("name", ["example", "long"])
+@pytest.mark.parametrize("name", ["example", "long", "layers"])
 def test_labels_are_inside_their_elements(chromium, files, name):
     for width in WIDTHS[1:]:  # from 360 pixels on, plots have the assumed width
         chromium.screen(width)
@@ -109,6 +110,30 @@ def test_labels_are_inside_their_elements(chromium, files, name):
         over = chromium.evaluate(LABELS)
         assert over, width
         assert max(over) <= 1, width
+
+
+GRAPH = """[...document.querySelectorAll("svg.graph .node")].flatMap(node => {
+  const box = node.querySelector("rect").getBoundingClientRect();
+  return [...node.querySelectorAll("text")].map(t => t.getBoundingClientRect()).map(t =>
+    Math.max(box.left - t.left, t.right - box.right, box.top - t.top, t.bottom - box.bottom));
+})"""
+
+
+@pytest.mark.parametrize("name", ["example", "hostile", "layers"])
+def test_graphs_have_their_text_inside_of_boxes_and_links_to_the_table(chromium, files, name):
+    for width in (390, 1280):
+        chromium.screen(width)
+        chromium.open(files[name])
+        over = chromium.evaluate(GRAPH)
+        assert over, width
+        assert max(over) <= 1, width
+    chromium.evaluate("document.querySelector('svg.graph a').dispatchEvent(new MouseEvent('click', {bubbles: true}))")
+    assert chromium.evaluate("document.querySelector('tr:target') !== null")
+    inside = chromium.evaluate(
+        "[...document.querySelectorAll('svg.roofline .point')].every(p => { const b = p.getBoundingClientRect(),"
+        " g = p.closest('svg').getBoundingClientRect(); return b.left >= g.left && b.right <= g.right; })"
+    )
+    assert inside
 
 
 def test_pointer_touch_and_keys_show_details_of_a_buffer(chromium, files, report):

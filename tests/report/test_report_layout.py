@@ -14,8 +14,7 @@ from opwest.reports.figures import HEAD, MAP_HEIGHT, map_row, part, timeline_row
 from opwest.reports.memory_map import live_bytes
 from opwest.reports.page import page
 from opwest.reports.sizes import ram_rows
-from opwest.reports.timeline import MAX_STEPS, Edge, edges_of, graph_row
-from report_support import buffer, examined, example, model, report_of, step
+from report_support import buffer, examined, example, model, step
 
 # --- Geometry: the drawing equals the plan
 
@@ -154,7 +153,8 @@ def test_narrow_screens_have_taller_lanes_for_vertical_names() -> None:
     assert (wide["classes"], narrow["classes"]) == ("wide", "narrow")
     assert narrow["lane"] > wide["lane"] and [b["name"] for b in narrow["bars"]] == [b["name"] for b in wide["bars"]]
     names = {label["text"] for bar in narrow["bars"] for label in bar["labels"] if "t1" in label["classes"]}
-    assert names == set("stretch weigh add arg_max conv_scores conv_f…tures hidden…tures hidden…cores".split())
+    single = "stretch add arg_max conv_scores conv_f…tures hidden…tures hidden…cores".split()
+    assert names == {"weigh #5", "weigh #6", *single}
     assert all("t0" in label["classes"] or "t1" in label["classes"] for b in narrow["bars"] for label in b["labels"])
     (alone,) = timeline_rows(model([], [step(0, "conv"), step(1, "copy")]))
     assert alone["classes"] == "" and alone["lane"] == wide["lane"]
@@ -235,61 +235,12 @@ def test_labels_fit(name, width, height) -> None:
     assert figures.shortened("constant_weights_17", 9) == "cons…s_17" and figures.shortened("short", 9) == "short"
 
 
-# --- The graph of steps, and the table of inputs and outputs
+# --- The table of inputs and outputs
 
 
-def made(*calls: tuple[str, str]) -> data.Model:
-    steps = [
-        replace(step(index, f"op{index}"), reads=tuple(reads.split()), writes=tuple(writes.split()))
-        for index, (reads, writes) in enumerate(calls)
-    ]
-    names = {name for one in steps for name in one.writes} - {"y"}
-    tensors = tuple(data.Tensor(name, role, "int8", (4,), 4, False) for name, role in (("x", "input"), ("y", "output")))
-    return replace(model([buffer(name, 4, 0, 0, 1) for name in sorted(names)], steps), tensors=tensors)
-
-
-def test_lines_from_writers_to_readers() -> None:
-    found = edges_of(made(("x w", "a"), ("a", "b"), ("a x", "c"), ("b c", "y")))
-    assert sorted(found, key=lambda edge: edge.name) == [
-        Edge("a", "intermediate", 1, (1,), (2, 3)),
-        Edge("b", "intermediate", 2, (2,), (4,)),
-        Edge("c", "intermediate", 0, (3,), (4,)),
-        Edge("x", "input", 0, (0,), (1, 3)),
-        Edge("y", "output", 0, (4,), (5,)),
-    ]
-    updated = {edge.name: edge for edge in edges_of(made(("x", "a"), ("a", "a"), ("a", "y")))}
-    assert (updated["a"].writers, updated["a"].readers) == ((1, 2), (2, 3))
-
-
-def test_lines_in_one_lane_do_not_overlap() -> None:
-    steps = [(f"t{max(i - 3, 0)} t{i}" if i else "x", f"t{i + 1}") for i in range(30)]
-    found = edges_of(made(*steps, ("t30", "y")))
-    for one in found:
-        for other in found:
-            if one is not other and one.lane == other.lane:
-                assert one.readers[-1] <= other.writers[0] or other.readers[-1] <= one.writers[0]
-
-
-def test_states_last_from_run_to_run() -> None:
-    graph = made(("x s", "a"), ("a", "s"), ("a", "y"))
-    graph = replace(graph, buffers=tuple(replace(b, role="state") if b.name == "s" else b for b in graph.buffers))
-    (edge,) = [one for one in edges_of(graph) if one.name == "s"]
-    assert (edge.role, edge.writers, edge.readers) == ("state", (0, 2), (1, 4))
-    row = graph_row(graph)
-    assert row is not None
-    assert [(row["rows"][i]["label"], row["rows"][i]["detail"]) for i in (0, -1)] == [
-        ("inputs and state", "x, s"),
-        ("outputs and state", "y, s"),
-    ]
+def test_states_and_quantisation_are_shown() -> None:
+    graph = model([buffer("s", 4, 0, 0, 0, "state")], [step(0, "op")])
     (pool,) = ram_rows(graph)
     assert pool["note"] == "no limit; 4 bytes of them state, kept between runs"
-
-
-def test_only_small_graphs_are_on_the_page() -> None:
-    large = made(*[("x", f"t{i}") for i in range(MAX_STEPS + 1)])
-    assert graph_row(large) is None
-    assert f"more than {MAX_STEPS} steps is not drawn" in page(report_of(large))
-    assert graph_row(model([], [])) is None
-    shown = page(example())  # the graph, and the quantisation of inputs
-    assert "7 add" in shown and "conv_weighed, dense_weighed → scores" in shown
+    shown = page(example())
     assert "real = 1 * (value - 0)" in shown

@@ -15,7 +15,7 @@ from opwest.reports import data
 from opwest.reports.changes import compare
 from opwest.reports.files import DATA_ID, to_json
 from opwest.reports.page import COLOURS, KINDS, MAX_ROWS, page, picture, pretty_json
-from report_support import HOSTILE, buffer, example, hostile, measured_example, model, report_of, step
+from report_support import HOSTILE, buffer, example, hostile, layered_example, measured_example, model, report_of, step
 from wcag import contrast
 
 VOID = {"meta", "link", "br", "hr", "input", "img"}
@@ -70,7 +70,7 @@ def measured(tmp_path_factory) -> data.Report:
 
 
 def test_page_is_well_formed(report, measured) -> None:
-    for one in (report, measured, report_of(model([], []))):
+    for one in (report, measured, layered_example(), report_of(model([], []))):
         read = Reader(page(one, compare(report, one), "before.html"))
         assert not read.faults
         assert not read.open

@@ -91,6 +91,8 @@ class ImportResult(CallResult):
     remarks: tuple[str, ...]
     warnings: tuple[str, ...]
     archive: Archive | None = None
+    layers: tuple[Mapping[str, Any], ...] = ()
+    """For each trained model its layers, with the steps and the costs of each implementation: as in import.json."""
 
 
 @api_function
@@ -310,6 +312,7 @@ def _result(
         compared,
         tuple(done.remarks),
         tuple(done.warnings),
+        layers=tuple(done.layers),
     )
 
 

@@ -90,6 +90,7 @@ def _json(done: ImportResult) -> dict[str, Any]:
         "step_count": done.steps,
         "constant_bytes": done.constant_bytes,
         "choices": list(done.choices),
+        "layers": list(done.layers),
         "comparison": comparison,
         "archive": None if done.archive is None else asdict(done.archive),
     }

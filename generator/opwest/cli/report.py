@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -52,6 +53,7 @@ def _text(done: ReportResult) -> str:
     for model in models:
         if model.variants:
             lines.append(f"  {_variant_text(model)}")
+        lines += [f"  {model.name}: {line}" for line in _layers(model)]
         lines += [
             f"  {model.name}: pool {pool.name} {words.counted(pool.planned, 'byte')}, peak in step {pool.peak.step}"
             for pool in model.pools
@@ -72,6 +74,26 @@ def _variant_text(model: Model) -> str:
     return f"{shown}; others, by --variant: {', '.join(name or 'the base' for name in others)}"
 
 
+def _layers(model: Model) -> Iterator[str]:
+    """Yield the sums of the layers, if an import has them."""
+    macs = sum(layer.macs or 0 for layer in model.layers)
+    cycles = ", ".join(f"{core.cycles:,} ({core.name})" for core in model.cores)
+    if macs or cycles:
+        parts = [words.counted(len(model.layers), "layer"), *([f"{macs:,} MACs"] if macs else [])]
+        yield ", ".join([*parts, *([f"modelled cycles: {cycles}"] if cycles else [])])
+
+
+def _model(model: Model) -> dict[str, Any]:
+    return {
+        "model": model.name,
+        "variant": model.variant,
+        "layer_count": len(model.layers),
+        "mac_count": sum(layer.macs or 0 for layer in model.layers) if model.cores else None,
+        "cores": [{"core": core.name, "cycles": core.cycles} for core in model.cores],
+        "other_variants": [other.variant for other in model.alternatives],
+    }
+
+
 def _json(done: ReportResult) -> dict[str, Any]:
     assert done.report is not None
     return {
@@ -80,6 +102,7 @@ def _json(done: ReportResult) -> dict[str, Any]:
         "content": None,
         "content_format": done.format,
         "models": [model.name for model in done.report.models],
+        "layers": [_model(model) for model in done.report.models],
         "stale": [asdict(stale) for stale in done.report.stale],
         "differences": None if done.differences is None else [change.as_json() for change in done.differences],
         "exceeded": [asdict(row) for row in done.exceeded],

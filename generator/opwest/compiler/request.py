@@ -246,3 +246,5 @@ class Imported:
     warnings: tuple[str, ...] = ()
     choices: tuple[Mapping[str, Any], ...] = ()
     """For each model the chosen variants of operators: rows as in the JSON output of `opwest import`."""
+    layers: tuple[Mapping[str, Any], ...] = ()
+    """For each model its layers, with the steps and the costs of each implementation: as in import.json."""

@@ -23,6 +23,7 @@ from opwest.compiler.selection.choose import FLASH
 from opwest.compiler.selection.implementations import implementations
 from opwest.imports.comparison import comparison
 from opwest.imports.import_json import IMPORT_JSON, import_json_text
+from opwest.imports.layers import layers_of
 from opwest.imports.prepare import prepare, program_of
 from opwest.imports.proof.prove import check_programs, prove
 from opwest.imports.vectors import make_vectors
@@ -39,7 +40,11 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         arrays = {f"{start}{name}": array for start, converted in nested for name, array in converted.arrays.items()}
         Path(options.arrays).write_bytes(npz(arrays))
     files = {f"{start}{name}": data for start, converted in nested for name, data in converted.files.items()}
-    files[IMPORT_JSON] = import_json_text(path, prepared.content, folder, options)
+    layers = tuple(
+        layers_of(converted.model, f"{start}{MANIFEST}", graph, converted.implementations)
+        for graph, (start, converted) in zip(prepared.graphs, nested, strict=True)
+    )
+    files[IMPORT_JSON] = import_json_text(path, prepared.content, folder, options, layers)
 
     def examine(draft: Path) -> None:
         users = "the operators of --operator" if options.operators else ""
@@ -59,6 +64,7 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         sum(converted.constant_bytes for converted in done),
         tuple(dict.fromkeys(remark for converted in done for remark in converted.remarks)),
         choices=tuple({"model": one.model, **one.choices} for one in done if one.choices),
+        layers=layers,
     )
 
 

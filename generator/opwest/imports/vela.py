@@ -20,7 +20,7 @@ from opwest.compiler.lowering.passes import with_passes
 from opwest.compiler.lowering.simplify import Folding, simplify
 from opwest.compiler.names import identifier
 from opwest.compiler.output.checked import checked
-from opwest.compiler.output.manifest import Described, manifest_text, name_values
+from opwest.compiler.output.manifest import MANIFEST, Described, manifest_text, name_values
 from opwest.compiler.request import Imported
 from opwest.compiler.request import Options as ModelOptions
 from opwest.compiler.selection.implementations import implementations
@@ -31,6 +31,8 @@ from opwest.frontends.vela.emission import application_of, arenas_of, npu_step, 
 from opwest.frontends.vela.file import FAST, Meaning, VelaFile, meaning_of, read_npz
 from opwest.frontends.vela.request import Options
 from opwest.frontends.vela.tflite import read_tflite
+from opwest.imports.import_json import IMPORT_JSON, import_json_text
+from opwest.imports.layers import layers_of
 from opwest.imports.proof.prove import check_programs
 from opwest.objects.ethos_u.payload import NPUS
 
@@ -87,12 +89,14 @@ def _import(file: Path, origin: Path, folder: Path, options: Options, progress: 
         arenas_of(step),
         application_of(meaning, boards),
     )
-    files = {"manifest.yaml": manifest_text(described).encode(), **step.operator.files}
+    layers = (layers_of(model, MANIFEST, read.graph, (base, *others)),)
+    files = {MANIFEST: manifest_text(described).encode(), **step.operator.files}
+    files[IMPORT_JSON] = import_json_text(origin, read_file(origin), folder, None, layers)
     for implementation in (base, *others):
         files |= implementation.files()
     progress(f"writing {folder}")
     users = "the programs of the file"
-    write_folder(folder, files, lambda draft: checked(draft, ["manifest.yaml"], str(origin), users))
+    write_folder(folder, files, lambda draft: checked(draft, [MANIFEST], str(origin), users))
     return Imported(
         folder,
         (model,),
@@ -102,6 +106,7 @@ def _import(file: Path, origin: Path, folder: Path, options: Options, progress: 
         sum(value.content.nbytes for value in base.names if value.content is not None),
         remarks,
         choices=({"model": model, **choices},) if choices else (),
+        layers=layers,
     )
 
 

@@ -26,6 +26,7 @@ from opwest.render.project_files import project_record as record_of
 from opwest.render.tensors import manifest_name, quantization_words
 from opwest.reports import data, words
 from opwest.reports.images import LinkedImage
+from opwest.reports.layers import with_layers
 from opwest.reports.measured import add_measured
 from opwest.reports.memory_map import live_bytes
 from opwest.reports.sizes import add_images
@@ -277,7 +278,9 @@ def report_of(
             if other.variant is not None and other.name == examination.model.name
         }
         models.append(collect(examination, variants))
-    models = add_images(add_measured(models, measured, faults), images, faults)
+    models = with_layers(
+        add_images(add_measured(models, measured, faults), images, faults), inputs.examinations, faults
+    )
     faults.raise_if_errors()
     return data.Report(__version__, tuple(models), inputs.stale)
 

@@ -281,6 +281,98 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor that a layer reads or writes."""
+
+    name: str
+    """In the file of an imported model, else in the manifest."""
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCost:
+    """The cost of a layer on a core, by the import."""
+
+    core: str
+    cycles: int
+    origin: str
+    """measured: modelled from instructions counted in QEMU; estimated: from those of other layers; board: counted."""
+    flash: int
+    """The estimate of constants, and of the code that no layer before has."""
+    scratch: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTime:
+    """The measured duration of a layer, in the unit of a profile."""
+
+    source: str
+    where: str
+    clock: str
+    unit: str
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What a step computes; without an import only what the manifest states."""
+
+    step: int
+    label: str
+    """A short name that no other layer of the model has."""
+    kind: str
+    """The operators of the file, such as CONV_2D + ADD; the operator of the manifest without an import."""
+    name: str
+    """The name in the file; empty without an import."""
+    inputs: tuple[Operand, ...]
+    """Without constants."""
+    outputs: tuple[Operand, ...]
+    window: str
+    """Rows and columns of the window, strides, dilation; empty without a window."""
+    constants: int
+    """Bytes of the constants that it reads, as linked."""
+    macs: int | None = None
+    """The multiplications that are added to sums, with those of padding."""
+    file_macs: int | None = None
+    """Those of the operators in the file, with channels that the import removed."""
+    weights: int | None = None
+    """Bytes of the weights, as the file has them."""
+    kernel: str | None = None
+    """The variant of the operator."""
+    costs: tuple[LayerCost, ...] = ()
+    times: tuple[LayerTime, ...] = ()
+    linked: Mapping[str, int] | None = None
+    """Bytes in each image: the constants and the code of its operator that no layer before has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """A core whose costs the import has."""
+
+    name: str
+    source: str
+    """The origin of its cycles."""
+    flash: str
+    """The flash of the cycles, in the form of --flash."""
+    cycles: int
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another implementation of the model: the base or a variant that this report does not describe in full."""
+
+    variant: str | None
+    """None for the base."""
+    pools: Mapping[str, int]
+    """Bytes of each planned pool."""
+    constants: int
+    layers: tuple[Layer, ...]
+    cores: tuple[Core, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Input:
     """An input file of the model."""
 
@@ -317,6 +409,14 @@ class Model:
     """The variant that is described; None for the base."""
     variants: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The variants of the model, with the targets whose images have them. Images of other targets have the base."""
+    layers: tuple[Layer, ...] = ()
+    """One for each step."""
+    cores: tuple[Core, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """The name in the file of tensors that have another one in the manifest."""
+    views: tuple[str, ...] = ()
+    """The operators of the file without code, such as RESHAPE."""
+    alternatives: tuple[Alternative, ...] = ()
 
     def totals(self, part: Literal["code", "constant", "state"]) -> dict[str, int]:
         """Return the bytes of a part of all objects by target, without targets for which they are unknown."""

@@ -224,14 +224,15 @@ def _buffer_row(
     """Return a buffer; its label is in the part that no other buffer overwrites in its last step."""
     free = replace(place, width=place.width - covered)
     height = place.height * MAP_HEIGHT
+    name = model.titles.get(buffer.name, buffer.name)
     return {
         "kind": buffer.role,
-        "name": buffer.name,
+        "name": name,
         "text": words.buffer(model, buffer),
         **_box(place, MAP_HEIGHT, HEAD),
         "thin": height < THIN,
         "labels": _label_rows(
-            labels(buffer.name, words.size(buffer.reserved), free.width, height, tiers),
+            labels(name, words.size(buffer.reserved), free.width, height, tiers),
             free,
             HEAD + (place.y + place.height / 2) * MAP_HEIGHT,
         ),

@@ -20,7 +20,10 @@ from opwest.reports import data, sizes, words
 from opwest.reports.changes import Change
 from opwest.reports.figures import LANE, LANE_GAP, map_row, timeline_row, timeline_rows, treemap_row
 from opwest.reports.files import DATA_ID, to_json, to_value
-from opwest.reports.timeline import MAX_STEPS, graph_row, measured_name, measured_time
+from opwest.reports.graph import MAX_STEPS, graph_row
+from opwest.reports.layer_rows import layers_row, variants_row
+from opwest.reports.timeline import measured_name, measured_time
+from opwest.reports.words import MAX_ROWS
 
 COLOURS: Final = {
     # name: light, dark
@@ -79,8 +82,6 @@ def _classes() -> str:
     )
 
 
-MAX_ROWS: Final = 200
-"""The maximum number of rows of a table; the JSON contains all."""
 _FEW_CHANGES: Final = 12
 """The number of differences shown initially; improvements and regressions precede others."""
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -170,13 +171,15 @@ def _model(model: data.Model) -> dict[str, Any]:
         "buffers": _limited(sorted(model.buffers, key=lambda b: (-b.reserved, b.first, b.name))),
         "tensors": _limited(model.tensors),
         "graph": graph_row(model),
+        "layers": layers_row(model),
+        "variants": variants_row(model),
         "float_code": _float_code(model),
         "timelines": timeline_rows(model),
         "steps": _limited(_step_rows(model)),
         "devices": [
             _row(device) | {"programs": ", ".join(words.programs_of(model, device))} for device in model.devices
         ],
-        "flash": [{**row, "maps": treemap_row(row["items"])} for row in flash],
+        "flash": [{**row, "maps": treemap_row(row["items"])} for row in _named(model, flash)],
         "code_known": bool(model.totals("code") or model.images),
         "ram": ram,
         "ram_bars": any(row["bar"] for row in ram),
@@ -185,6 +188,23 @@ def _model(model: data.Model) -> dict[str, Any]:
         "objects": _limited(model.objects),
         "inputs": _limited(model.inputs),
     }
+
+
+def _named(model: data.Model, flash: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of flash with the layers in place of operators of an import, which have numbered names."""
+    layers: dict[str, list[str]] = {}
+    for layer in model.layers:
+        if layer.name:
+            layers.setdefault(model.steps[layer.step].operator, []).append(layer.label)
+
+    def named(item: dict[str, Any]) -> dict[str, Any]:
+        shown = [label for name in item["name"].split(", ") for label in layers.get(name, ())]
+        what = f"{item['what']} {item['name']}"
+        if item["kind"] != "code" or not shown:
+            return item
+        return {**item, "name": words.listed(shown, 3), "what": what, "text": f"{item['text']} {item['name']}"}
+
+    return [{**row, "items": list(map(named, row["items"])), "rows": list(map(named, row["rows"]))} for row in flash]
 
 
 def _row(item: Any) -> dict[str, Any]:
@@ -325,7 +345,7 @@ def _profile(model: data.Model, profile: data.Profile) -> dict[str, Any]:
     inside = sum(point.mean for point in profile.points)
     rows = [
         {
-            "name": measured_name(point),
+            "name": measured_name(point, model.layers),
             "kind": {"step": "run", "launch": "launched", "wait": "blocked"}.get(point.kind, "other"),
             "mean": measured_time(profile, point.mean),
             "range": f"{point.min:,.0f} to {point.max:,.0f}" if point.runs > 1 else "",

@@ -8,123 +8,13 @@ the wait for the device, shows the steps during which the work can be in progres
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.reports import data, words
-
-MAX_STEPS: Final = 100
-ROW: Final = 26
-_NODE: Final = 14
-"""The horizontal position of the nodes, in pixels."""
-_LANE: Final = 13
-_GAP: Final = 4
-"""Pixels from the middle of a row to the lines of results (below) and arguments (above)."""
-_CHARACTER: Final = 7.3
-"""Pixels of one character of a label, rounded up."""
-_MAX_LENGTH: Final = 90
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A tensor between rows: from its writers to each reader, in a lane."""
-
-    name: str
-    role: str
-    lane: int
-    writers: tuple[int, ...]
-    readers: tuple[int, ...]
-
-
-def edges_of(model: data.Model) -> list[Edge]:
-    """Return the tensors between rows; row 0 has the inputs, row s + 1 is step s, and the last row has the outputs.
-
-    States begin in row 0 and end in the last row: they last from run to run. Lanes of tensors that overlap in rows
-    differ.
-    """
-    last = len(model.steps) + 1
-    roles = {buffer.name: buffer.role for buffer in model.buffers}
-    roles |= {tensor.name: tensor.role for tensor in model.tensors}
-    writers: dict[str, list[int]] = {name: [0] for name, role in roles.items() if role in ("input", "state")}
-    readers: dict[str, list[int]] = {name: [last] for name, role in roles.items() if role in ("output", "state")}
-    for step in model.steps:
-        for name in step.writes:
-            writers.setdefault(name, []).append(step.index + 1)
-        for name in step.reads:
-            readers.setdefault(name, []).append(step.index + 1)
-    ends: list[int] = []
-    edges = []
-    for name, rows in sorted(writers.items(), key=lambda item: (item[1][0], max(readers.get(item[0], [0])), item[0])):
-        targets = sorted(row for row in set(readers.get(name, ())) if row > rows[0])
-        if not targets:
-            continue
-        lane = next((number for number, end in enumerate(ends) if end <= rows[0]), len(ends))
-        ends[lane : lane + 1] = [targets[-1]]
-        sources = tuple(row for row in rows if row < targets[-1])
-        edges.append(Edge(name, roles.get(name, "intermediate"), lane, sources, tuple(targets)))
-    return edges
-
-
-def graph_row(model: data.Model) -> dict[str, Any] | None:
-    """Return the figure of the graph; None without steps, or with too many."""
-    if not 0 < len(model.steps) <= MAX_STEPS:
-        return None
-    edges = edges_of(model)
-    lanes = max((edge.lane for edge in edges), default=-1) + 1
-    text = _NODE + (lanes + 1) * _LANE + 6
-    inputs, outputs = ([t.name for t in model.tensors if t.role == role] for role in ("input", "output"))
-    states = [buffer.name for buffer in model.buffers if buffer.role == "state"]
-    kept = " and state" if states else ""
-    rows = [
-        _row(0, f"inputs{kept}", ", ".join([*inputs, *states]), None),
-        *(
-            _row(s.index + 1, f"{s.index} {s.operator}", f"{', '.join(s.reads)} → {', '.join(s.writes)}", s.device)
-            for s in model.steps
-        ),
-        _row(len(model.steps) + 1, f"outputs{kept}", ", ".join([*outputs, *states]), None),
-    ]
-    return {
-        "width": round(text + max(len(row["label"]) + len(row["detail"]) + 3 for row in rows) * _CHARACTER),
-        "height": len(rows) * ROW,
-        "node": _NODE,
-        "text": text,
-        "rows": rows,
-        "edges": [
-            {
-                "kind": edge.role,
-                "name": edge.name,
-                "path": _path(edge),
-                "heads": [f"M{_NODE + 5} {_middle(row) - _GAP}l6 -3v6z" for row in edge.readers],
-            }
-            for edge in edges
-        ],
-    }
-
-
-def _row(index: int, label: str, detail: str, device: str | None) -> dict[str, Any]:
-    detail = detail if len(detail) <= _MAX_LENGTH else f"{detail[: _MAX_LENGTH - 1]}…"
-    return {"y": _middle(index), "label": label, "detail": detail + (f" on {device}" if device else "")}
-
-
-def _middle(row: int) -> int:
-    return row * ROW + ROW // 2
-
-
-def _path(edge: Edge) -> str:
-    """Return the path of a line: from the nodes of the writers to the lane, and from the lane to each reader's node."""
-    x = _NODE + (edge.lane + 1) * _LANE
-    turn = 4
-    bottom = _middle(edge.readers[-1]) - _GAP
-    path = "".join(
-        f"M{_NODE} {_middle(row) + _GAP}H{x - turn}q{turn} 0 {turn} {turn}V{bottom - turn}" for row in edge.writers
-    )
-    for row in edge.readers:
-        y = _middle(row) - _GAP
-        path += f"M{x} {y - turn}q0 {turn} -{turn} {turn}H{_NODE + 9}"
-    return path
-
 
 PROCESSOR: Final = "cpu"
 MAX_BARS: Final = 300
@@ -191,8 +81,8 @@ def lay_out_measured(model: data.Model, profile: data.Profile) -> Timeline:
     now = 0.0
     for point in profile.points:
         end = now + point.mean
-        label = point.operator or ""
-        text = f"{measured_name(point)}: {measured_time(profile, point.mean)}"
+        label = _label(model.layers, point.step, point.operator or "")
+        text = f"{measured_name(point, model.layers)}: {measured_time(profile, point.mean)}"
         lane = place[point.device] if point.device else 0
         if point.kind == "wait":
             bars.append(Bar(0, now, end, "blocked", "", text))
@@ -214,13 +104,21 @@ def lay_out_measured(model: data.Model, profile: data.Profile) -> Timeline:
     return Timeline(tuple(names), length, tuple(bar for bar in bars if bar.end > bar.first), tuple(marks), 1)
 
 
-def measured_name(point: data.Point) -> str:
-    """Return the description of a profile's point: `step 3: conv`, `wait for npu0 (steps 1, 2)`."""
+def _label(layers: Sequence[data.Layer], step: int | None, operator: str) -> str:
+    """Return the name of a step's layer, or its operator."""
+    return layers[step].label if step is not None and step < len(layers) else operator
+
+
+def measured_name(point: data.Point, layers: Sequence[data.Layer] = ()) -> str:
+    """Return the description of a profile's point: `step 3: conv`, `wait for npu0 (steps 1, 2)`.
+
+    `layers`: those whose names replace those of the operators.
+    """
     if point.kind == "wait":
         return f"wait for {point.device} ({', '.join(map(str, point.steps))})"
     what = {"step": "", "launch": "launch of ", "cache": "cache maintenance for "}.get(point.kind, f"{point.kind} of ")
     where = f" on {point.device}" if point.device else ""
-    return f"step {point.step}: {what}{point.operator}{where}"
+    return f"step {point.step}: {what}{_label(layers, point.step, point.operator or '')}{where}"
 
 
 def measured_time(profile: data.Profile, value: float) -> str:
@@ -234,8 +132,9 @@ def measured_time(profile: data.Profile, value: float) -> str:
 def _bars(model: data.Model, place: dict[str, int]) -> list[Bar]:
     bars: list[Bar] = []
     ends = _ends(model)
+    labels = {layer.step: layer.label for layer in model.layers}
     for step in model.steps:
-        index, name = step.index, step.operator
+        index, name = step.index, labels.get(step.index, step.operator)
         where = f"step {index}: {name}"
         if step.device is None:
             bars.append(Bar(0, index, index + 1, "run", name, f"{where}; runs on the processor"))

@@ -4,9 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from opwest.base.diagnostics import printable
 from opwest.reports import data
+
+MAX_ROWS: Final = 200
+"""The maximum number of rows of a table; the JSON contains all."""
 
 
 def visible(text: str) -> str:
@@ -30,6 +34,14 @@ def size(count: int) -> str:
         return counted(count, "byte")
     value, unit = (count / 1024, "KiB") if count < 1 << 20 else (count / (1 << 20), "MiB")
     return f"{value:.0f} {unit}" if value == int(value) else f"{value:,.1f} {unit}"
+
+
+def short_count(count: int) -> str:
+    """Return a number with at most three digits and a unit: `640`, `2.36 M`."""
+    for unit, scale in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}"
+    return str(count)
 
 
 def short_size(count: int) -> str:
@@ -75,8 +87,13 @@ def listed(names: Sequence[str], most: int) -> str:
 
 
 def steps_of(model: data.Model, indexes: Sequence[int], most: int = 4) -> str:
-    """Return steps with their operators: `3 conv, 4 dense`."""
-    return listed([f"{i} {model.steps[i].operator}" if i < len(model.steps) else str(i) for i in indexes], most)
+    """Return steps with their operators: `3 conv, 4 dense`; steps of an import with the name of the layer."""
+    return listed([f"{i} {_operator(model, i)}" if i < len(model.steps) else str(i) for i in indexes], most)
+
+
+def _operator(model: data.Model, step: int) -> str:
+    layer = model.layers[step] if step < len(model.layers) else None
+    return layer.kind if layer is not None and layer.name else model.steps[step].operator
 
 
 def buffer(model: data.Model, item: data.Buffer) -> str:
@@ -88,7 +105,7 @@ def buffer(model: data.Model, item: data.Buffer) -> str:
         f"{item.role}, {tensor(item.dtype, item.shape)}",
     ]
     if item.takes_over is not None:
-        parts.append(f"in place of {item.takes_over}")
+        parts.append(f"in place of {model.titles.get(item.takes_over, item.takes_over)}")
     if item.role == "scratch":
         parts.append(f"used by {steps_of(model, item.writers)}")
     else:

@@ -79,6 +79,8 @@ class Implementation:
     """The C files of the operators."""
     program: Program | None = None
     """The operations of the steps, one each; None for candidates of operators, which no import proves."""
+    costs: Sequence[Mapping[str, Any]] = ()
+    """For each core whose costs apply: the rows of `selection/choice_rows.py`, without operators of the user."""
 
     def path(self, name: str) -> str:
         """Return the path of a file: variants have a directory of their own."""
@@ -272,6 +274,12 @@ def _operators(steps: Sequence[Step]) -> dict[_Operator, str]:
                 name = f"{base}_shape_{number}"
             names[key] = name
     return names
+
+
+def operator_names(steps: Sequence[Step]) -> list[str]:
+    """Return the name in the manifest of the operator of each step."""
+    names = _operators(steps)
+    return [names[_key(step)] for step in steps]
 
 
 def _operator(name: str, key: _Operator) -> Iterator[str]:

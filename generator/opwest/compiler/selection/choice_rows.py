@@ -24,6 +24,7 @@ def choice_rows(processor: str, core: str, choice: Choice, memory: int, flash: F
         "processor": processor,
         "core": core,
         "source": _source(core, choice, flash),
+        "flash": flash.text,
         "layers": [
             {"layer": layer(row.operation.label), **_variant(row), "others": list(map(_variant, row.others))}
             for row in own
@@ -31,7 +32,7 @@ def choice_rows(processor: str, core: str, choice: Choice, memory: int, flash: F
         "cycles": round(cycles),
         "cycles_without_stalls": round(cycles - stalls) if is_modelled else None,
         "flash_bytes": sum(row.flash for row in own),
-        "scratch_bytes": max(row.scratch for row in own),
+        "scratch_bytes": max((row.scratch for row in own), default=0),
         "ram_bytes": memory,
         "gap": choice.gap,
     }
@@ -44,6 +45,7 @@ def _variant(row: Row) -> dict[str, Any]:
         "flash_bytes": row.flash,
         "scratch_bytes": row.scratch,
         "reason": row.why,
+        "origin": "board" if row.cost.is_of_board else row.cost.origin,
     }
 
 

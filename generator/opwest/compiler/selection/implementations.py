@@ -8,6 +8,7 @@ place (`joins.py`), and which layers are computed in stripes (`segments.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ def default_limit(program: Program) -> int:
 
 PORTABLE_CORE = "rv32"
 """The core whose costs decide for processors without a class."""
+PORTABLE_CORES = (PORTABLE_CORE, "cortex-m0plus")
+"""The cores without a class whose costs are known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,19 +258,31 @@ def implementations(
     general = decided_without_class(program, options, measurements)
     base = _implementation(general.program, "portable", heading, options)
     variants, rows, plain, choices = [], [], [], [(PORTABLE_CORE, general.choice)]
+    cores = dict.fromkeys(PORTABLE_CORES, NONE)
     for processor in processor_classes() if options.kernels == "auto" else ():
         decision = decided(program, processor, options, measurements)
         core = core_of(processor, measurements)
         choices.append((core, decision.choice))
         if all(row.variant == "portable" for row in decision.choice.rows):
             plain.append(processor.name)
+            cores[core] = flash_of_class(processor.name, options)
             continue
-        variants.append(_implementation(decision.program, decision.choice.variants, heading, options, processor))
         flash = flash_of_class(processor.name, options)
         rows.append(choice_rows(processor.name, core, decision.choice, decision.memory, flash))
+        made = _implementation(decision.program, decision.choice.variants, heading, options, processor)
+        variants.append(replace(made, costs=rows[-1:]))
+    costs = [_portable_rows(general, measurements.of(core).at(flash), flash) for core, flash in cores.items()]
+    base = replace(base, costs=costs)
     others = {"ram_bytes": general.memory, "limit_bytes": options.max_ram, "stripes": _blocks(general)}
     remark = float_remark(choices, options) or None
     return base, variants, {"processors": rows, "portable": plain, "others": others, "remark": remark}
+
+
+def _portable_rows(general: Decision, table: Table, flash: Flash) -> dict[str, Any]:
+    """Return the costs of the portable operators on a core."""
+    choice = choose(general.program, "", table)
+    assert choice is not None
+    return choice_rows("portable", table.core, choice, general.memory, flash)
 
 
 def _implementation(
