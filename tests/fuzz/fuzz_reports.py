@@ -16,6 +16,7 @@ from fuzz_mutators import mutate_bytes, mutate_json, text_mutator
 from fuzz_objects import compiled
 from fuzz_readers import Read, Reader, messages
 from opwest.base.diagnostics import Diagnostics, OpwestError
+from opwest.objects.images import NOTE_SECTION
 from opwest.plan import greedy, search
 from opwest.plan.fixed import judged
 from opwest.plan.tables import blocks_of, read_table, written_table
@@ -23,10 +24,11 @@ from opwest.plan.verify import verify
 from opwest.reports import data
 from opwest.reports.changes import compare
 from opwest.reports.files import MARKS, is_own, read_report, to_json, write_report
+from opwest.reports.images import read_images
 from opwest.reports.measured import add_measured
 from opwest.reports.page import page, picture, pretty_json
 from opwest.reports.sizes import add_images
-from report_support import HOSTILE, buffer, model, profile_json, report_of, results_json, step
+from report_support import HOSTILE, buffer, model, note_section, profile_json, report_of, results_json, step
 
 _EMBEDDED = re.compile(rb'(<(?:script|metadata)\b[^>]*\bid="opwest-report-data"[^>]*>)(.*?)(</)', re.DOTALL)
 _NUMBER = re.compile(rb"(?<![\w.\"])-?\d+(?:\.\d+)?(?![\w.\"])")
@@ -213,8 +215,9 @@ def _image_seeds() -> Sequence[bytes]:
         ("memcpy", 1, 0, 0),
     ]
     sections = [(".text", 1, 6, b"\x90" * 64), (".rodata", 1, 2, b"table..." * 8)]
-    small = [build_elf(symbols=symbols, sections=sections)]
-    small.append(build_elf(bits=32, endian="big", machine=20, symbols=symbols, sections=sections))
+    little, big = ((NOTE_SECTION, 7, 0, note_section("two_npus", "two", order=order)) for order in "<>")
+    small = [build_elf(symbols=symbols, sections=[*sections, little])]
+    small.append(build_elf(bits=32, endian="big", machine=20, symbols=symbols, sections=[*sections, big]))
     return [*small, *(content for content in compiled() if len(content) < 8192)]
 
 
@@ -227,7 +230,8 @@ def _start_image(folder: Path) -> Read:
     def read(content: bytes) -> str:
         path.write_bytes(content)
         faults = Diagnostics()
-        found = add_images(models, [path], faults)
+        images = read_images([path], faults)
+        found = add_images(models, images, faults)
         if faults.has_errors:
             assert found == models
             return messages(faults)
@@ -237,6 +241,42 @@ def _start_image(folder: Path) -> Read:
             _shown(page(made, compare(report_of(*models), made), "before"))
         path.write_text(text)
         assert read_report(path) == made, "the read data differs from the written data"
+        return str(sorted({(item.name, item.kind) for one in found for image in one.images for item in image.items}))
+
+    return read
+
+
+_MAPS = (
+    b"Linker script and memory map\n\n.text           0x00000000       0x40\n *(.text)\n"
+    b" .text.f        0x00000000       0x20 modules/libopwest_two_npus.a(operators.c.obj)\n"
+    b" *fill*         0x00000020        0x4 \n .text.a_long_name\n"
+    b"                0x00000024       0x1c libgcc.a(f.o)\n\n.rodata         0x00000000       0x40 load address 0x00000040\n"
+    b" .rodata.str1.1 0x00000000       0x40 libopwest.a(status.c.obj)\n                                 0x41 (size before relaxing)\n",
+    b"             VMA              LMA     Size Align Out     In      Symbol\n               0                0       40     1 .text\n"
+    b"               0                0       20     1         libopwest_two.a(two_run.c.obj):(.text.f)\n"
+    b"              24               24       1c     1         libapp.a(operators.c.obj):(.text.g)\n",
+)
+_MAP_WORDS = (
+    "0x0 0x40 0xffffffffffffffff 40 .text .rodata *fill* libopwest.a(x.o) () ( ) : \n /DISCARD/ load address".split(" ")
+)
+
+
+def _start_map(folder: Path) -> Read:
+    """Print the sizes of a model in an image with a map file."""
+    models = [_made(), replace(_made(), name="two", programs=())]
+    os.chdir(folder)
+    path = Path("zephyr.elf")
+    path.write_bytes(_image_seeds()[0])
+
+    def read(content: bytes) -> str:
+        path.with_suffix(".map").write_bytes(content)
+        faults = Diagnostics()
+        found = add_images(models, read_images([path], faults), faults)
+        if faults.has_errors:
+            assert found == models
+            return messages(faults)
+        text = to_json(report_of(*found))
+        json.loads(text, parse_constant=_no_constant)
         return str(sorted({(item.name, item.kind) for one in found for image in one.images for item in image.items}))
 
     return read
@@ -286,5 +326,6 @@ READERS = (
     Reader("report", _report_seeds, _start_report, mutate_report),
     Reader("measurements", _measurement_seeds, _start_measurements, _mutate_values),
     Reader("image", _image_seeds, _start_image),
+    Reader("map", lambda: _MAPS, _start_map, text_mutator(_MAP_WORDS, pattern=r"\w+|[^\w\s]")),
     Reader("table", lambda: _TABLES, _start_table, text_mutator(_TABLE_WORDS, pattern=r"\w+|[^\w\s]")),
 )

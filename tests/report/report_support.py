@@ -2,12 +2,14 @@
 """Shared by the tests of the report: small models and projects."""
 
 import json
+import struct
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from opwest import pipeline
 from opwest.base.diagnostics import Diagnostics
+from opwest.objects.images import NOTE_FORMAT, NOTE_OWNER, NOTE_SHAPE, NOTE_TYPE
 from opwest.project.request import Examination, Request
 from opwest.reports import collect, data
 from opwest.reports.files import decode
@@ -52,6 +54,18 @@ def model(buffers: list[data.Buffer], steps: list[data.Step], waits: list[data.W
             for name in dict.fromkeys(s.operator for s in steps)
         ),
     )
+
+
+def note_section(*names: str, order: str = "<") -> bytes:
+    """Return the section with the notes of models in an image."""
+    content = b""
+    owner = NOTE_OWNER.encode() + b"\0"
+    for name in names:
+        record = {key: 0 if kind is int else "" if kind is str else [] for key, kind in NOTE_SHAPE.items()}
+        text = json.dumps(record | {"format": NOTE_FORMAT, "model": name}).encode()
+        head = struct.pack(f"{order}III", len(owner), len(text), NOTE_TYPE)
+        content += head + owner.ljust(-(-len(owner) // 4) * 4, b"\0") + text.ljust(-(-len(text) // 4) * 4, b"\0")
+    return content
 
 
 def report_of(*models: data.Model) -> data.Report:

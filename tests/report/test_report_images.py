@@ -4,21 +4,20 @@
 tests/cli/test_cli_report_images.py compares the sizes of linked images with nm and map files.
 """
 
-import json
 import subprocess
 from dataclasses import replace
 
 import pytest
 from elf_writer import build_elf
 from opwest.base.diagnostics import Diagnostics
-from opwest.objects.images import NOTE_FORMAT, NOTE_OWNER, NOTE_SECTION, NOTE_SHAPE, NOTE_TYPE
+from opwest.objects.images import NOTE_SECTION
 from opwest.objects.library_symbols import is_float_code
 from opwest.reports import data, sizes
 from opwest.reports.changes import compare
 from opwest.reports.images import check_models, read_images
 from opwest.reports.page import page
 from opwest.reports.sizes import add_images
-from report_support import model, report_of, step
+from report_support import model, note_section, report_of, step
 from requirements_support import need
 
 SOURCE = """
@@ -37,24 +36,13 @@ const unsigned char made__op1[32] __asm__("made__op1.constprop.0") = {1};
 NAMES = ("made", "made_big")
 
 
-def notes(*names):
-    """Return an assembly with the notes of models."""
-    lines = [f'.section {NOTE_SECTION}, "", %note']
-    for name in names:
-        record = {key: 0 if kind is int else "" if kind is str else [] for key, kind in NOTE_SHAPE.items()}
-        text = json.dumps(record | {"format": NOTE_FORMAT, "model": name}).replace('"', '\\"')
-        owner = f'.asciz "{NOTE_OWNER}"'
-        lines += [".balign 4", f".long {len(NOTE_OWNER) + 1}, 2f - 1f, {NOTE_TYPE}", owner, ".balign 4"]
-        lines += ["1:", f'.ascii "{text}"', "2:"]
-    return "\n".join([*lines, '.section .note.GNU-stack, "", %progbits', ""])
-
-
 def compiled(folder, source, name, *options):
     need("cc")
     (folder / "image.c").write_text(source)
-    (folder / "notes.s").write_text(notes(*NAMES))
-    subprocess.run(["cc", "-c", *options, "image.c", "notes.s"], cwd=folder, check=True)
-    subprocess.run(["ld", "-r", "image.o", "notes.o", "-o", name], cwd=folder, check=True)
+    (folder / "notes").write_bytes(note_section(*NAMES))
+    subprocess.run(["cc", "-c", *options, "image.c", "-o", name], cwd=folder, check=True)
+    add = ["objcopy", "--add-section", f"{NOTE_SECTION}=notes", name]
+    subprocess.run(add, cwd=folder, check=True)
     return folder / name
 
 

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 from opwest.base.diagnostics import Diagnostics
+from opwest.render.tables.layout import NO_DEVICE, NO_STEP
 from opwest.reports import data, timeline
 from opwest.reports.changes import Change, compare
 from opwest.reports.measured import add_measured
+from opwest.runs.profile import make_measure, make_profile
 from report_support import buffer, example, model, profile_json, report_of, results_json, step
 
 # --- Reading of measurements of `opwest run`: both formats and their faults
@@ -204,3 +206,18 @@ def test_added_and_removed_models() -> None:
     assert compare(example(), example()) == ()
     found = compare(report_of(BASE), report_of(replace(BASE, name="other")))
     assert [(c.model, c.group, c.difference) for c in found] == [("other", "model", "new"), ("made", "model", "gone")]
+
+
+@pytest.mark.parametrize(("variant", "words"), [(None, "the base"), ("dsp", "variant 'dsp'")])
+def test_measurements_name_the_variant(tmp_path, variant, words):
+    """The member that `opwest run` writes; a file without it is of any variant."""
+    profile = make_profile(0, 0, 0, [make_measure("run", "made", NO_STEP.value, NO_DEVICE.value, 1, 5, 5, 5, 5)])
+    files = [tmp_path / "own.json", tmp_path / "any.json"]
+    files[0].write_text(json.dumps(profile.labelled("made", "mps2/an386", "emulated", (), variant).as_json()))
+    files[1].write_text(json.dumps(profile.labelled("made", "mps2/an386", "emulated", ()).as_json()))
+    for shown in (None, "dsp", "mla"):
+        faults = Diagnostics()
+        (found,) = add_measured([replace(model([], []), variant=shown)], files, faults)
+        errors = [fault.message.partition(" of model")[0] for fault in faults]
+        assert errors == ([] if shown == variant else [f"the measurements are of {words}"])
+        assert len(found.profiles) == (2 if shown == variant else 1)
