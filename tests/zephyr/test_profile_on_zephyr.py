@@ -13,12 +13,44 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from cover import configured
+from in_process import opwest as run_opwest
 from opwest.runs.connection import RunningImage
 from requirements_support import need
 
 pytestmark = pytest.mark.zephyr
 STEPS = ["conv2d_relu", "max_pool", "dense", "arg_max"]
 # A trace of everything, which native_sim writes to a file; sound without a thread of its own.
+WORK = """\
+#include <stdint.h>
+
+void work(const int32_t x[16], int32_t y[16])
+{
+	for (int i = 0; i < 16; i++) {
+		y[i] = x[i];
+	}
+	for (volatile int round = 0; round < ROUNDS; round++) {
+		y[0] += round;
+	}
+}
+"""
+MANIFEST = """\
+version: 1
+model: rounds
+objects: [{files: [work.c]}]
+operators:
+  work:
+    returns: void
+    args:
+      - {name: x, dtype: int32, shape: [16]}
+      - {name: y, dtype: int32, shape: [16], direction: out}
+run:
+  inputs:
+    x: {dtype: int32, shape: [16]}
+  outputs:
+    y: {dtype: int32, shape: [16]}
+  steps:
+    - {call: work, args: [x, y]}
+"""
 TRACED = "CONFIG_TRACING=y\nCONFIG_TRACING_CTF=y\nCONFIG_TRACING_SYNC=y\nCONFIG_TRACING_BACKEND_POSIX=y\n"
 
 
@@ -54,11 +86,11 @@ def console(device):
         os.close(file)
 
 
-def tables(text):
+def tables(text, unit):
     """Return the rows of `opwest profile` for each workspace, by name; under "" the runs and the frequency."""
     found = []
     for line in text.splitlines():
-        head = re.fullmatch(r"digits, (\w+): (\d+) runs, cycles at (\d+) Hz", line)
+        head = re.fullmatch(rf"digits, (\w+): (\d+) runs, {unit} at (\d+) Hz", line)
         if head:
             found.append({"": [head[2], head[3]]})
         elif found and re.match(r"  +\d* +(run|step) .* \d+$", line):
@@ -92,32 +124,73 @@ def test_profile_of_digits(workspace, digits, opwest, on_board, board, back_end,
     if native:
         assert (profile["clock"], profile["unit"], profile["stack"]) == ("host", "ns", None)
     else:
-        assert (profile["clock"], profile["unit"], profile["frequency_hz"]) == ("emulated", "cycles", 25_000_000)
-        # The latency uses the same counter and is little more than run.
-        assert whole["last"] * 40 <= result["latency_ns"][-1] < whole["last"] * 40 * 1.1
+        assert (profile["clock"], profile["unit"], profile["frequency_hz"]) == ("counted", "instructions", 0)
+        assert profile["modelled_processor"] == "Cortex-M3"
+        for point in profile["points"]:
+            assert point["min"] == point["max"] < point["modelled_cycles"] < 3 * point["min"]
+        # Few instructions are outside of the steps.
+        assert whole["last"] - sum(p["last"] for p in steps) < 200
         check = json.loads(opwest("check", digits.parent / "example" / "manifest.yaml", "--json").stdout)["result"]
         (estimate,) = [n["bytes"] for n in check[0]["stack"] if n["target"] == "cortex-m3" and n["known"]]
         # Of the whole thread, including its entry and the functions of the queue.
         assert 96 < profile["stack"]["used"] <= estimate + 64 < profile["stack"]["size"] == 4096
 
+    unit = "host time in ns" if native else r"ticks of QEMU's timer \(not cycles\)"
     image_env = workspace.environment(board)
     command = [workspace.west, "build", "-d", str(build), "-t", "run"]
     with RunningImage(command, workspace.base.parent, image_env) as image, console(image.device(60)) as ask:
         end = r"arg_max .*\n(.*\n)+.*arg_max .*\n"
-        found = tables(ask("opwest profile digits", end))
+        found = tables(ask("opwest profile digits", end), unit)
         assert len(found) == 2, found
         (mine,) = [rows for rows in found if rows[""][0] == "360"]  # the application's own
         (other,) = [rows for rows in found if rows[""][0] == "0"]  # the service's
-        assert mine[""][1] == str(profile["frequency_hz"])
+        assert mine[""][1] == str(profile["frequency_hz"] or 25_000_000)
         assert [name for name in mine if name] == ["digits", *STEPS]
         last, least, most, mean = map(int, mine["conv2d_relu"])
         assert 0 < least <= last <= most and least <= mean <= most
         assert other["digits"] == ["0"] * 4
         ask("opwest profile_reset digits", r"\$ \s*$")
-        assert all(rows[""][0] == "0" for rows in tables(ask("opwest profile", end)))
+        assert all(rows[""][0] == "0" for rows in tables(ask("opwest profile", end), unit))
         ask("opwest profile nothing", r"unknown model 'nothing'")
     if native:
         events = (build / "channel0_0").read_bytes()
         for point, name in enumerate(STEPS, start=1):
             for begins in (1, 0):
                 assert events.count(name.encode().ljust(20, b"\0") + struct.pack("<II", point, begins)) >= 360, name
+
+
+@configured(board="mps2/an386", back_end="c")
+def test_profiles_of_one_image_are_equal(workspace, opwest, on_board, tmp_path):
+    """Three starts of QEMU; a limit on the time passes, and fails for an image with a slower step."""
+    need("cc", "qemu-system-arm", "arm-none-eabi-gcc")
+    (tmp_path / "work.c").write_text(WORK.replace("ROUNDS", "500"))
+    (tmp_path / "manifest.yaml").write_text(MANIFEST)
+    app = tmp_path / "app"
+    opwest("generate", tmp_path / "manifest.yaml", "-o", app)
+    with (app / "prj.conf").open("a") as options:
+        options.write("CONFIG_MINIMAL_LIBC=y\n")
+    np.save(tmp_path / "x.npy", np.arange(16, dtype=np.int32))
+
+    def profile(name, *more):
+        given = ["--input", f"x={tmp_path / 'x.npy'}", "--repeat", 2]
+        on_board(app, "mps2/an386", *given, "--output-profile", tmp_path / name, *more)
+        return json.loads((tmp_path / name).read_text())
+
+    def exceeded(name, code):
+        words = ["report", app, "--profile", tmp_path / name, "-o", tmp_path / "new.html", "--json"]
+        done = run_opwest(*words, "--compare", tmp_path / "old.json", "--fail-on", "time=+5%")
+        assert done.returncode == code, done.stdout
+        return json.loads(done.stdout)["result"]["exceeded"]
+
+    first, *others = [profile("1.json"), profile("2.json", "--no-build"), profile("3.json", "--no-build")]
+    assert others == [first, first] and (first["clock"], first["unit"]) == ("counted", "instructions")
+    opwest("report", app, "--profile", tmp_path / "1.json", "-o", tmp_path / "old.json")
+    assert exceeded("3.json", 0) == []
+
+    (source,) = app.rglob("work.c")
+    source.write_text(WORK.replace("ROUNDS", "600"))
+    slower = profile("4.json")
+    more = slower["points"][1]["last"] - first["points"][1]["last"]
+    assert more > 0 and more % 100 == 0, "each round has the same instructions"
+    (found,) = exceeded("4.json", 1)
+    assert (found["before"], found["after"]) == (first["points"][0]["mean"], slower["points"][0]["mean"])

@@ -90,6 +90,8 @@ class Build:
     """Options of CMake, each with -D: those of the user."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Variables of the environment that select a compiler."""
+    emulator: tuple[str, ...] = ()
+    """The command that runs the image in QEMU, in place of that of the build."""
 
     @property
     def service(self) -> str:
@@ -192,6 +194,8 @@ class Build:
 
     def run_command(self) -> list[str]:
         """Return the command that runs the image on this machine. Raises LinkError without QEMU."""
+        if self.emulator:
+            return list(self.emulator)
         if self.board in _MACHINES:
             emulator = shutil.which("qemu-system-arm")
             if emulator is None:
