@@ -6,6 +6,7 @@ import os
 import re
 import select
 import struct
+import subprocess
 import time
 import tty
 from contextlib import contextmanager
@@ -20,37 +21,6 @@ from requirements_support import need
 pytestmark = pytest.mark.zephyr
 STEPS = ["conv2d_relu", "max_pool", "dense", "arg_max"]
 # A trace of everything, which native_sim writes to a file; sound without a thread of its own.
-WORK = """\
-#include <stdint.h>
-
-void work(const int32_t x[16], int32_t y[16])
-{
-	for (int i = 0; i < 16; i++) {
-		y[i] = x[i];
-	}
-	for (volatile int round = 0; round < ROUNDS; round++) {
-		y[0] += round;
-	}
-}
-"""
-MANIFEST = """\
-version: 1
-model: rounds
-objects: [{files: [work.c]}]
-operators:
-  work:
-    returns: void
-    args:
-      - {name: x, dtype: int32, shape: [16]}
-      - {name: y, dtype: int32, shape: [16], direction: out}
-run:
-  inputs:
-    x: {dtype: int32, shape: [16]}
-  outputs:
-    y: {dtype: int32, shape: [16]}
-  steps:
-    - {call: work, args: [x, y]}
-"""
 TRACED = "CONFIG_TRACING=y\nCONFIG_TRACING_CTF=y\nCONFIG_TRACING_SYNC=y\nCONFIG_TRACING_BACKEND_POSIX=y\n"
 
 
@@ -98,6 +68,28 @@ def tables(text, unit):
             kind = words.index("run") if "run" in words else words.index("step")
             found[-1][words[kind + 1]] = words[kind + 2 :]
     return found
+
+
+def slow_operators(example, archive):
+    """Replace an archive of the example's operators by one that is compiled without optimization."""
+    work = archive.parent / "slow"
+    work.mkdir()
+    words = ["-mcpu=cortex-m3", "-mthumb", "-ffreestanding", "-O0", "-c", *sorted((example / "operators").glob("*.c"))]
+    subprocess.run(["arm-none-eabi-gcc", *words], cwd=work, check=True)
+    archive.unlink()
+    subprocess.run(["arm-none-eabi-ar", "rcs", archive, *sorted(work.glob("*.o"))], check=True)
+
+
+def check_limits(app, profiles, opwest):
+    """A limit on the time passes for the second profile, and fails for the last one, which is slower."""
+    opwest("report", app, "--profile", profiles[0], "-o", profiles[0].with_suffix(".old.json"))
+    for profile, code in zip(profiles[1:], (0, 1), strict=True):
+        words = ["report", app, "--profile", profile, "-o", profile.with_suffix(".html"), "--json"]
+        done = run_opwest(*words, "--compare", profiles[0].with_suffix(".old.json"), "--fail-on", "time=+5%")
+        assert done.returncode == code, done.stdout
+        exceeded = json.loads(done.stdout)["result"]["exceeded"]
+        before, after = (json.loads(file.read_text())["points"][0]["mean"] for file in (profiles[0], profile))
+        assert [(one["before"], one["after"]) for one in exceeded] == [(before, after)] * code
 
 
 @configured("board, back_end", [("mps2/an385", "llvm"), ("native_sim/native/64", "c")])
@@ -152,45 +144,17 @@ def test_profile_of_digits(workspace, digits, opwest, on_board, board, back_end,
         ask("opwest profile_reset digits", r"\$ \s*$")
         assert all(rows[""][0] == "0" for rows in tables(ask("opwest profile", end), unit))
         ask("opwest profile nothing", r"unknown model 'nothing'")
-    if native:
+    if not native:
+        files = [tmp_path / f"{number}.json" for number in range(3)]
+        for file in files[:2]:
+            on_board(app, board, "--no-build", "--output-profile", file, *given)
+        assert [json.loads(file.read_text()) for file in files[:2]] == [profile] * 2, "three starts of one image"
+        (archive,) = app.rglob("cortex-m3/*.a")
+        slow_operators(digits.parent / "example", archive)
+        on_board(app, board, "--output-profile", files[2], *given)
+        check_limits(app, files, opwest)
+    else:
         events = (build / "channel0_0").read_bytes()
         for point, name in enumerate(STEPS, start=1):
             for begins in (1, 0):
                 assert events.count(name.encode().ljust(20, b"\0") + struct.pack("<II", point, begins)) >= 360, name
-
-
-@configured(board="mps2/an386", back_end="c")
-def test_profiles_of_one_image_are_equal(workspace, opwest, on_board, tmp_path):
-    """Three starts of QEMU; a limit on the time passes, and fails for an image with a slower step."""
-    need("cc", "qemu-system-arm", "arm-none-eabi-gcc")
-    (tmp_path / "work.c").write_text(WORK.replace("ROUNDS", "500"))
-    (tmp_path / "manifest.yaml").write_text(MANIFEST)
-    app = tmp_path / "app"
-    opwest("generate", tmp_path / "manifest.yaml", "-o", app)
-    with (app / "prj.conf").open("a") as options:
-        options.write("CONFIG_MINIMAL_LIBC=y\n")
-    np.save(tmp_path / "x.npy", np.arange(16, dtype=np.int32))
-
-    def profile(name, *more):
-        given = ["--input", f"x={tmp_path / 'x.npy'}", "--repeat", 2]
-        on_board(app, "mps2/an386", *given, "--output-profile", tmp_path / name, *more)
-        return json.loads((tmp_path / name).read_text())
-
-    def exceeded(name, code):
-        words = ["report", app, "--profile", tmp_path / name, "-o", tmp_path / "new.html", "--json"]
-        done = run_opwest(*words, "--compare", tmp_path / "old.json", "--fail-on", "time=+5%")
-        assert done.returncode == code, done.stdout
-        return json.loads(done.stdout)["result"]["exceeded"]
-
-    first, *others = [profile("1.json"), profile("2.json", "--no-build"), profile("3.json", "--no-build")]
-    assert others == [first, first] and (first["clock"], first["unit"]) == ("counted", "instructions")
-    opwest("report", app, "--profile", tmp_path / "1.json", "-o", tmp_path / "old.json")
-    assert exceeded("3.json", 0) == []
-
-    (source,) = app.rglob("work.c")
-    source.write_text(WORK.replace("ROUNDS", "600"))
-    slower = profile("4.json")
-    more = slower["points"][1]["last"] - first["points"][1]["last"]
-    assert more > 0 and more % 100 == 0, "each round has the same instructions"
-    (found,) = exceeded("4.json", 1)
-    assert (found["before"], found["after"]) == (first["points"][0]["mean"], slower["points"][0]["mean"])
