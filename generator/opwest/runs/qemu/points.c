@@ -139,7 +139,11 @@ static void executed(unsigned int cpu, void *found)
 	}
 	follow_handlers(one);
 	last = one;
-	now.switches += one->is_switch;
+	if (one->is_switch) {
+		now.switches++;
+		/* On RISC-V a handler calls it, and it continues the other thread without MRET. */
+		level = one->is_handler ? level : 0;
+	}
 	if (level > 0) {
 		return;
 	}
