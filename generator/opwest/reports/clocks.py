@@ -35,7 +35,7 @@ def profile_text(profile: data.Profile) -> str:
     if profile.clock == "host":
         return f"host time of {'native_sim' if profile.where.startswith('native_') else 'this machine'}: it varies"
     if profile.clock == "emulated":
-        return f"{'instructions of several threads' if instructions else 'timer'} of QEMU: they vary"
+        return "instructions of several threads in QEMU: they vary" if instructions else "timer of QEMU: it varies"
     return {"counted": "instructions counted in QEMU", "board": "cycles of the board"}.get(profile.clock, profile.clock)
 
 
