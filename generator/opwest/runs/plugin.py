@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ from opwest.base import commands
 from opwest.base.processes import first_lines, run_tool
 
 HERE = Path(__file__).resolve().parent / "qemu"
-_VERSIONS = range(1, 6)
+_NEWEST = 5
+"""The newest version of the interface that the plugins are for; QEMU loads older ones, and names its own."""
 
 
 class PluginError(Exception):
@@ -33,8 +35,8 @@ def built_plugin(source: Path, plugin: Path, emulator: str, options: str, includ
     if shutil.which(compiler[0]) is None:
         raise PluginError(f"C compiler '{compiler[0]}' not found", "install gcc or clang, or set CC")
     folders = [f"-I{folder}" for folder in (HERE, *includes)]
-    faults = []
-    for version in _VERSIONS:
+    version = _NEWEST
+    while True:
         flags = ["-O2", "-shared", "-fPIC", f"-DPLUGIN_VERSION={version}", *folders]
         done = run_tool([*compiler, *flags, str(source), "-o", str(plugin)])
         if done.returncode != 0:
@@ -43,11 +45,11 @@ def built_plugin(source: Path, plugin: Path, emulator: str, options: str, includ
         fault = _fault_of(plugin, emulator, options)
         if fault is None:
             return plugin
-        faults.append(fault)
-    raise PluginError(
-        f"{Path(emulator).name} loads no plugin: {faults[0]}",
-        "use a QEMU built with --enable-plugins, which the packages of Debian and Ubuntu are",
-    )
+        older = re.search(r"supports only up to version (\d+)", fault)
+        if older is None or int(older[1]) >= version:
+            hint = "use a QEMU built with --enable-plugins, which the packages of Debian and Ubuntu are"
+            raise PluginError(f"{Path(emulator).name} loads no plugin: {fault}", hint)
+        version = int(older[1])
 
 
 def _fault_of(plugin: Path, emulator: str, options: str) -> str | None:

@@ -125,3 +125,15 @@ def test_a_compiled_plugin_is_loaded(tmp_path):
     made = built_plugin(HERE / "points.c", tmp_path / "a,b.so", "qemu-system-arm", "begin=1,end=1,size=1")
     assert made.read_bytes().startswith(b"\x7fELF")
     assert replace(profile_of("b"), clock="board").unit == "cycles"
+
+
+def test_plugin_has_the_version_of_the_emulator(tmp_path):
+    need("cc")
+    source, emulator, calls = tmp_path / "p.c", tmp_path / "qemu", tmp_path / "calls"
+    source.write_text('#define TEXT(x) "version " #x\n#define OF(x) TEXT(x)\nchar version[] = OF(PLUGIN_VERSION);\n')
+    refuse = "echo plugin requires API version 5, but this QEMU supports only up to version 2 >&2; exit 1"
+    emulator.write_text(f"#!/bin/sh\necho >>{calls}\n[ $(wc -l <{calls}) -gt 1 ] && exit 0\n{refuse}\n")
+    emulator.chmod(0o755)
+    made = built_plugin(source, tmp_path / "p.so", str(emulator), "a=1")
+    assert b"version 2\0" in made.read_bytes()
+    assert calls.read_text().count("\n") == 2

@@ -223,7 +223,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 	(void)id;
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *found = qemu_plugin_tb_get_insn(block, i);
-		const uint8_t *bytes = qemu_plugin_insn_data(found);
+		uint8_t bytes[MAX_BYTES] = {0};
 		/* QEMU calls back with it as long as the process lasts. */
 		struct instruction *one = calloc(1, sizeof(*one));
 
@@ -231,7 +231,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 			abort();
 		}
 		one->address = qemu_plugin_insn_vaddr(found);
-		one->size = (uint8_t)qemu_plugin_insn_size(found);
+		one->size = read_instruction(found, bytes);
 		one->cost = cost_of(bytes, one->size);
 		one->transfer = transfer_of(bytes, one->size);
 		one->is_begin = one->address == begin;

@@ -127,7 +127,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 	(void)id;
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *found = qemu_plugin_tb_get_insn(block, i);
-		const uint8_t *bytes = qemu_plugin_insn_data(found);
+		uint8_t bytes[MAX_BYTES] = {0};
 		/* QEMU calls back with it as long as the process lasts. */
 		struct instruction *one = calloc(1, sizeof(*one));
 
@@ -139,7 +139,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 		for (size_t k = 0; k < mark_count; k++) {
 			one->is_mark |= one->address == marks[k];
 		}
-		one->size = (uint8_t)qemu_plugin_insn_size(found);
+		one->size = read_instruction(found, bytes);
 		one->cost = cost_of(bytes, one->size);
 		qemu_plugin_register_vcpu_insn_exec_cb(found, executed, 0, one);
 		if (data_end != 0 || range_count != 0) {
