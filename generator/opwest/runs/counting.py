@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from opwest.base import commands
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.processes import run_tool
@@ -156,7 +156,7 @@ def _command(build: Build) -> list[str]:
         raise CountingError("ninja not found", "install ninja")
     done = run_tool([ninja, "-C", str(build.folder), "-t", "commands", "run_qemu"])
     last = (done.stdout.strip().splitlines() or [""])[-1]
-    words = shlex.split(last.rpartition("&& ")[2])
+    words = commands.split(last.rpartition("&& ")[2])
     if done.returncode != 0 or not words or not Path(words[0]).name.startswith("qemu-system"):
         raise CountingError(f"the build in '{build.folder}' has no command of QEMU", _REBUILD)
     return words
