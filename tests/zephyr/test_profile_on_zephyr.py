@@ -20,6 +20,8 @@ from requirements_support import need
 
 pytestmark = pytest.mark.zephyr
 STEPS = ["conv2d_relu", "max_pool", "dense", "arg_max"]
+# The timer interrupts each run.
+INTERRUPTED = "CONFIG_MINIMAL_LIBC=y\nCONFIG_TICKLESS_KERNEL=n\nCONFIG_SYS_CLOCK_TICKS_PER_SEC=2000\n"
 # A trace of everything, which native_sim writes to a file; sound without a thread of its own.
 TRACED = "CONFIG_TRACING=y\nCONFIG_TRACING_CTF=y\nCONFIG_TRACING_SYNC=y\nCONFIG_TRACING_BACKEND_POSIX=y\n"
 
@@ -98,7 +100,7 @@ def test_profile_of_digits(workspace, digits, opwest, on_board, board, back_end,
     app = tmp_path / "app"
     opwest("generate", digits.parent / "example" / "manifest.yaml", "-o", app, "--metadata", back_end)
     with (app / "prj.conf").open("a") as options:
-        options.write("CONFIG_OPWEST_SHELL=y\n" + (TRACED if native else "CONFIG_MINIMAL_LIBC=y\n"))
+        options.write("CONFIG_OPWEST_SHELL=y\n" + (TRACED if native else INTERRUPTED))
     np.save(tmp_path / "image.npy", np.full((1, 8, 8, 1), 5, np.int8))
     build = tmp_path / "build"
     given = ["--input", f"image={tmp_path / 'image.npy'}", "--build-dir", build, "--repeat", 3]
