@@ -17,10 +17,12 @@ _BSD_OF_SPHINX = ("applehelp", "devhelp", "htmlhelp", "qthelp", "serializinghtml
 READ = {
     "docutils": "LicenseRef-Public-Domain AND BSD-2-Clause AND 0BSD",
     **{f"sphinxcontrib-{name}": "BSD-2-Clause" for name in _BSD_OF_SPHINX},
+    "sphinxcontrib-jquery": "0BSD AND MIT",
 }
 """Licences set by hand. docutils: COPYING lists several licences; its only file under the GPL, for Emacs, is not in the
 wheel. sphinxcontrib: the metadata says "BSD License", the wheels have no licence file; BSD-2-Clause is
-from metadata of another distribution, and no licence text was read."""
+from metadata of another distribution, and no licence text was read. sphinxcontrib-jquery: LICENCE of its
+source archive, and jQuery, which it contains."""
 NAMES = {
     "3-clause bsd license": "BSD-3-Clause",
     "apache 2.0": "Apache-2.0",

@@ -57,7 +57,7 @@ _APT = {
 }
 """Programs and others by the packages of apt that contain them."""
 _PIP = {
-    "'opwest[all]'": "check_jsonschema, docutils, halide, onnxruntime, ai_edge_litert",
+    "'opwest[all]'": "check_jsonschema, halide, onnxruntime, ai_edge_litert, sphinx_rtd_theme",
     "smpclient": "cbor2",
     "'opwest[bundle]'": "cryptography",
     "'smpclient[serial]'": "smpclient, serial",

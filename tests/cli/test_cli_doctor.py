@@ -258,9 +258,14 @@ def test_packages_that_are_missing_or_too_old(machine, lacks, monkeypatch):
         "import-models": [("onnx >=1.16 (found 1.2)", f"{python} 'onnx>=1.16'")],
         "bundle-sign": [("the Python package cryptography", f"{python} 'cryptography>=42'")],
     }
-    found["numpy"] = None
+    found |= {"numpy": None, "capstone": None}
+    state = lacks("generate", "update", "report", "run-host", "arrays", "stack")
+    assert [what for what, _ in state.pop("arrays")] == ["the Python package numpy"]
+    assert [what for what, _ in state.pop("stack")] == ["the Python package capstone"]
+    assert state == {"generate": [], "update": [], "report": [], "run-host": []}
+    found["jinja2"] = None
     monkeypatch.setattr(system.sys, "prefix", "/home/user/.local/pipx/venvs/opwest")
-    assert lacks("generate") == [("the Python package numpy", "pipx inject opwest 'numpy>=1.26'")]
+    assert lacks("generate") == [("the Python package jinja2", "pipx inject opwest 'jinja2>=3.1'")]
 
 
 def test_serial_devices(machine, lacks, monkeypatch):
@@ -283,7 +288,7 @@ def test_json(machine, opwest):
     assert result["programs"]["cc"] == {"path": str(machine.bin / "cc"), "version": "12.2.0", "fault": None}
     assert result["zephyr"]["modules"]["zcbor"] is True
     assert result["zephyr"]["python"]["version"] == "3.12.1"
-    purpose = "check, inspect, init, import mlf, plan, generate"
+    purpose = "check, inspect, init, generate"
     basic = {"basic": True, "works": True, "lacks": []}
     assert result["features"][0] == {"name": "generate", "purpose": purpose, **basic}
 

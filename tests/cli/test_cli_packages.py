@@ -4,6 +4,7 @@
 `make test-without-packages` runs these tests in an environment without llvmlite, west and smpclient.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -12,11 +13,28 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from opwest.base.packages import OF_FEATURES
 from opwest.base.system import pip_command
+from requirements_support import need
 from small_models import generated, given, one_operator
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_ONE_FEATURE = ("llvmlite", "smpclient", "west")
+# Imported by every Python on its path: the modules of packages that only some features use are not found.
+BLOCKER = f"""
+import sys
+
+
+class Blocker:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in {sorted(OF_FEATURES)}:
+            raise ModuleNotFoundError(f"No module named '{{name}}'", name=name)
+        return None
+
+
+sys.meta_path.insert(0, Blocker)
+"""
 
 
 def names(lines):
@@ -77,3 +95,60 @@ def test_missing_smpclient_is_one_error(fail, app, monkeypatch):
     monkeypatch.setattr("opwest.runs.connection.importlib.util.find_spec", lambda name: None)
     found = run_on(fail, app, "mps2/an385")
     assert found.count("error:") == 1 and 'pip install "smpclient[serial]"' in found
+
+
+@pytest.fixture
+def minimal(tmp_path):
+    """Return a function that runs opwest with the packages of docs/hosts.md only; it returns the finished process."""
+    blocker = tmp_path / "blocker"
+    blocker.mkdir()
+    (blocker / "sitecustomize.py").write_text(BLOCKER)
+    path = os.pathsep.join([str(blocker), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path, "NO_COLOR": "1"}
+
+    def call(*words):
+        command = [sys.executable, "-m", "opwest", *map(str, words)]
+        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    return call
+
+
+def test_page_lists_the_packages_that_all_features_need():
+    """The command of docs/hosts.md names all dependencies but those of single features, and what they require."""
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    dependencies = names(line for line in lines if not line.startswith("#"))
+    page = (ROOT / "docs/hosts.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^pip install --no-deps \./opwest (.*)$", page, re.MULTILINE)
+    assert set(command.split()) == dependencies - set(OF_FEATURES.values()) | {"markupsafe"}
+
+
+def test_operators_in_c_need_the_minimal_packages_only(minimal, tmp_path):
+    need("cc")
+    (tmp_path / "copy.c").write_text(
+        "#include <stdint.h>\nint32_t copy(const int8_t a[2], int8_t b[2])\n{\n\tb[0] = a[1];\n\treturn 0;\n}\n"
+    )
+    for words in (
+        ["init", "copy.c", "-o", "m.yaml"],
+        ["check", "m.yaml"],
+        ["generate", "m.yaml", "-o", "app"],
+        ["run", "app"],
+        ["update", "app"],
+        ["inspect", "copy.c"],
+        ["report", "app", "-o", "report.html"],
+    ):
+        done = minimal(*words)
+        assert done.returncode == 0 and "error" not in done.stderr, (words, done.stdout, done.stderr)
+
+
+def test_missing_package_is_one_error(minimal, app):
+    np.save(app / "x.npy", np.zeros(4, np.int8))
+    image = ["--input", f"x={app / 'x.npy'}"]
+    for package, words in {
+        "numpy": ["plan", app / "manifest.yaml"],
+        " numpy": ["run", app / "app", *image],
+        "argcomplete": ["completion", "bash"],
+    }.items():
+        done = minimal(*words)
+        assert done.returncode == 1 and done.stderr.count("error:") == 1, done.stderr
+        assert f"Python package {package.strip()}" in done.stderr and f"pip install {package.strip()}" in done.stderr
+        assert "internal error" not in done.stderr

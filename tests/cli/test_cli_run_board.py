@@ -271,7 +271,7 @@ def test_profile(run, app, west, plug):
     assert configured and all("-DCONFIG_OPWEST_PROFILE=y" in words for words in configured)
     assert (app / "build" / "run_nucleo_profile" / "build.ninja").exists()
     lines = done.out.splitlines()
-    start = lines.index("profile: 3 runs, cycles, 25000000 Hz")
+    start = lines.index("profile: 3 runs, cycles (of the board), 25000000 Hz")
     assert lines[start + 1].split() == "step what name device last min max mean share".split()
     assert lines[start + 2].split() == "run twice 900 800 1000 900 100.0 %".split()
     assert lines[start + 6].split()[:2] == ["wait", "npu0"]

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page in the form of Zephyr's external modules: its syntax, its headings, its commands and names."""
+"""The page in the form of Zephyr's external modules: its build, its headings, its commands and names."""
 
 import itertools
 import re
-import warnings
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from requirements_support import need, skip_here
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "contributing" / "zephyr-external-module.rst"
 TEXT = PAGE.read_text(encoding="utf-8")
+ZEPHYR = Path.home() / "zephyrproject" / "zephyr"
 NEIGHBOURS = Path("doc/develop/manifest/external")
 LINE = 104
 """Zephyr's lines of text have at most 100 characters; a reference in a line may be longer."""
@@ -29,20 +31,46 @@ def headings(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def test_docutils_parses_the_page():
-    need("docutils")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from docutils import nodes
-        from docutils.core import publish_doctree
-        from docutils.parsers.rst import roles
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The page and its neighbours, built as pages of Zephyr's documentation; warnings are errors."""
+    if not (ZEPHYR / "doc" / "conf.py").is_file():
+        skip_here(f"no documentation in {ZEPHYR}")
+    need("sphinx", "sphinx_rtd_theme")
+    output = tmp_path_factory.mktemp("pages")
+    done = built(output)
+    assert done.returncode == 0, done.stderr
+    return output
 
-        # Roles of Sphinx, which Zephyr's documentation uses.
-        for role in ("ref", "command", "file"):
-            roles.register_local_role(role, lambda _name, raw, text, *_args, **_more: ([nodes.literal(raw, text)], []))
-        settings = {"report_level": 2, "halt_level": 2, "file_insertion_enabled": False, "_disable_config": True}
-        tree = publish_doctree(TEXT, settings_overrides=settings)
-    assert len(list(tree.findall(nodes.literal_block))) >= 4
+
+def built(output, page=PAGE):
+    command = [sys.executable, ROOT / "scripts" / "zephyr_page.py", "--zephyr", ZEPHYR, "-o", output, "--page", page]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+
+
+def test_page_in_zephyrs_documentation(pages):
+    """Its title is in the index beside the other modules; labels of the tree are links; the blocks are highlighted."""
+    index = (pages / "develop" / "manifest" / "index.html").read_text(encoding="utf-8")
+    listed = re.findall(r'<li class="toctree-l1"><a class="reference internal" href="external/(\w+)\.html">', index)
+    assert {"opwest", "cannectivity"} <= set(listed)
+    page = (pages / "develop" / "manifest" / "external" / "opwest.html").read_text(encoding="utf-8")
+    assert "sphinx_rtd_theme" in page or "css/theme.css" in page
+    for label, title in {"modules": "module", "west-extensions": "west extension command"}.items():
+        assert re.search(rf'href="\.\./\.\./\.\./{label}\.html#{label}"><span[^>]*>{title}</span>', page), label
+    kinds = re.findall(r'<div class="highlight-(\w+) notranslate">', page)
+    assert {"yaml", "cmake", "c", "shell"} <= set(kinds)
+
+
+def test_faulty_page_is_an_error(pages, tmp_path):
+    """The build finds a label that the tree does not have, and an error of the syntax."""
+    page = tmp_path / "page.rst"
+    faulty = TEXT.replace(":ref:`module <modules>`", ":ref:`module <no_such_label>`")
+    faulty = faulty.replace("\nReference\n**", "\nReference\n")
+    assert faulty.count("no_such_label") == 1
+    page.write_text(faulty, encoding="utf-8")
+    done = built(tmp_path / "output", page)
+    assert done.returncode == 1
+    assert "undefined label: 'no_such_label'" in done.stderr and "Title underline too short" in done.stderr, done.stderr
 
 
 def test_form_of_the_page():
@@ -58,7 +86,7 @@ def test_form_of_the_page():
 
 
 def test_headings_against_the_tree_of_zephyr():
-    base = Path.home() / "zephyrproject" / "zephyr" / NEIGHBOURS
+    base = ZEPHYR / NEIGHBOURS
     pages = sorted(base.glob("*.rst"))
     if not pages:
         skip_here(f"no Zephyr tree with {NEIGHBOURS}")

@@ -158,11 +158,48 @@ def test_figures_are_those_of_the_image(model):
 
 
 def test_each_measurement_of_a_board_is_compared(model):
-    fast, slow = (data.Results(f"{ns}.json", "mps2/an385", "emulated", (ns,), ()) for ns in (100, 900))
+    fast, slow = (data.Results(f"{ns}.json", "nucleo", "board", (ns,), ()) for ns in (100, 900))
     for results in ((fast, slow), (slow, fast)):
         assert found("latency=500", report_of(model), report_of(replace(model, results=results))) == [
-            f"opwest: error: latency of model '{model.name}' on mps2/an385 is 900 ns, above the limit of 500"
+            f"opwest: error: latency of model '{model.name}' on nucleo is 900 ns, above the limit of 500"
         ]
+
+
+def profiled(model: data.Model, clock: str, unit: str, mean: float) -> data.Model:
+    run = data.Point("run", None, (), None, None, 1, mean, mean, mean)
+    return replace(model, profiles=(data.Profile("p.json", "qemu_cortex_m3", clock, unit, 0, run, (), None, None),))
+
+
+def test_instructions_that_qemu_counts_are_compared(model):
+    before = report_of(profiled(model, "counted", "instructions", 1000))
+    assert found("time=+5%", before, report_of(profiled(model, "counted", "instructions", 1050))) == []
+    assert found("time=+5%", before, report_of(profiled(model, "counted", "instructions", 1051))) == [
+        f"opwest: error: time of model '{model.name}' on qemu_cortex_m3 in instructions grew from 1000 to 1051 "
+        "(+51, +5.1%), limit +5%"
+    ]
+
+
+@pytest.mark.parametrize("limit", ["time=+5%", "time=2000"])
+@pytest.mark.parametrize(
+    ("clock", "unit", "reason"),
+    [
+        ("host", "ns", "host time: it varies with the load of the machine"),
+        ("emulated", "ticks", "QEMU: what is not counted in instructions varies with the load of the machine"),
+        ("emulated", "instructions", "QEMU: what is not counted in instructions varies with the load of the machine"),
+    ],
+)
+def test_times_that_vary_have_no_limit(model, limit, clock, unit, reason):
+    same = report_of(profiled(model, clock, unit, 1000))
+    assert found(limit, same, same) == [
+        f"opwest: error: time of model '{model.name}' on qemu_cortex_m3 in {unit} cannot have a limit: {reason}\n"
+        "  hint: measure on a board, or a profile in QEMU where the instructions are counted (docs/report.md)"
+    ]
+
+
+def test_latency_in_qemu_has_no_limit(model):
+    results = (data.Results("r.json", "mps2/an385", "emulated", (100,), ()),)
+    (error,) = found("latency=500", report_of(model), report_of(replace(model, results=results)))
+    assert f"latency of model '{model.name}' on mps2/an385 cannot have a limit: QEMU: what is not counted" in error
 
 
 def test_new_and_removed_models(model):

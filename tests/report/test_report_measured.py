@@ -10,6 +10,7 @@ from opwest.render.tables.layout import NO_DEVICE, NO_STEP
 from opwest.reports import data, timeline
 from opwest.reports.changes import Change, compare
 from opwest.reports.measured import add_measured
+from opwest.reports.page import page
 from opwest.runs.profile import make_measure, make_profile
 from report_support import buffer, example, model, profile_json, report_of, results_json, step
 
@@ -43,6 +44,35 @@ def test_profile_is_read(models, tmp_path) -> None:
         ("step", 8, None),
     ]
     assert (profile.stack_used, profile.stack_size) == (812, 4096)
+
+
+@pytest.mark.parametrize(
+    ("where", "more", "text"),
+    [
+        ("nucleo", {"clock": "board", "unit": "cycles"}, "cycles of the board"),
+        ("native_sim", {"clock": "host", "unit": "ns"}, "host time of native_sim: it varies"),
+        ("host", {"clock": "host", "unit": "ns"}, "host time of this machine: it varies"),
+        ("mps2/an385", {"clock": "emulated", "unit": "ticks"}, "timer of QEMU: it varies"),
+        (
+            "mps2/an385",
+            {"clock": "emulated", "unit": "instructions", "frequency_hz": 0},
+            "instructions of several threads in QEMU: they vary",
+        ),
+        (
+            "mps2/an385",
+            {"clock": "counted", "unit": "instructions", "frequency_hz": 0, "modelled_processor": "Cortex-M3"},
+            "instructions counted in QEMU; 1,500 cycles, modelled for a Cortex-M3 without wait states",
+        ),
+    ],
+)
+def test_page_shows_what_the_numbers_are(models, tmp_path, where, more, text) -> None:
+    value = profile_json(where=where) | more
+    value["points"][0]["modelled_cycles"] = 1500 if "modelled_processor" in more else None
+    found, faults = read(models, tmp_path, value)
+    assert not faults
+    shown = page(report_of(found))
+    assert text in shown
+    assert ("1,000 instructions" in shown) == (more["unit"] == "instructions")
 
 
 def test_results_are_read_with_the_profile_in_them(models, tmp_path) -> None:

@@ -7,6 +7,14 @@
 
 #include <opwest/profile.h>
 
+#if defined(CONFIG_OPWEST_PROFILE_CLOCK_HOST)
+#define UNIT "host time in ns"
+#elif defined(CONFIG_QEMU_TARGET)
+#define UNIT "ticks of QEMU's timer (not cycles)"
+#else
+#define UNIT "cycles"
+#endif
+
 static void print_point(const struct shell *sh, const struct opwest_profiled *profiled,
 			uint32_t index)
 {
@@ -29,8 +37,9 @@ static void print_point(const struct shell *sh, const struct opwest_profiled *pr
 
 static void print_profile(const struct shell *sh, const struct opwest_profiled *profiled)
 {
-	shell_print(sh, "%s, %s: %" PRIu32 " runs, cycles at %" PRIu64 " Hz", profiled->model->name,
-		    profiled->workspace, profiled->measures[0].runs, opwest_profile_frequency());
+	shell_print(sh, "%s, %s: %" PRIu32 " runs, " UNIT " at %" PRIu64 " Hz",
+		    profiled->model->name, profiled->workspace, profiled->measures[0].runs,
+		    opwest_profile_frequency());
 	shell_print(sh, "  %5s %-6s %-24s %-10s %10s %10s %10s %10s", "step", "what", "name",
 		    "device", "last", "min", "max", "mean");
 	for (uint32_t i = 0; i < profiled->count; i++) {
@@ -88,10 +97,10 @@ static int cmd_profile_reset(const struct shell *sh, size_t argc, char **argv)
 }
 
 SHELL_SUBCMD_ADD((opwest), profile, NULL,
-		 "Show the cycles of each step, for one model or all, and of devices.\n"
+		 "Show the times of each step, for one model or all, and of devices.\n"
 		 "Usage: opwest profile [MODEL]",
 		 cmd_profile, 1, 1);
 SHELL_SUBCMD_ADD((opwest), profile_reset, NULL,
-		 "Reset the cycle counts; no run may be in progress.\n"
+		 "Reset the measurements; no run may be in progress.\n"
 		 "Usage: opwest profile_reset [MODEL]",
 		 cmd_profile_reset, 1, 1);

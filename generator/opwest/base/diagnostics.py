@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.packages import missing_package
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,7 +135,18 @@ def fault_of_system(error: OSError) -> Diagnostic:
 
 
 def internal_error(error: BaseException, location: Location | None = None, *, hint: str) -> Diagnostic:
-    """Return the error for an exception that opwest did not expect, with the innermost line of opwest."""
+    """Return the error for an exception that opwest did not expect, with the innermost line of opwest.
+
+    A package that is not installed is no defect of opwest: the error names it, and the command that installs it.
+    """
+    package = missing_package(error)
+    if package is not None:
+        from opwest.base.system import pip_command
+
+        command = pip_command([package])
+        return Diagnostic(
+            "error", f"missing Python package {package}: this command requires it", location, hint=command
+        )
     kind, text = type(error).__name__, first_line(error)
     shown = kind if text == kind else f"{kind}: {text}"
     own = [f"{module}:{line}" for module, line in frames_of(error) if is_own(module)]

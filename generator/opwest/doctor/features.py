@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from opwest.base import commands
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.packages import OF_FEATURES
 from opwest.base.system import pip_command
 from opwest.base.versions import at_least
 from opwest.doctor import packages as packages_of_python
@@ -16,8 +17,9 @@ from opwest.doctor.zephyr import Zephyr
 from opwest.zephyr.toolchains import Lack, build_programs, compiler_of_build, program, toolchain, variant
 from opwest.zephyr.version import OLDEST
 
-SINGLE = ("argcomplete", "llvmlite", "smpclient", "west")
+SINGLE = frozenset(OF_FEATURES.values())
 """Packages that opwest always requires, but that only some features use."""
+_UNUSED_BY_WEST = ("argcomplete", "llvmlite", "smpclient", "west")
 _OLDEST_GIT = "1.5.4"
 """The first git with merge-file, `-p` and several labels."""
 
@@ -155,7 +157,7 @@ def workspace_packages(machine: Machine) -> Iterator[Lack]:
     lacking = [
         package
         for package in workspace_python.packages
-        if not package.suffices and package.requirement.name not in SINGLE
+        if not package.suffices and package.requirement.name not in _UNUSED_BY_WEST
     ]
     if lacking:
         path = workspace_python.path
@@ -259,7 +261,9 @@ _BUILD = (workspace, build_tools, variant)
 _ARM = (*_BUILD, toolchain("arm"), cortex_m)
 _RISCV = (*_BUILD, toolchain("riscv"))
 _NATIVE = (*_BUILD, linux, compiler)
-_RUN = (*_CORE, workspace, build_tools)
+_ARRAYS = (*_CORE, single("numpy"))
+_LINK = (*_ARRAYS, single("pyserial"))
+_RUN = (*_LINK, workspace, build_tools)
 _SMP = (single("smpclient"), module("zcbor"))
 
 
@@ -278,24 +282,26 @@ class Feature:
 
 
 FEATURES = (
-    Feature("generate", "check, inspect, init, import mlf, plan, generate", _CORE, basic=True),
+    Feature("generate", "check, inspect, init, generate", _CORE, basic=True),
     Feature("update", "update projects, merging your changes", (*_CORE, git), basic=True),
     Feature("report", "reports and their comparison", _CORE, basic=True),
     Feature("run-host", "run on this machine", (*_CORE, compiler)),
     Feature("run-host-32", "run --bits 32", (*_CORE, compiler, compiler_32)),
+    Feature("arrays", "plan, import mlf; constants, inputs and outputs in .npy and .npz files", _ARRAYS),
+    Feature("stack", "the stack of check from the code of objects", (*_CORE, single("capstone"))),
     Feature("llvm", "operators in LLVM IR, --metadata=llvm", (*_CORE, single("llvmlite"))),
-    Feature("import-models", "import tflite, import onnx", (*_CORE, extra("models")), extra="models"),
-    Feature("import-tvm", "Relax modules (opwest.frontends.tvm)", (*_CORE, extra("tvm")), extra="tvm"),
-    Feature("import-npu", "import tflite --npu (Vela)", (*_CORE, extra("models"), extra("vela")), extra="vela"),
-    Feature("tune-arm", "tune for Cortex-M in QEMU", (*_CORE, arm_gcc, qemu("arm", *_arm_machines()))),
-    Feature("tune-riscv", "tune for RISC-V in QEMU", (*_CORE, riscv_gcc, qemu("riscv32", "virt"))),
+    Feature("import-models", "import tflite, import onnx", (*_ARRAYS, extra("models")), extra="models"),
+    Feature("import-tvm", "Relax modules (opwest.frontends.tvm)", (*_ARRAYS, extra("tvm")), extra="tvm"),
+    Feature("import-npu", "import tflite --npu (Vela)", (*_ARRAYS, extra("models"), extra("vela")), extra="vela"),
+    Feature("tune-arm", "tune for Cortex-M in QEMU", (*_ARRAYS, arm_gcc, qemu("arm", *_arm_machines()))),
+    Feature("tune-riscv", "tune for RISC-V in QEMU", (*_ARRAYS, riscv_gcc, qemu("riscv32", "virt"))),
     Feature("bundle", "link bundles for Cortex-M", (*_CORE, arm_gcc)),
     Feature("bundle-sign", "sign and verify bundles", (*_CORE, extra("bundle")), extra="bundle"),
     Feature("west", "west opwest, opwest_add_model()", (workspace, workspace_packages)),
     Feature("build-native-sim", "west build for native_sim/native/64", _NATIVE),
     Feature("build-arm", "west build for Cortex-M boards", _ARM),
     Feature("build-riscv", "west build for RISC-V boards", _RISCV),
-    Feature("run-native-sim", "run --board native_sim/native/64", (*_CORE, *_NATIVE)),
+    Feature("run-native-sim", "run --board native_sim/native/64", (*_LINK, *_NATIVE)),
     Feature(
         "run-qemu-arm",
         "run --board mps2/an385, mps3/corstone300/an547",
@@ -306,9 +312,9 @@ FEATURES = (
         "run --board qemu_riscv32",
         (*_RUN, board_compiler("riscv"), *_SMP, qemu("riscv32", "virt")),
     ),
-    Feature("run-serial", "run --board on a connected board", (*_CORE, single("smpclient"), serial_port)),
-    Feature("run-udp", "run --udp HOST", (*_CORE, single("smpclient"))),
-    Feature("run-ble", "run --ble NAME", (*_CORE, single("smpclient"), bluetooth)),
+    Feature("run-serial", "run --board on a connected board", (*_LINK, single("smpclient"), serial_port)),
+    Feature("run-udp", "run --udp HOST", (*_ARRAYS, single("smpclient"))),
+    Feature("run-ble", "run --ble NAME", (*_ARRAYS, single("smpclient"), bluetooth)),
     Feature("docs", "make docs", (extra("docs"),), extra="docs"),
 )
 

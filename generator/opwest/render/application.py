@@ -18,6 +18,7 @@ from opwest.render.suite import suite_application
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import initialisers, interface_rows
 from opwest.render.variants import common_options
+from opwest.zephyr.emulators import run_command
 from opwest.zephyr.version import SERVICE, TwisterFiles, cortex_m, full_libc, of_externals
 
 Planned = tuple[Model, MemoryPlan]
@@ -107,8 +108,7 @@ def _sample(render: Renderer, name: str, models: Sequence[Model], boards: Sequen
 
 
 def _readme(render: Renderer, name: str, planned: Sequence[Planned], boards: Sequence[str], *, vendored: bool) -> bytes:
-    board = boards[0] if boards else DEFAULT_BOARD
-    commands = [f"west build -p -b {board} PATH_OF_THIS_DIRECTORY", "west build -t run"]
+    commands = [run_command(board, "PATH_OF_THIS_DIRECTORY") for board in boards or (DEFAULT_BOARD,)]
     rows = [
         {
             "name": model.name,

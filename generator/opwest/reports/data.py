@@ -184,6 +184,8 @@ class Point:
     min: float
     max: float
     mean: float
+    modelled_cycles: int | None = None
+    """Of counted instructions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +197,9 @@ class Profile:
     where: str
     """`host`, or the board."""
     clock: str
-    """The source of the clock: host, board, emulated or simulated."""
+    """What counts: host, board, counted (instructions in QEMU) or emulated."""
     unit: str
-    """cycles or ns."""
+    """cycles, ns, instructions, or ticks of QEMU's timer."""
     frequency_hz: int
     """The frequency of the counter in Hz; 0 if unknown."""
     run: Point
@@ -206,6 +208,8 @@ class Profile:
     """In chronological order."""
     stack_used: int | None
     stack_size: int | None
+    modelled_processor: str | None = None
+    """The processor of the modelled cycles."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from statistics import median
 
 from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.frozen_dataclass import dataclass
-from opwest.reports import data
+from opwest.reports import clocks, data
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _FORM = re.compile(
@@ -95,6 +95,19 @@ def _latency(model: data.Model) -> Values:
     )
 
 
+def _varying_times(model: data.Model) -> Mapping[str, str]:
+    return _reasons((f"on {profile.where} in {profile.unit}", profile.clock) for profile in model.profiles)
+
+
+def _varying_latencies(model: data.Model) -> Mapping[str, str]:
+    return _reasons((f"on {result.board or 'this machine'}", result.clock) for result in model.results)
+
+
+def _reasons(clocked: Iterable[tuple[str, str | None]]) -> Mapping[str, str]:
+    reasons = ((place, clocks.varying(clock)) for place, clock in clocked)
+    return {place: reason for place, reason in reasons if reason is not None}
+
+
 def _largest(measured: Iterable[tuple[str, float]]) -> Values:
     """Return the largest value of each place: several measurements of a board must all be within the limit."""
     largest: dict[str, float] = {}
@@ -109,8 +122,11 @@ class _Figure:
     values: Callable[[data.Model], Values]
     source: str | None = None
     """How a report gets the figure, if not always."""
+    varying: Callable[[data.Model], Mapping[str, str]] = lambda _: {}
+    """The places whose values vary between runs of one image, each with the reason."""
 
 
+_REPEATABLE = "measure on a board, or a profile in QEMU where the instructions are counted (docs/report.md)"
 _FIRMWARE = "give the image of each report with --firmware"
 _COMPILED = "only images and linked objects have it: give an image with --firmware"
 _FIGURES = {
@@ -121,8 +137,8 @@ _FIGURES = {
     "footprint": _Figure("bytes", lambda model: _image(model, lambda image: image.model_flash), _FIRMWARE),
     "flash": _Figure("bytes", lambda model: _image(model, lambda i: i.flash), _FIRMWARE),
     "ram": _Figure("bytes", lambda model: _image(model, lambda i: i.ram), _FIRMWARE),
-    "time": _Figure("", _time, "give the measurements of each report with --profile"),
-    "latency": _Figure("ns", _latency, "give the results of each run on a board with --profile"),
+    "time": _Figure("", _time, "give the measurements of each report with --profile", _varying_times),
+    "latency": _Figure("ns", _latency, "give the results of each run on a board with --profile", _varying_latencies),
 }
 
 
@@ -184,7 +200,12 @@ def _exceeded(
     if not current:
         faults.error(f"model '{new.name}' has no figure '{limit.figure}' for --fail-on", hint=figure.source)
         return
+    varying = {**(figure.varying(old) if limit.relative and old is not None else {}), **figure.varying(new)}
     for place, value in current.items():
+        if place in varying:
+            text = f"{limit.figure} of model '{new.name}' {place} cannot have a limit: {varying[place]}"
+            faults.error(text, hint=_REPEATABLE)
+            continue
         if limit.relative and place not in earlier:
             what = " ".join(word for word in (limit.figure, place) if word)
             faults.error(f"the earlier report has no figure '{what}' of model '{new.name}'", where, hint=figure.source)

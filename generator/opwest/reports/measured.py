@@ -116,6 +116,7 @@ def _profile(value: Mapping[str, Any], source: str) -> data.Profile:
         points=tuple(points[1:]),
         stack_used=used,
         stack_size=size,
+        modelled_processor=_text(value, "modelled_processor") if value.get("modelled_processor") is not None else None,
     )
 
 
@@ -136,6 +137,7 @@ def _point(row: Mapping[str, Any]) -> data.Point:
         min=_time(row, "min"),
         max=_time(row, "max"),
         mean=_time(row, "mean"),
+        modelled_cycles=_count(row, "modelled_cycles") if row.get("modelled_cycles") is not None else None,
     )
 
 

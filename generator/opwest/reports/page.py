@@ -16,7 +16,7 @@ from typing import Any, Final
 import jinja2
 from markupsafe import Markup
 
-from opwest.reports import data, sizes, words
+from opwest.reports import clocks, data, sizes, words
 from opwest.reports.changes import Change
 from opwest.reports.figures import LANE, LANE_GAP, map_row, timeline_row, timeline_rows, treemap_row
 from opwest.reports.files import DATA_ID, to_json, to_value
@@ -263,7 +263,7 @@ def _cards(model: data.Model) -> list[dict[str, str]]:
     operators = words.counted(len(model.operators), "operator")
     cards.append(_card("schedule", words.counted(len(model.steps), "step"), f"{operators}{devices}{waits}"))
     for profile in model.profiles[:2]:
-        cards.append(_card(f"run, {profile.where}", _short_time(profile), _clock(profile.clock)))
+        cards.append(_card(f"run, {profile.where}", _short_time(profile), clocks.profile_text(profile)))
     for results in model.results[:1]:
         worst = max((error.differing for error in results.errors), default=None)
         if worst is not None:
@@ -282,15 +282,6 @@ def _short_time(profile: data.Profile) -> str:
     if profile.frequency_hz:
         return words.seconds(profile.run.mean * 1e9 / profile.frequency_hz)
     return f"{profile.run.mean:,.0f} {profile.unit}"
-
-
-def _clock(clock: str | None) -> str:
-    return {
-        "host": "measured on the host, not on a board",
-        "simulated": "simulated time, without code execution",
-        "emulated": "emulated time: it differs from the time on the board",
-        "board": "measured on the board",
-    }.get(clock or "", clock or "")
 
 
 def _step_rows(model: data.Model) -> list[dict[str, Any]]:
@@ -357,7 +348,7 @@ def _profile(model: data.Model, profile: data.Profile) -> dict[str, Any]:
     outside = max(profile.run.mean - inside, 0.0)
     stack = f"{words.number(profile.stack_used)} of {words.counted(profile.stack_size or 0, 'byte')}"
     return _row(profile) | {
-        "clock": _clock(profile.clock),
+        "clock": "; ".join(filter(None, (clocks.profile_text(profile), clocks.modelled_text(profile)))),
         "run": measured_time(profile, profile.run.mean),
         "range": f"{profile.run.min:,.0f} to {profile.run.max:,.0f} {profile.unit}" if profile.run.runs > 1 else "",
         "runs": words.counted(profile.run.runs, "run"),
@@ -372,7 +363,7 @@ def _results(results: data.Results) -> dict[str, Any]:
     latency = results.latency_ns
     return _row(results) | {
         "where": results.board or "this machine",
-        "clock": _clock(results.clock),
+        "clock": clocks.latency_text(results.clock),
         "latency": words.seconds(median(latency)) if any(latency) else None,
         "range": f"{words.seconds(min(latency))} to {words.seconds(max(latency))}" if len(latency) > 1 else "",
         "runs": words.counted(len(latency), "run"),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ from opwest.runs.arrays import Runs, make_folder, read_references, read_runs, wr
 from opwest.runs.check_steps import Expected, check_steps, expected_results, step_tensors
 from opwest.runs.compare import Tolerances, differences, read_tolerances
 from opwest.runs.connection import clock_of, connected, link_errors, prepare, served_model
+from opwest.runs.counting import Counter, counter_of
 from opwest.runs.link import LinkError, Served
 from opwest.runs.options import RunOptions
-from opwest.runs.profile import UNKNOWN_VARIANT, is_profiled, keep_profile
+from opwest.runs.profile import UNKNOWN_VARIANT, Profile, is_profiled, keep_profile
 from opwest.runs.project_data import GENERATE_HINT, choose_model, project_record, selected_variant, tensors_of
 from opwest.runs.results import Run
 from opwest.runs.session import Outcome, check_tensors, run_model
@@ -50,6 +51,11 @@ def run_on_board(options: RunOptions, faults: Diagnostics) -> Run:
                     "whose steps are not those of the base",
                     "use a board without a variant, or compare the outputs with --reference",
                 )
+        counter: Counter | None = None
+        if is_profiled(options) and clock_of(options, build) == "emulated":
+            counter = counter_of(build, faults)
+            if counter is not None:
+                build = replace(build, emulator=(*counter.command, *counter.options))
         with connected(options, build, progress) as link:
             served = served_model(link, model, options.model)
             if model is not None:
@@ -70,7 +76,22 @@ def run_on_board(options: RunOptions, faults: Diagnostics) -> Run:
                 )
             outcome = run_model(link, served, arrays.runs, progress=progress, profile=is_profiled(options))
             device = link.device
+            if outcome.profile is not None:
+                profile = _labelled(outcome.profile, options, build, served.name, model)
+                outcome = replace(outcome, profile=profile if counter is None else counter.counted(profile, faults))
     return _result(options, build, served, device, outcome, arrays, model)
+
+
+def _labelled(
+    profile: Profile, options: RunOptions, build: Build, name: str, model: Mapping[str, Any] | None
+) -> Profile:
+    host = build.configuration().get("CONFIG_OPWEST_PROFILE_CLOCK_HOST") == "y"
+    devices = model["devices"] if model is not None else ()
+    return profile.labelled(name, build.board, "host" if host else clock_of(options, build), devices, _variant(model))
+
+
+def _variant(model: Mapping[str, Any] | None) -> str | None:
+    return model.get("variant") if model is not None else UNKNOWN_VARIANT
 
 
 def _results(model: Mapping[str, Any], project: Path) -> list[dict[str, Any]]:
@@ -109,15 +130,10 @@ def _result(
     arrays: _Arrays,
     model: Mapping[str, Any] | None,
 ) -> Run:
-    configuration = build.configuration()
     tensors = model["tensors"] if model is not None else [asdict(tensor) for tensor in served.tensors]
     clock = clock_of(options, build)
-    variant = model.get("variant") if model is not None else UNKNOWN_VARIANT
-    profile = None
-    if outcome.profile is not None:
-        host = configuration.get("CONFIG_OPWEST_PROFILE_CLOCK_HOST") == "y"
-        devices = model["devices"] if model is not None else ()
-        profile = outcome.profile.labelled(served.name, build.board, "host" if host else clock, devices, variant)
+    profile = outcome.profile
+    if profile is not None:
         keep_profile(profile, options.output_profile)
     return Run(
         served.name,
@@ -134,5 +150,5 @@ def _result(
         profile_file=options.output_profile,
         labels={tensor["name"]: tuple(tensor.get("labels") or ()) for tensor in tensors},
         frames=bool(arrays.runs.streams),
-        variant=variant,
+        variant=_variant(model),
     )

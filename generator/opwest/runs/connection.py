@@ -324,7 +324,7 @@ def clock_of(options: ImageOptions, build: Build) -> str:
 def latency_lines(nanoseconds: Sequence[int], clock: str) -> list[str]:
     """Return text lines with the latency of a run, or with the median and range of several."""
     if clock == "simulated" and not any(nanoseconds):
-        return ["latency: unknown (code takes no simulated time on native_sim)"]
+        return ["latency: unknown (code takes no simulated time on native_sim; --profile measures host time)"]
     text = f"latency: {_time(statistics.median(nanoseconds))}"
     if len(nanoseconds) > 1:
         low, high = min(nanoseconds), max(nanoseconds)

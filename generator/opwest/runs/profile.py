@@ -37,6 +37,8 @@ class Measure:
     min: int
     max: int
     total: int
+    cycles: int | None = None
+    """Modelled cycles of a run, of counted instructions; None without a model of the processor."""
 
     @property
     def mean(self) -> float:
@@ -59,6 +61,10 @@ class Profile:
     clock: str = "host"
     devices: tuple[str, ...] = ()
     variant: str | None = UNKNOWN_VARIANT
+    instructions: bool = False
+    """Whether the numbers are instructions, which a plugin of QEMU counted."""
+    processor: str | None = None
+    """The processor of the modelled cycles."""
 
     def labelled(
         self, model: str, where: str, clock: str, devices: Sequence[str], variant: str | None = UNKNOWN_VARIANT
@@ -68,8 +74,12 @@ class Profile:
 
     @property
     def unit(self) -> str:
-        """The unit of the numbers: ns or cycles."""
-        return "ns" if self.frequency == _NANOSECONDS else "cycles"
+        """The unit of the numbers: instructions, ns, ticks of QEMU's timer, or cycles."""
+        if self.instructions:
+            return "instructions"
+        if self.frequency == _NANOSECONDS:
+            return "ns"
+        return "ticks" if self.clock == "emulated" else "cycles"
 
     def as_json(self) -> dict[str, Any]:
         """Return the JSON value described in docs/report.md."""
@@ -91,6 +101,7 @@ class Profile:
                     "operator": measure.name if is_call or measure.kind == "cache" else None,
                     "device": self._device(measure),
                     **{key: getattr(measure, key) for key in ("runs", "last", "min", "max", "total", "mean")},
+                    "modelled_cycles": measure.cycles if self.processor else None,
                 }
             )
         return {
@@ -102,6 +113,7 @@ class Profile:
             "clock": self.clock,
             "unit": self.unit,
             "frequency_hz": self.frequency,
+            "modelled_processor": self.processor,
             "points": points,
             "stack": {"used": self.stack_used, "size": self.stack_size} if self.stack_size else None,
         }
@@ -116,8 +128,9 @@ class Profile:
     def as_text(self) -> list[str]:
         """Return a table of all points, with the share of each in the whole run."""
         whole = self.measures[0].total
-        speed = f", {self.frequency} Hz" if self.unit == "cycles" and self.frequency else ""
-        rows = [["step", "what", "name", "device", "last", "min", "max", "mean", "share"]]
+        speed = f", {self.frequency} Hz" if self.unit in ("cycles", "ticks") and self.frequency else ""
+        modelled = ["cycles"] if self.processor else []
+        rows = [["step", "what", "name", "device", "last", "min", "max", "mean", "share", *modelled]]
         for measure in self.measures:
             device = self._device(measure)
             rows.append(
@@ -128,16 +141,27 @@ class Profile:
                     device if device is not None and measure.kind != "wait" else "",
                     *(str(value) for value in (measure.last, measure.min, measure.max, round(measure.mean))),
                     f"{100 * measure.total / whole:.1f} %" if whole else "",
+                    *([str(measure.cycles)] if self.processor else []),
                 ]
             )
         count = self.measures[0].runs
-        lines = [f"profile: {count} run{'' if count == 1 else 's'}, {self.unit}{speed}"]
-        lines += [f"  {line}" for line in table_lines(rows, right=(0, 4, 5, 6, 7, 8))]
+        lines = [f"profile: {count} run{'' if count == 1 else 's'}, {unit_text(self.unit, self.clock)}{speed}"]
+        lines += [f"  {line}" for line in table_lines(rows, right=(0, 4, 5, 6, 7, 8, 9))]
+        if self.processor:
+            lines.append(f"cycles: modelled for a {self.processor} without caches and wait states")
         if self.stack_size:
             lines.append(
                 f"stack: {self.stack_used} of {counted(self.stack_size, 'byte')} used by the thread that ran the model"
             )
         return lines
+
+
+def unit_text(unit: str, clock: str) -> str:
+    """Return a unit with what counts it, as reports show it."""
+    if unit == "instructions":
+        return f"{unit} ({'counted in QEMU' if clock == 'counted' else 'of several threads in QEMU: they vary'})"
+    remarks = {"host": "host time: it varies", "emulated": "timer of QEMU: it varies", "board": "of the board"}
+    return f"{unit} ({remarks[clock]})" if clock in remarks else unit
 
 
 def is_profiled(options: ImageOptions) -> bool:

@@ -21,12 +21,11 @@ from opwest.runs.digest import causes, end_of, is_overflow
 from opwest.runs.link import LinkError
 from opwest.runs.places import REQUIRED, Udp, Wireless
 from opwest.runs.progress import StageProgress
+from opwest.zephyr.emulators import QEMU_MACHINES
 from opwest.zephyr.workspace import Workspace
 
 _COUNT = re.compile(rb"\[\d+/\d+\] ")
 """A step of ninja, with the status of `_logged`."""
-_MACHINES = {"mps2/an386": "mps2-an386", "mps2/an500": "mps2-an500"}
-"""Machines of QEMU for boards that Zephyr starts only in Arm's simulator."""
 _MODES = {
     "profile": ("CONFIG_OPWEST_PROFILE", "measure steps"),
     "check": ("CONFIG_OPWEST_CHECK_STEPS", "stop after steps"),
@@ -90,6 +89,8 @@ class Build:
     """Options of CMake, each with -D: those of the user."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Variables of the environment that select a compiler."""
+    emulator: tuple[str, ...] = ()
+    """The command that runs the image in QEMU, in place of that of the build."""
 
     @property
     def service(self) -> str:
@@ -188,16 +189,18 @@ class Build:
     @property
     def is_emulated(self) -> bool:
         """Whether QEMU runs the image."""
-        return self.board in _MACHINES or self.configuration().get("CONFIG_QEMU_TARGET") == "y"
+        return self.board in QEMU_MACHINES or self.configuration().get("CONFIG_QEMU_TARGET") == "y"
 
     def run_command(self) -> list[str]:
         """Return the command that runs the image on this machine. Raises LinkError without QEMU."""
-        if self.board in _MACHINES:
+        if self.emulator:
+            return list(self.emulator)
+        if self.board in QEMU_MACHINES:
             emulator = shutil.which("qemu-system-arm")
             if emulator is None:
                 raise LinkError(f"qemu-system-arm not found, which runs images for '{self.board}'", "install QEMU")
             image = str(self.folder / "zephyr" / "zephyr.elf")
-            machine = ["-M", _MACHINES[self.board], "-display", "none", "-monitor", "none"]
+            machine = ["-M", QEMU_MACHINES[self.board], "-display", "none", "-monitor", "none"]
             return [emulator, *machine, "-serial", "pty", "-kernel", image]
         return [self.west, "build", "-d", str(self.folder), "-t", "run"]
 

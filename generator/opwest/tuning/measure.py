@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 import subprocess
 import tempfile
@@ -24,6 +23,7 @@ from opwest.compiler.output.emit import candidates, emit_program
 from opwest.compiler.processors import class_of
 from opwest.compiler.selection.costs import key_of
 from opwest.objects.flash import IN_SOURCE, NONE, UNKNOWN, Flash
+from opwest.runs import plugin
 from opwest.tuning.image import Candidate, Image
 from opwest.tuning.machines import Machine, machines
 from opwest.tuning.results import MeasurementError, Measurements, Progress, Result, WrongResultError
@@ -34,7 +34,6 @@ FLAGS = ("-std=c11", "-Wall", "-Wextra", "-ffunction-sections", "-fdata-sections
 SPEED = ("-O2",)
 """The default of operators in applications (`optimize: speed`)."""
 SECONDS = 600
-PLUGIN_VERSIONS = range(1, 6)
 REQUIRED = "docs/tuning.md lists the required programs"
 DEFECT = (
     "this is a defect of opwest, or of the package that adds a variant; --verbose prints the command and its output"
@@ -93,8 +92,7 @@ def run(
     `flash`: the memory of the operators and of the content of the image; `content_in_flash`: whether of the second.
     """
     image = build(candidates, machine, work, flags, sources)
-    plugin = built_plugin(work)
-    output, counts = emulated(image, machine, plugin, work / "counts.txt", options, flash, content_in_flash)
+    output, counts = emulated(image, machine, built_plugin(work), work / "counts.txt", options, flash, content_in_flash)
     rows = [[int(word) for word in line.split()[1:]] for line in output.splitlines() if line.startswith("candidate ")]
     if len(rows) != len(candidates) or len(counts) != len(candidates):
         report_output(output)
@@ -144,32 +142,19 @@ def _code_sizes(files: Sequence[Path], machine: Machine) -> list[int]:
 
 def built_plugin(work: Path) -> Path:
     """Return the plugin for the installed QEMU. Raises EmulatorError if it loads no version of the plugin."""
-    plugin, faults = work / "count.so", []
-    if plugin.exists():
-        return plugin
-    for version in PLUGIN_VERSIONS:
-        options = ["-O2", "-shared", "-fPIC", f"-DPLUGIN_VERSION={version}"]
-        execute(["cc", *options, str(HERE / "count.c"), "-o", str(plugin)])
-        try:
-            _load(plugin)
-        except EmulatorError as fault:
-            faults.append(str(fault))
-            plugin.unlink()
-            continue
-        return plugin
-    raise EmulatorError(faults[0])
-
-
-def _load(plugin: Path) -> None:
-    """Load a plugin in a machine without a processor. Raises EmulatorError."""
-    words = ["qemu-system-arm", "-M", "none", "-display", "none", "-serial", "none", "-monitor", "stdio"]
-    execute([*words, "-plugin", f"{plugin},from=1,to=1,out={os.devnull}"], given="quit\n")
+    made = work / "count.so"
+    if made.exists():
+        return made
+    try:
+        return plugin.built_plugin(HERE / "count.c", made, "qemu-system-arm", "from=1,to=1", (HERE,))
+    except plugin.PluginError as error:
+        raise EmulatorError(str(error), error.hint) from error
 
 
 def emulated(
     image: Path,
     machine: Machine,
-    plugin: Path,
+    counter: Path,
     counts: Path,
     options: Sequence[str] = (),
     flash: Flash = NONE,
@@ -184,7 +169,7 @@ def emulated(
     ranges = [(memories["CODE"], memories["DATA"]), (content, content_end)]
     places += flash_options(flash, ranges if content_in_flash else ranges[:1])
     model = f"m3={int(machine.cycles == 'm3')},thumb={int(machine.is_thumb)}"
-    arguments = f"{plugin},{places},{model},out={counts}"
+    arguments = f"{counter},{places},{model},out={counts}"
     words = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
     words += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image), "-plugin", arguments]
     output = execute([*words, *options])

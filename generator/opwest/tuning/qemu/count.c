@@ -14,66 +14,24 @@
  * The flash is at flash_from <= address < flash_to, which may be repeated; flash.h describes its model. Without these
  * options it has no stalls.
  *
- * The model of cycles is for Arm's Thumb code on processors without caches and wait states (Cortex-M3: r2p1's
- * Technical Reference Manual, 3.3; Cortex-M4: r0p1's, 3.3):
- *
- *   every instruction                      1
- *   a load of n words                     +n, one less for a load of one word after a load of one word (pipelined)
- *   a store of n words, n > 1             +n; a store of one word is buffered
- *   a taken branch                        +2 (refill of the pipeline; the manual has 1 to 3)
- *   SDIV, UDIV                            +6 (the manuals have 2 to 12 cycles in total, which depend on the operands)
- *   Cortex-M3 (m3=1): MLA, MLS            +1; a multiplication with a 64-bit result +3, with addition +4
+ * runs/qemu/thumb.h describes the model of cycles.
  *
  * With thumb=0, for other processors, each instruction takes one cycle. For vector instructions the column means nothing.
- *
- * The prototypes are those of QEMU's plugin interface: distributions do not ship qemu-plugin.h.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "flash.h"
-
-#ifndef PLUGIN_VERSION
-#define PLUGIN_VERSION 1
-#endif
-#define EXPORT __attribute__((visibility("default")))
-
-typedef uint64_t qemu_plugin_id_t;
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
-
-extern void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
-						  void (*callback)(qemu_plugin_id_t, struct qemu_plugin_tb *));
-extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
-extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *block, size_t index);
-extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);
-extern const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *instruction);
-extern size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
-extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *instruction,
-						   void (*callback)(unsigned int, void *), int flags, void *data);
-extern void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction,
-					     void (*callback)(unsigned int, uint32_t, uint64_t, void *), int flags,
-					     int access, void *data);
-
-/* QEMU_PLUGIN_MEM_RW: with QEMU_PLUGIN_MEM_R QEMU 7.2 reports few loads. Constants are not written. */
-#define ACCESSES 3
-
-EXPORT int qemu_plugin_version = PLUGIN_VERSION;
+#include "plugin.h"
+#include "thumb.h"
 
 /** What the model reads of one instruction. */
 struct instruction {
 	uint64_t address;
 	uint8_t size;
-	/** Words that it loads and stores. */
-	uint8_t loads;
-	uint8_t stores;
-	/** Whether it is a load of one word that a following load can overlap. */
-	bool is_single;
-	/** Further cycles of a multiplication or division. */
-	uint8_t more;
+	struct cost cost;
 	bool is_mark;
 	/** Its line of flash; NULL if it is in another memory. */
 	uint8_t *line;
@@ -82,7 +40,7 @@ struct instruction {
 /** The addresses of the option `mark`. */
 #define MAX_MARKS 1024
 
-static uint64_t from, to, skip, skip_end, data, data_end, m3, thumb = 1, mark;
+static uint64_t from, to, skip, skip_end, data, data_end, mark;
 static uint64_t marks[MAX_MARKS];
 static size_t mark_count;
 static uint64_t total, skipped, loaded, stored, branches, cycles, read;
@@ -139,12 +97,9 @@ static void executed(unsigned int cpu, void *found)
 	}
 	total++;
 	skipped += one->address >= skip && one->address < skip_end;
-	loaded += one->loads;
-	stored += one->stores;
-	cycles += 1 + one->loads + one->more + (one->stores > 1 ? one->stores : 0);
-	if (one->is_single && before != NULL && before->is_single) {
-		cycles--;
-	}
+	loaded += one->cost.loads;
+	stored += one->cost.stores;
+	cycles += cycles_of(&one->cost, before != NULL ? &before->cost : NULL);
 	before = one;
 }
 
@@ -165,54 +120,6 @@ static void accessed(unsigned int cpu, uint32_t kind, uint64_t address, void *un
 	}
 }
 
-/** Read a 16-bit Thumb instruction: Arm v7-M Architecture Reference Manual, A5.2. */
-static void read_narrow(struct instruction *one, uint32_t code)
-{
-	const uint32_t top = code >> 12;
-	const bool is_load = (code & 0x800) != 0;
-
-	if ((code & 0xf800) == 0x4800) {
-		one->loads = 1; /* LDR (literal) */
-		one->is_single = true;
-	} else if (top == 5) {
-		one->is_single = (code >> 9 & 7) >= 3; /* register offset */
-		one->loads = one->is_single;
-		one->stores = !one->is_single;
-	} else if (top >= 6 && top <= 9) {
-		one->is_single = is_load; /* immediate offset */
-		one->loads = is_load;
-		one->stores = !is_load;
-	} else if ((code & 0xfe00) == 0xbc00) {
-		one->loads = (uint8_t)__builtin_popcount(code & 0x1ff); /* POP */
-	} else if ((code & 0xfe00) == 0xb400) {
-		one->stores = (uint8_t)__builtin_popcount(code & 0x1ff); /* PUSH */
-	} else if (top == 12) {
-		*(is_load ? &one->loads : &one->stores) = (uint8_t)__builtin_popcount(code & 0xff); /* LDM, STM */
-	}
-}
-
-/** Read a 32-bit Thumb instruction: Arm v7-M Architecture Reference Manual, A5.3. */
-static void read_wide(struct instruction *one, uint32_t first, uint32_t second)
-{
-	const bool is_load = (first & 0x10) != 0;
-
-	if ((first & 0xfe40) == 0xe800) {
-		*(is_load ? &one->loads : &one->stores) = (uint8_t)__builtin_popcount(second); /* LDM, STM */
-	} else if ((first & 0xfe40) == 0xe840 && (first & 0x0120) != 0) {
-		*(is_load ? &one->loads : &one->stores) = 2; /* LDRD, STRD */
-	} else if ((first & 0xfe00) == 0xf800) {
-		one->is_single = is_load; /* LDR, STR and their narrow forms */
-		one->loads = is_load;
-		one->stores = !is_load;
-	} else if ((first & 0xffd0) == 0xfb90) {
-		one->more = 6; /* SDIV, UDIV */
-	} else if (m3 && (first & 0xfff0) == 0xfb00 && second >> 12 != 15) {
-		one->more = 1; /* MLA, MLS */
-	} else if (m3 && (first & 0xff90) == 0xfb80) {
-		one->more = (first & 0x40) != 0 ? 4 : 3; /* SMLAL, UMLAL; SMULL, UMULL */
-	}
-}
-
 static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 {
 	const size_t count = qemu_plugin_tb_n_insns(block);
@@ -220,7 +127,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 	(void)id;
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *found = qemu_plugin_tb_get_insn(block, i);
-		const uint8_t *bytes = qemu_plugin_insn_data(found);
+		uint8_t bytes[MAX_BYTES] = {0};
 		/* QEMU calls back with it as long as the process lasts. */
 		struct instruction *one = calloc(1, sizeof(*one));
 
@@ -232,26 +139,13 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 		for (size_t k = 0; k < mark_count; k++) {
 			one->is_mark |= one->address == marks[k];
 		}
-		one->size = (uint8_t)qemu_plugin_insn_size(found);
-		if (!thumb) {
-			/* Loads and stores are not counted. */
-		} else if (one->size == 2) {
-			read_narrow(one, bytes[0] | (uint32_t)bytes[1] << 8);
-		} else {
-			read_wide(one, bytes[0] | (uint32_t)bytes[1] << 8, bytes[2] | (uint32_t)bytes[3] << 8);
-		}
+		one->size = read_instruction(found, bytes);
+		one->cost = cost_of(bytes, one->size);
 		qemu_plugin_register_vcpu_insn_exec_cb(found, executed, 0, one);
 		if (data_end != 0 || range_count != 0) {
 			qemu_plugin_register_vcpu_mem_cb(found, accessed, 0, ACCESSES, NULL);
 		}
 	}
-}
-
-static const char *value_of(const char *argument, const char *key)
-{
-	const size_t length = strlen(key);
-
-	return strncmp(argument, key, length) == 0 && argument[length] == '=' ? argument + length + 1 : NULL;
 }
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, char **argv)
