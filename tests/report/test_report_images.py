@@ -78,7 +78,7 @@ def test_symbols_are_shown_as_names_of_the_manifest(made, image):
     items = {(item.name, item.kind): item.bytes for item in linked.items}
     assert 24 < items.pop(("made_run.c", "other")) < 56  # and the function made_pointer
     code = {("op0, again", "code"): 64, ("op1", "code"): 32, ("helper", "table"): 16}
-    others = {("weights", "constant"): 96, ("conv", "program"): 40, ("runtime: runtime", "runtime"): 8}
+    others = {("weights", "constant"): 96, ("conv", "program"): 40, ("runtime", "runtime"): 8}
     assert items == {**code, **others}
     assert ("op0, again", "code", 200) in [(i.name, i.kind, i.bytes) for i in big.images[0].items]
     assert [i.bytes for i in linked.items] == sorted((i.bytes for i in linked.items), reverse=True)

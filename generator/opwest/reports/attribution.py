@@ -354,7 +354,7 @@ def _named(names: _Names, item: _Owned, parts: Sequence[tuple[Symbol | None, int
         functions = [symbol.name for symbol, _ in parts if symbol is not None]
         yield functions[0] if len(functions) == 1 else item.stem, item.kind, piece.size
     elif item.kind == RUNTIME:
-        yield f"{RUNTIME}: {item.stem}", RUNTIME, piece.size
+        yield item.stem, RUNTIME, piece.size
     elif item.kind == "generated":
         yield item.stem, "other", piece.size
     else:

@@ -89,6 +89,8 @@ def flash_rows(model: data.Model) -> list[dict[str, Any]]:
 
 def _within(text: str, item: data.ImageItem) -> str:
     """Return a description with the object file."""
+    if item.kind == "other" and not item.object:
+        return "data of a variable in RAM, copied at the start"
     return f"{text}, in {item.object}" if item.object and item.object not in item.name else text
 
 
