@@ -46,7 +46,8 @@ def _driver(name: str, binding: str, *sources: str) -> tuple[str, ...]:
 FEATURES: Mapping[str, Feature] = {
     "core": Feature(
         (
-            *("CMakeLists.txt", "Kconfig", "cmake/opwest.cmake", "zephyr/module.yml"),
+            *("CMakeLists.txt", "Kconfig", "zephyr/module.yml"),
+            *("cmake/opwest.cmake", "cmake/opwest_service.cmake"),
             *(f"snippets/{name}/" for name in ("opwest-service", "opwest-service-shell", "transports")),
             *_headers("model", "port", "profile", "registry", "status"),
             *_sources("input_check.c", "metadata.c", "port_zephyr.c", "registry.c", "status.c"),
