@@ -46,7 +46,9 @@ def _driver(name: str, binding: str, *sources: str) -> tuple[str, ...]:
 FEATURES: Mapping[str, Feature] = {
     "core": Feature(
         (
-            *("CMakeLists.txt", "Kconfig", "cmake/opwest.cmake", "zephyr/module.yml"),
+            *("CMakeLists.txt", "Kconfig", "zephyr/module.yml"),
+            *("cmake/opwest.cmake", "cmake/opwest_service.cmake"),
+            *(f"snippets/{name}/" for name in ("opwest-service", "opwest-service-shell", "transports")),
             *_headers("model", "port", "profile", "registry", "status"),
             *_sources("input_check.c", "metadata.c", "port_zephyr.c", "registry.c", "status.c"),
         )
@@ -133,7 +135,7 @@ FEATURES: Mapping[str, Feature] = {
             *_headers("service"),
             *_sources("service.c", "service.ld", "service_internal.h"),
             *_sources("service_shell.c", "service_smp.c", "service_zephyr.c"),
-            "snippets/opwest-service/",
+            "snippets/opwest-udp/",
         ),
         needs=("errors", "shell"),
         option="CONFIG_OPWEST_SERVICE",
@@ -147,6 +149,7 @@ FEATURES: Mapping[str, Feature] = {
             *_headers("bundle_storage_zephyr", "bundles"),
             *("bundle/CMakeLists.txt", "bundle/Kconfig", "cmake/opwest_bundle.cmake", "scripts/bundle_keys.py"),
             *("bundle/ext/", "bundle/src/", "bundle/zephyr/"),
+            *("snippets/opwest-bundle-service/", "snippets/opwest-bundle-service-shell/"),
         ),
         needs=("drivers", "errors", "state", "vectors"),
         option="CONFIG_OPWEST_BUNDLE",
