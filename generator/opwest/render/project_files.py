@@ -118,9 +118,6 @@ def _rows(models: Sequence[Model], *, vendored: bool) -> dict[str, Any]:
 _SERVICE = PurePosixPath("src/service.c")
 """The file of a runtime that lets hosts run models."""
 
-# Excluded from version control: they are valid only on the machine of the interrupted run.
-_OWN_IGNORE = b"# SPDX-License-Identifier: Apache-2.0\nmutex\njournal.json\nstage/\n"
-
 
 def render_project(
     render: Renderer,
@@ -160,7 +157,6 @@ def render_project(
         files += [ProjectFile(root / path, content, "generator") for path, content in of_model.items()]
     for path, content in (runtime or {}).items():
         files.append(ProjectFile(PurePosixPath("modules/opwest") / path, content, "generator"))
-    files.append(ProjectFile(PurePosixPath(".opwest/.gitignore"), _OWN_IGNORE, "generator"))
     if render.user is not None and layout == "application":
         files += extra_files(render.user, bases(models), files, vendored=runtime is not None)
     return files
