@@ -36,7 +36,7 @@ def golden_app(name: str, work: Path, metadata: Metadata = "c") -> Path:
     """Return a golden project below `work`, generated once in a session."""
 
     def make(folder: Path) -> None:
-        generate_quickly(copy_project(name, folder / "source"), folder / "app", vendored=True, metadata=metadata)
+        generate_quickly(copy_project(name, folder / "source"), folder / "app", metadata=metadata)
 
     shutil.copytree(made_once(f"golden/{name}_{metadata}", make), work, dirs_exist_ok=True)
     return work / "app"
@@ -74,6 +74,9 @@ def write_definitions(app: Path, source: Path) -> None:
         name, macro = model["name"], model["macro"]
         lines += [
             f"#include <{name}_devicetree.h>",
+            "#ifdef CONFIG_OPWEST_RUNNER",
+            f"#include <{name}_runner.h>",
+            "#endif",
             f"{macro}_WORKSPACE_DEFINE({name}_memory);",
             f"const void *const use_{name} = &{name}_memory;",
             f"const struct {name}_devices {name}_context = {macro}_DEVICES_DT_INIT;",

@@ -42,6 +42,7 @@ def model_files(
     library: Library | None = None,
     *,
     service: bool = True,
+    runner: bool = True,
     in_place: bool = False,
     variants: Sequence[Model] = (),
 ) -> dict[PurePosixPath, bytes]:
@@ -49,7 +50,7 @@ def model_files(
 
     `compiled` holds the metadata objects by model and target, None if the module is C source;
     `library` is the table in microTVM's layout if a model of the application requests it. `service` is whether
-    the model's runtime supports runs from a host. `in_place` is whether the build compiles the sources of operators
+    the model's runtime supports runs from a host, `runner` whether it supports those of user threads. `in_place` is whether the build compiles the sources of operators
     where they are; otherwise the model has copies. `variants` are those of a base.
     """
     table = render_system_library(render, model, library) if library else None
@@ -59,7 +60,7 @@ def model_files(
         "model.cmake": _declaration(
             render, model, variants, has_library=compiled is None and table is not None, in_c=compiled is None
         ),
-        **render_headers(render, model, plan),
+        **render_headers(render, model, plan, runner=runner),
         **_devices(render, model, plan, common, in_c=compiled is None),
         "note.S": render_note(render, model, plan),
         **_objects(render, model, in_place=in_place),

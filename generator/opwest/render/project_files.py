@@ -117,6 +117,8 @@ def _rows(models: Sequence[Model], *, vendored: bool) -> dict[str, Any]:
 
 _SERVICE = PurePosixPath("src/service.c")
 """The file of a runtime that lets hosts run models."""
+_RUNNER = PurePosixPath("include/opwest/runner.h")
+"""The file of a runtime that lets user threads run models."""
 
 
 def render_project(
@@ -142,13 +144,14 @@ def render_project(
     ]
     models = [model for model, _ in planned]
     library = system_library(bases(models))
-    service = runtime is None or _SERVICE in runtime
+    service, runner = (runtime is None or file in runtime for file in (_SERVICE, _RUNNER))
     for model, plan in planned:
         root = PurePosixPath("models") / model.name / variant_folder(model)
         variants = () if model.variant else variants_of(model, models)
         of_model = model_files(
             *(render, model, plan, objects, library),
             service=service,
+            runner=runner,
             in_place=layout == "model",
             variants=variants,
         )

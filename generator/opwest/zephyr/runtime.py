@@ -47,8 +47,8 @@ FEATURES: Mapping[str, Feature] = {
     "core": Feature(
         (
             *("CMakeLists.txt", "Kconfig", "cmake/opwest.cmake", "zephyr/module.yml"),
-            *_headers("model", "port", "profile", "registry", "status"),
-            *_sources("input_check.c", "metadata.c", "port_zephyr.c", "registry.c", "status.c"),
+            *_headers("model", "points", "port", "registry", "status"),
+            *_sources("metadata.c", "port_zephyr.c", "registry.c", "status.c"),
         )
     ),
     "syscalls": Feature(_sources("syscalls_zephyr.h")),
@@ -87,7 +87,7 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "ethos_u": Feature(
         (
-            *_headers("accelerator_functions", "ethos_u", "ethos_u_functions", "profile_devices"),
+            *_headers("accelerator_functions", "ethos_u", "ethos_u_functions", "profile", "profile_devices"),
             *_driver(
                 "ethos_u",
                 "ethos-u",
@@ -122,10 +122,13 @@ FEATURES: Mapping[str, Feature] = {
     "shell": Feature(_sources("shell.c"), needs=("model_list",), option="CONFIG_OPWEST_SHELL"),
     "profile": Feature(
         (
-            *_headers("port_profile"),
+            *_headers("port_profile", "profile"),
             *_sources("port_profile_native.c", "port_profile_zephyr.c", "profile.c", "profile.ld", "profile_shell.c"),
         ),
         option="CONFIG_OPWEST_PROFILE",
+    ),
+    "input_check": Feature(
+        ("Kconfig.input_check", *_headers("profile"), *_sources("input_check.c")), option="CONFIG_OPWEST_CHECK_INPUTS"
     ),
     "errors": Feature((*_headers("errors"), *_sources("errors.c")), option="CONFIG_OPWEST_ERROR_NAMES"),
     "service": Feature(
