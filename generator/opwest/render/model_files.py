@@ -30,7 +30,7 @@ from opwest.render.tables.model import model_tables
 from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import heading, interface_rows, manifest_name
-from opwest.render.variants import kconfig_rows, variant_rows
+from opwest.render.variants import kconfig_rows, service_file, variant_rows
 from opwest.zephyr.floats import fpu_conditions
 
 
@@ -49,9 +49,10 @@ def model_files(
     """Return every file of the model, by its path inside the model's directory; of a variant, inside its own directory.
 
     `compiled` holds the metadata objects by model and target, None if the module is C source;
-    `library` is the table in microTVM's layout if a model of the application requests it. `service` is whether
-    the model's runtime supports runs from a host, `runner` whether it supports those of user threads. `in_place` is whether the build compiles the sources of operators
-    where they are; otherwise the model has copies. `variants` are those of a base.
+    `library` is the table in microTVM's layout if a model of the application requests it. `service` is whether the
+    model's runtime supports runs from a host, `runner` whether it supports those of user threads. `in_place` is whether
+    the build compiles the sources of operators where they are; otherwise the model has copies. `variants` are those of
+    a base.
     """
     table = render_system_library(render, model, library) if library else None
     common = heading(model)
@@ -92,11 +93,6 @@ def model_files(
             if build.target:
                 files[metadata_object(model.name, target_folder(build))] = compiled[model.name, build.target.name]
     return {PurePosixPath(path): content for path, content in files.items()}
-
-
-def service_file(model: str) -> str:
-    """Return the name of the source for runs of a model from a host."""
-    return f"{model}_service.c"
 
 
 def render_service(

@@ -26,7 +26,7 @@ from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.files import EXTRA, SUFFIX, is_extra
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name, type_row
-from opwest.render.variants import variant_folder
+from opwest.render.variants import variant_folder, without_shared
 from opwest.zephyr.version import SEPARATE, TwisterFiles
 
 if TYPE_CHECKING:
@@ -145,6 +145,7 @@ def render_project(
     models = [model for model, _ in planned]
     library = system_library(bases(models))
     service, runner = (runtime is None or file in runtime for file in (_SERVICE, _RUNNER))
+    of_base: dict[PurePosixPath, bytes] = {}
     for model, plan in planned:
         root = PurePosixPath("models") / model.name / variant_folder(model)
         variants = () if model.variant else variants_of(model, models)
@@ -157,6 +158,10 @@ def render_project(
         )
         if layout == "application":
             of_model |= suite_files(render, model, plan)
+            if model.variant is None:
+                of_base = of_model
+            else:
+                of_model = without_shared(model, of_model, of_base)
         files += [ProjectFile(root / path, content, "generator") for path, content in of_model.items()]
     for path, content in (runtime or {}).items():
         files.append(ProjectFile(PurePosixPath("modules/opwest") / path, content, "generator"))

@@ -20,7 +20,8 @@ from opwest.base.diagnostics import Diagnostics, fail
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.processes import end_group, group
 from opwest.render.boards import board_file
-from opwest.render.model_files import render_service, service_file
+from opwest.render.model_files import render_service
+from opwest.render.variants import service_file
 from opwest.runs.build_folder import ignore_builds
 from opwest.runs.compile import installed_runtime
 from opwest.runs.harness import own_renderer
@@ -127,8 +128,8 @@ def write_services(folder: Path, project: Path, record: Mapping[str, Any]) -> No
             place = own / "variants" / variant["variant"] / "src"
             places.append((variant, place, folder / variant["variant"]))
         for model, sources, place in places:
-            if (sources / name).is_file():
-                continue
+            if (sources / name).is_file() or (own / "src" / name).is_file():
+                continue  # a variant has no copy of an equal file
             content = render_service(
                 *(render, model["name"], model["manifest"], model["tensors"], model.get("pools", ())),
                 model.get("arguments"),
