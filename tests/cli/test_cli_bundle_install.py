@@ -86,7 +86,7 @@ def test_simulated_board_is_built_and_started(succeed, plug, files, app, west):
     succeed("bundle", "install", *board, *files)
     assert bundles.memory[1] == files[1].read_bytes()
     configure, build, run = west.calls
-    assert "-DCONFIG_OPWEST_BUNDLE_SERVICE=y" in configure and "-DCONFIG_OPWEST_SERVICE=y" not in configure
+    assert "-DSNIPPET=opwest-bundle-service" in configure
     assert build[0] == "build" and run[-1] == "run"
     assert (app / "build" / "bundle_native_sim_native_64").is_dir()
     succeed("bundle", "list", *board, "--no-build")

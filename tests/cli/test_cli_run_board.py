@@ -320,7 +320,8 @@ def test_shields_snippets_and_options_of_cmake(run, opwest, app, west, plug):
     done = run("nucleo", *words, "--", "-DCONFIG_X=y", "-DEXTRA_DTC_OVERLAY_FILE=own.overlay")
     assert done.code == 0, done.err
     configured, built, _ = west.calls
-    assert configured[-4:] == ["-DSHIELD=a;b", "-DSNIPPET=s", "-DCONFIG_X=y", "-DEXTRA_DTC_OVERLAY_FILE=own.overlay"]
+    assert configured[-3:] == ["-DSHIELD=a;b", "-DCONFIG_X=y", "-DEXTRA_DTC_OVERLAY_FILE=own.overlay"]
+    assert "-DSNIPPET=opwest-service;s" in configured
     assert built == ["build", "-d", str(app / "build" / "run_nucleo")]
     done = run("nucleo", "--", "foo", "-DSHIELD=x", "-DBOARD=other")
     assert done.code == 1 and done.err.count("error: ") == 3
@@ -341,8 +342,8 @@ def test_boards_in_a_network(run, app, west):
     ):
         one_error(run("nucleo", *given), f"{option} is not set in the configuration for 'nucleo'", hint)
     udp, ble = west.calls
-    assert udp[-3:-1] == ["-DCONFIG_OPWEST_SMP_UDP=y", "-DCONFIG_MCUMGR_TRANSPORT_UDP_PORT=99"]
-    assert "-DCONFIG_OPWEST_SERVICE=y" in ble and not any("UDP" in word or "BT" in word for word in ble)
+    assert "-DSNIPPET=opwest-service;opwest-udp" in udp and udp[-2] == "-DCONFIG_MCUMGR_TRANSPORT_UDP_PORT=99"
+    assert "-DSNIPPET=opwest-service" in ble and not any("UDP" in word or "BT" in word for word in ble)
     west.tell(config=SMP + "CONFIG_MCUMGR_TRANSPORT_UDP=y\n")
     with UdpBoard(SmpBoard(Model())) as place:
         done = run("nucleo", "--udp", str(place))

@@ -29,7 +29,7 @@ from c_support import (
 from campaign import sized
 from golden_support import PROJECTS, generate_quickly
 from opwest.runs.compile import STREAM_SOURCES
-from opwest.runs.connection import write_services
+from opwest.runs.services import write_services
 from requirements_support import fault_of_compiler, need, need_compiler
 
 COMPILERS = {

@@ -11,7 +11,7 @@ from opwest.cli.main import main
 from opwest.model.types.c_names import MAX_CHARACTERS
 from opwest.pipeline import run
 from opwest.project.request import Request
-from opwest.runs.connection import write_services
+from opwest.runs.services import write_services
 from requirements_support import need_compiler
 from test_compile_suites import ZTEST
 

@@ -1,32 +1,93 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# CMake functions of generated models, and opwest_add_model() for applications that generate a model in the build.
+# CMake functions of the runtime and of generated models.
 
-get_filename_component(OPWEST_TVM_HEADERS "${CMAKE_CURRENT_LIST_DIR}/../include_tvm" ABSOLUTE)
-set(OPWEST_TVM_HEADERS "${OPWEST_TVM_HEADERS}" CACHE INTERNAL "Replacements of TVM's headers")
-
-# opwest_add_bundle(): the copy of an application that receives bundles.
+# opwest_add_model(), opwest_add_bundle(): not in all copies of the runtime.
+include("${CMAKE_CURRENT_LIST_DIR}/opwest_add_model.cmake" OPTIONAL)
 include("${CMAKE_CURRENT_LIST_DIR}/opwest_bundle.cmake" OPTIONAL)
+
+# opwest_python(<command> <files>)
+#
+# Sets <command> to the command that runs Python with opwest: in the repository the generator is next to this file,
+# otherwise it is installed. The Python is OPWEST_PYTHON, else that of the build. Sets <files> to the files of the
+# generator, empty for an installed one.
+function(opwest_python command files)
+  set(python "${PYTHON_EXECUTABLE}")
+  if(OPWEST_PYTHON)
+    set(python "${OPWEST_PYTHON}")
+  endif()
+  set(path "$ENV{PYTHONPATH}")
+  get_filename_component(root "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../.." ABSOLUTE)
+  set(own "")
+  if(EXISTS "${root}/generator/opwest")
+    cmake_path(CONVERT "${root}/generator;${path}" TO_NATIVE_PATH_LIST path)
+    execute_process(COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${path}" "PYTHONDONTWRITEBYTECODE=1"
+      "${python}" -m opwest.base.resources OUTPUT_VARIABLE own OUTPUT_STRIP_TRAILING_WHITESPACE)
+    string(REPLACE "\n" ";" own "${own}")
+  endif()
+  set(${command} "${CMAKE_COMMAND}" -E env "PYTHONPATH=${path}" "PYTHONDONTWRITEBYTECODE=1" "${python}"
+    PARENT_SCOPE)
+  set(${files} "${own}" PARENT_SCOPE)
+endfunction()
+
+# opwest_complete(<runtime> <project> <errors>)
+#
+# For what a generated project does not contain: sets <runtime> to the complete runtime, and writes the sources of the
+# service of the project's models into the directory that is the property opwest_services of the project. The runtime is
+# OPWEST_RUNTIME, whose services `opwest run --board` writes, else that of the opwest of opwest_python(), which runs
+# once for each project. Sets <errors> to what it prints if it fails; <runtime> is empty then.
+function(opwest_complete variable project errors)
+  set(${errors} "" PARENT_SCOPE)
+  if(OPWEST_RUNTIME)
+    set(${variable} "${OPWEST_RUNTIME}" PARENT_SCOPE)
+    return()
+  endif()
+  string(MD5 hash "${project}")
+  set(written "${CMAKE_BINARY_DIR}/opwest_services/${hash}")
+  get_property(known GLOBAL PROPERTY opwest_runtime_${hash})
+  if(NOT known)
+    opwest_python(python files)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${project}/.opwest/lock.json")
+    execute_process(COMMAND ${python} -m opwest.runs.services "${project}" "${written}" OUTPUT_VARIABLE known
+      ERROR_VARIABLE failure RESULT_VARIABLE failed OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(failed)
+      set(known "")
+      set(${errors} "${failure}" PARENT_SCOPE)
+    else()
+      set_property(GLOBAL PROPERTY opwest_runtime_${hash} "${known}")
+      set_property(GLOBAL PROPERTY opwest_services_${hash} "${written}")
+    endif()
+  endif()
+  set(${variable} "${known}" PARENT_SCOPE)
+endfunction()
 
 # opwest_runtime_files(<variable> <option> <file>...)
 #
 # Sets <variable> to the paths of the runtime's files for <option>. The copy of the runtime in an application contains
-# the files of those options that its manifests set. The others are in OPWEST_RUNTIME, the zephyr_module/ of the
-# repository or of the installed package, which `opwest run --board` sets.
+# the files of those options that its manifests set. The others are in the complete runtime (opwest_complete()).
 function(opwest_runtime_files variable option)
   get_filename_component(own "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
+  get_filename_component(project "${own}/../.." ABSOLUTE)
   set(places)
+  set(runtime "")
+  set(errors "")
   foreach(file IN LISTS ARGN)
+    if(NOT EXISTS "${own}/${file}" AND NOT runtime)
+      opwest_complete(runtime "${project}" errors)
+    endif()
     if(EXISTS "${own}/${file}")
       list(APPEND places "${own}/${file}")
-    elseif(OPWEST_RUNTIME AND EXISTS "${OPWEST_RUNTIME}/${file}")
-      list(APPEND places "${OPWEST_RUNTIME}/${file}")
+    elseif(runtime AND EXISTS "${runtime}/${file}")
+      list(APPEND places "${runtime}/${file}")
     else()
-      message(FATAL_ERROR "opwest: ${option} is set, but this copy of the runtime has no ${file}: ${own}\n"
-        "Add ${option}: y under application: kconfig: in the manifest and run `opwest update`, or build with "
-        "-DOPWEST_RUNTIME=<the zephyr_module directory of opwest>.")
+      message(FATAL_ERROR "opwest: ${option} is set, but this copy of the runtime has no ${file}: ${own}\n${errors}"
+        "Install opwest for the Python of this build, give the Python that has it (-DOPWEST_PYTHON=), add ${option}: y under application: kconfig: in the manifest and "
+        "run `opwest update`, or build with -DOPWEST_RUNTIME=<the zephyr_module directory of opwest>.")
     endif()
   endforeach()
+  if(runtime)
+    zephyr_include_directories("${runtime}/include")
+  endif()
   set(${variable} "${places}" PARENT_SCOPE)
 endfunction()
 
@@ -75,9 +136,6 @@ function(opwest_sources_ifdef option)
       zephyr_library_sources("${place}")
     endif()
   endforeach()
-  if(OPWEST_RUNTIME)
-    zephyr_include_directories("${OPWEST_RUNTIME}/include")
-  endif()
 endfunction()
 
 # opwest_board(<variable>)
@@ -231,23 +289,56 @@ endfunction()
 
 # opwest_model_service(<variable> <model> <directory>)
 #
-# Sets <variable> to the source of the model's service for hosts: the model's own, or one in OPWEST_SERVICES, which
-# `opwest run --board` writes.
+# Sets <variable> to the source of the model's service for hosts: the model's own, one in OPWEST_SERVICES, which
+# `opwest run --board` writes, or one of opwest_complete().
 function(opwest_model_service variable model folder)
-  set(written "${OPWEST_SERVICES}")
+  set(name "${model}_service.c")
+  opwest_model_file(service ${model} "${folder}" "src/${name}")
   if(${model}_VARIANT)
-    string(APPEND written "/${${model}_VARIANT}")
+    set(name "${${model}_VARIANT}/${name}")
   endif()
-  opwest_model_file(own ${model} "${folder}" "src/${model}_service.c")
-  foreach(place "${own}" "${written}/${model}_service.c")
-    if(EXISTS "${place}")
-      set(${variable} "${place}" PARENT_SCOPE)
-      return()
-    endif()
-  endforeach()
-  message(FATAL_ERROR "opwest: CONFIG_OPWEST_SERVICE is set, but model ${model} was generated without it. Add "
-    "CONFIG_OPWEST_SERVICE: y under application: kconfig: in its manifest and run `opwest update`, or build with "
-    "`opwest run --board`.")
+  set(errors "")
+  if(NOT EXISTS "${service}" AND OPWEST_SERVICES)
+    set(service "${OPWEST_SERVICES}/${name}")
+  elseif(NOT EXISTS "${service}")
+    get_filename_component(project "${CMAKE_CURRENT_SOURCE_DIR}/../.." ABSOLUTE)
+    opwest_complete(runtime "${project}" errors)
+    string(MD5 hash "${project}")
+    get_property(written GLOBAL PROPERTY opwest_services_${hash})
+    set(service "${written}/${name}")
+  endif()
+  if(NOT EXISTS "${service}")
+    message(FATAL_ERROR "opwest: CONFIG_OPWEST_SERVICE is set, but model ${model} was generated without it.\n${errors}"
+      "Install opwest for the Python of this build, give the Python that has it (-DOPWEST_PYTHON=), add "
+      "CONFIG_OPWEST_SERVICE: y under application: kconfig: in its manifest and run `opwest update`, or build with `opwest run --board`.")
+  endif()
+  set(${variable} "${service}" PARENT_SCOPE)
+endfunction()
+
+# opwest_check_transport(<option> <snippet>)
+#
+# Fails if a host cannot reach the service of <option> over the image's transports.
+function(opwest_check_transport option snippet)
+  if(NOT ${option}_SHELL AND NOT ${option}_SMP)
+    message(WARNING "opwest: ${option} has no transport: no host can use it. Build with `-S ${snippet}`; "
+      "${option}_SMP needs CONFIG_MCUMGR=y, CONFIG_MCUMGR_GRP_OS_MCUMGR_PARAMS=y and the module zcbor "
+      "(west update zcbor), ${option}_SHELL needs CONFIG_SHELL=y.")
+  endif()
+  # The commands of opwest correct the next two themselves.
+  if(NOT ${option}_SMP OR NOT CONFIG_MCUMGR_TRANSPORT_UART OR OPWEST_SERVICES)
+    return()
+  endif()
+  dt_chosen(uart PROPERTY "zephyr,uart-mcumgr")
+  dt_chosen(shell PROPERTY "zephyr,shell-uart")
+  if(NOT uart)
+    message(FATAL_ERROR "opwest: the devicetree of the board chooses no UART for SMP. Add an overlay with the UART, such "
+      "as / { chosen { zephyr,uart-mcumgr = &uart0; }; };")
+  endif()
+  dt_prop(compatible PATH "${uart}" PROPERTY compatible)
+  if((CONFIG_SHELL_BACKEND_SERIAL AND shell STREQUAL uart) OR "arm,cmsdk-uart" IN_LIST compatible)
+    message(FATAL_ERROR "opwest: the UART for SMP, ${uart}, has a shell, or a driver whose interrupt handler never "
+      "returns with SMP: build with `-S ${snippet}-shell` instead.")
+  endif()
 endfunction()
 
 # opwest_model_files(<model> <directory> <sources>)
@@ -316,7 +407,7 @@ function(opwest_model_files model folder sources)
   endif()
   if(${model}_TVMGEN)
     # An application of microTVM can include TVM's headers: its own if they are in the path, else the replacements.
-    zephyr_compile_options("SHELL:-idirafter ${OPWEST_TVM_HEADERS}")
+    zephyr_compile_options("SHELL:-idirafter ${runtime}/include_tvm")
   endif()
   set(${model}_TARGET ${target} PARENT_SCOPE)
   set(${sources} "${files}" PARENT_SCOPE)
@@ -374,6 +465,7 @@ function(opwest_operator_library library model folder sources optimize flags)
       list(APPEND files "${sources}/${source}")
     endif()
   endforeach()
+  get_filename_component(tvm "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include_tvm" ABSOLUTE)
   add_library(${library} OBJECT ${files})
   target_link_libraries(${library} PRIVATE zephyr_interface)
   opwest_model_includes(headers ${model} "${folder}")
@@ -384,7 +476,7 @@ function(opwest_operator_library library model folder sources optimize flags)
   target_compile_options(${library} PRIVATE
     "SHELL:-include \"${rename}\""
     "SHELL:-iquote \"${sources}\""
-    "SHELL:-idirafter \"${OPWEST_TVM_HEADERS}\"")
+    "SHELL:-idirafter \"${tvm}\"")
   opwest_optimisation(last "${optimize}")
   list(APPEND last ${flags})
   if(last)
@@ -485,125 +577,4 @@ function(opwest_model_library model)
     add_dependencies(opwest_${model} opwest_${model}.operators.check)
   endif()
   opwest_model_properties(${model} "${folder}")
-endfunction()
-
-# opwest_add_model(<model> MANIFEST <file> [METADATA c|llvm] [TARGET <name>...] [TEMPLATE <directory>])
-#
-# Generates the model that a manifest declares into the build directory, and adds it as a library to link with:
-#
-#     opwest_add_model(digits MANIFEST ${CMAKE_CURRENT_SOURCE_DIR}/digits/manifest.yaml)
-#     target_link_libraries(app PRIVATE digits)
-#
-# The build generates the model again if the manifest, a file that it names, or a header that its sources include changes.
-# CMake runs again only if model.cmake changes: the list of files and what they require. The sources of operators are
-# compiled where they are. Call it after find_package(Zephyr), which processes Kconfig and devicetree. <model> must be the
-# name in the manifest. Relative paths start at the directory of the CMakeLists.txt.
-function(opwest_add_model model)
-  cmake_parse_arguments(PARSE_ARGV 1 given "" "MANIFEST;METADATA;TEMPLATE" "TARGET")
-  if(NOT given_MANIFEST OR given_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "opwest_add_model(${model}): expected MANIFEST <file> [METADATA c|llvm] [TARGET <name>...] "
-      "[TEMPLATE <directory>], found: ${ARGN}")
-  endif()
-  if(NOT CONFIG_OPWEST)
-    message(FATAL_ERROR "opwest_add_model(${model}): CONFIG_OPWEST is off: set CONFIG_OPWEST=y in prj.conf.")
-  endif()
-  if(TARGET ${model})
-    message(FATAL_ERROR "opwest_add_model(${model}): duplicate target ${model}. Add a model once; rename a "
-      "model that has the name of another target.")
-  endif()
-  get_filename_component(manifest "${given_MANIFEST}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
-  set(output "${CMAKE_CURRENT_BINARY_DIR}/opwest/${model}")
-  set(folder "${output}/models/${model}")
-  set(inputs "${output}.inputs")
-  set(options --layout model --runtime module --output "${output}")
-  if(given_METADATA)
-    list(APPEND options --metadata ${given_METADATA})
-  endif()
-  foreach(target IN LISTS given_TARGET)
-    list(APPEND options --target ${target})
-  endforeach()
-  if(given_TEMPLATE)
-    get_filename_component(template "${given_TEMPLATE}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_SOURCE_DIR}")
-    list(APPEND options --template "${template}")
-  endif()
-
-  # In the repository the generator is next to this file, otherwise it is installed.
-  set(path "$ENV{PYTHONPATH}")
-  get_filename_component(generator "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../generator" ABSOLUTE)
-  set(own "")
-  if(EXISTS "${generator}/opwest")
-    cmake_path(CONVERT "${generator};${path}" TO_NATIVE_PATH_LIST path)
-    file(GLOB_RECURSE own "${generator}/opwest/*.py" "${generator}/../project_template/*" "${generator}/../schemas/*")
-  endif()
-  set(generate "${CMAKE_COMMAND}" -E env "PYTHONPATH=${path}" "PYTHONDONTWRITEBYTECODE=1"
-    "${PYTHON_EXECUTABLE}" -m opwest generate "${manifest}" ${options})
-  execute_process(COMMAND ${generate} --inputs "${inputs}" OUTPUT_QUIET RESULT_VARIABLE failed)
-  if(failed)
-    # Configure again if an input of the generator or the generator changes.
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}" ${own})
-    if(EXISTS "${inputs}")
-      file(STRINGS "${inputs}" read ENCODING UTF-8)
-      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${read})
-    endif()
-    message(FATAL_ERROR "opwest: model ${model} was not generated: see the messages above for ${manifest}.\n"
-      "If Python did not find a package, install the requirements of opwest: west packages pip --install")
-  endif()
-  if(NOT EXISTS "${folder}/model.cmake")
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}")
-    file(GLOB names RELATIVE "${output}/models" "${output}/models/*")
-    message(FATAL_ERROR "opwest_add_model(${model}): ${manifest} declares a model of another name: "
-      "use opwest_add_model(${names} ...).")
-  endif()
-
-  include("${folder}/model.cmake")
-  set(declarations model.cmake)
-  if(${model}_VARIANT)
-    list(APPEND declarations variants/${${model}_VARIANT}/model.cmake)
-  endif()
-
-  # Ninja brings model.cmake up to date before it compares build.ninja with it; make does not.
-  set(compare)
-  if(NOT CMAKE_GENERATOR MATCHES "Ninja")
-    foreach(file IN LISTS declarations)
-      configure_file("${folder}/${file}" "${output}.configured/${file}" COPYONLY)
-      list(APPEND compare COMMAND "${CMAKE_COMMAND}" "-DMODEL=${model}" "-DCONFIGURED=${output}.configured/${file}"
-        "-DGENERATED=${folder}/${file}" -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/opwest_compare.cmake")
-    endforeach()
-  endif()
-  file(GLOB_RECURSE made "${folder}/*")
-  list(FILTER made EXCLUDE REGEX "/(CMakeLists\\.txt|Kconfig|module\\.yml)$")
-  set(stamp "${output}.stamp")
-  add_custom_command(OUTPUT "${stamp}"
-    COMMAND ${generate} --depfile "${stamp}.d"
-    ${compare}
-    COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
-    DEPENDS "${manifest}" ${own}
-    BYPRODUCTS ${made}
-    DEPFILE "${stamp}.d"
-    COMMENT "Generating model ${model}"
-    VERBATIM)
-  add_custom_target(opwest_${model}.generated DEPENDS "${stamp}")
-
-  if(${model}_VARIANT)
-    string(APPEND folder "/variants/${${model}_VARIANT}")
-  endif()
-  opwest_model_files(${model} "${folder}" sources)
-  get_filename_component(place "${manifest}" DIRECTORY)
-  opwest_model_operators(operators ${model} "${folder}" "${place}" "${manifest}")
-  # The target that links an interface compiles its sources, so that no file is dropped from an archive.
-  add_library(${model} INTERFACE)
-  target_include_directories(${model} INTERFACE "${folder}/include")
-  target_sources(${model} INTERFACE ${sources})
-  add_dependencies(${model} opwest_${model}.generated)
-  foreach(library IN LISTS operators)
-    target_include_directories(${library} PRIVATE $<TARGET_PROPERTY:app,INCLUDE_DIRECTORIES>)
-    target_compile_definitions(${library} PRIVATE $<TARGET_PROPERTY:app,COMPILE_DEFINITIONS>)
-    target_compile_options(${library} PRIVATE $<TARGET_PROPERTY:app,COMPILE_OPTIONS>)
-    target_sources(${model} INTERFACE $<TARGET_OBJECTS:${library}>)
-    add_dependencies(${library} opwest_${model}.generated)
-  endforeach()
-  if(operators)
-    add_dependencies(${model} opwest_${model}.operators.check)
-  endif()
-  opwest_model_properties(${model} "${folder}" DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" TARGET_DIRECTORY app)
 endfunction()

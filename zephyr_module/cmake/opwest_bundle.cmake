@@ -60,16 +60,7 @@ function(opwest_add_bundle name)
     list(APPEND options --vectors ${given_VECTORS})
   endif()
 
-  # In the repository the generator is next to this file, otherwise it is installed.
-  set(path "$ENV{PYTHONPATH}")
-  get_filename_component(generator "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../generator" ABSOLUTE)
-  set(own "")
-  if(EXISTS "${generator}/opwest")
-    cmake_path(CONVERT "${generator};${path}" TO_NATIVE_PATH_LIST path)
-    file(GLOB_RECURSE own "${generator}/opwest/*.py" "${generator}/../project_template/*" "${generator}/../schemas/*"
-      "${generator}/../zephyr_module/bundle/image/*" "${generator}/../zephyr_module/include/opwest/*")
-  endif()
-  set(python "${CMAKE_COMMAND}" -E env "PYTHONPATH=${path}" "PYTHONDONTWRITEBYTECODE=1" "${PYTHON_EXECUTABLE}")
+  opwest_python(python own)
 
   # The headers have the name of the model, which an edit of the manifest can change.
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${manifest}")

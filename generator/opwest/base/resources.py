@@ -29,3 +29,15 @@ def script(name: str) -> ModuleType:
         sys.modules[known] = module
         specification.loader.exec_module(module)
     return sys.modules[known]
+
+
+def own_files() -> list[Path]:
+    """Return the files that the output of opwest depends on: its code, templates, schemas, and parts of the runtime."""
+    folders = [_PACKAGE, *map(resource, ("project_template", "schemas"))]
+    folders += [resource("zephyr_module") / folder for folder in ("bundle/image", "include/opwest")]
+    found = (path for folder in folders for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in found if path.suffix != ".pyc")
+
+
+if __name__ == "__main__":  # python -m opwest.base.resources, for opwest_python() of CMake
+    print("\n".join(path.as_posix() for path in own_files()))

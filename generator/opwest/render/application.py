@@ -49,7 +49,6 @@ def application_files(
         options.setdefault("CONFIG_CPP", "y")
     configured = options.pop("CONFIG_MAIN_STACK_SIZE", None)
     files = {
-        "CMakeLists.txt": render("CMakeLists.txt", application=name, sources=sorted(sources)),
         "prj.conf": render(
             "prj.conf",
             models=[{"kconfig": CNames(m.name).kconfig} for m in models],
@@ -65,9 +64,17 @@ def application_files(
         **board_configurations(render, every),
         **own,
     }
+    files["CMakeLists.txt"] = render(
+        "CMakeLists.txt",
+        application=name,
+        models=[model.name for model in models],
+        vendored=vendored,
+        boards=any(path.startswith("boards/") for path in files),
+        sources=sorted(sources),
+    )
     for model in models:
-        variants = variants_of(model, every)
-        files |= suite_application(render, model, variants, integration_boards(model.boards), twister.suite)
+        variants, simulated = variants_of(model, every), integration_boards(model.boards)
+        files |= suite_application(render, model, variants, simulated, twister.suite, vendored=vendored)
     if not has_main:
         floats = any(t.type.dtype.is_float for model in models for t in model.outputs)
         placed = any(tensor.placed for model in models for tensor in model.inputs)

@@ -29,16 +29,23 @@ _DOUBLE = DTYPES["float64"]
 
 
 def suite_application(
-    render: Renderer, model: Model, variants: Sequence[Model], integration: Sequence[str], twister: str
+    render: Renderer,
+    model: Model,
+    variants: Sequence[Model],
+    integration: Sequence[str],
+    twister: str,
+    *,
+    vendored: bool,
 ) -> dict[str, bytes]:
     """Return the application that runs the tests, by path inside the project.
 
     `twister` is the name of the file that twister reads; it builds the application for `integration`.
+    `vendored`: whether the project has a copy of the runtime.
     """
     template = "tests/model"
     every = [model, *variants]
     files = {
-        "CMakeLists.txt": render(f"{template}/CMakeLists.txt", model=model.name),
+        "CMakeLists.txt": render(f"{template}/CMakeLists.txt", model=model.name, vendored=vendored),
         "Kconfig": render(f"{template}/Kconfig", title=kconfig_string(f"Tests of {model.name}")),
         "prj.conf": render(
             f"{template}/prj.conf",

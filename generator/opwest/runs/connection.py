@@ -20,11 +20,8 @@ from opwest.base.diagnostics import Diagnostics, fail
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.processes import end_group, group
 from opwest.render.boards import board_file
-from opwest.render.model_files import render_service
-from opwest.render.variants import service_file
 from opwest.runs.build_folder import ignore_builds
 from opwest.runs.compile import installed_runtime
-from opwest.runs.harness import own_renderer
 from opwest.runs.link import Link, LinkError, ModelError, Served
 from opwest.runs.options import ImageOptions
 from opwest.runs.places import Place, Serial, Udp, wireless_place
@@ -32,6 +29,7 @@ from opwest.runs.ports import check_device, choose_device, is_present, need_seri
 from opwest.runs.preflight import Tools, examine_build, find_workspace_of_build
 from opwest.runs.profile import is_profiled
 from opwest.runs.progress import StageProgress
+from opwest.runs.services import write_services
 from opwest.runs.session import find_model
 from opwest.runs.west import Build, find_west
 
@@ -114,32 +112,6 @@ class RunningImage:
         return "\n".join(f"  {line}" for line in list(self._last)) or "  (none)"
 
 
-def write_services(folder: Path, project: Path, record: Mapping[str, Any]) -> None:
-    """Write a source to `folder` for each model of a project's record that has none, and to a directory per variant.
-
-    Unchanged files are not written again, which would cause a new compilation.
-    """
-    render = own_renderer()
-    for base in record["models"]:
-        name = service_file(base["name"])
-        own = project / "models" / base["name"]
-        places = [(base, own / "src", folder)]
-        for variant in base.get("variants", ()):
-            place = own / "variants" / variant["variant"] / "src"
-            places.append((variant, place, folder / variant["variant"]))
-        for model, sources, place in places:
-            if (sources / name).is_file() or (own / "src" / name).is_file():
-                continue  # a variant has no copy of an equal file
-            content = render_service(
-                *(render, model["name"], model["manifest"], model["tensors"], model.get("pools", ())),
-                model.get("arguments"),
-            )
-            file = place / name
-            if not file.is_file() or file.read_bytes() != content:
-                place.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
-
-
 _INSTALL = commands.pip_install("smpclient[serial]")
 _ENDING = 1.0
 """Seconds to wait for an image to exit after its device disappeared."""
@@ -206,7 +178,7 @@ def prepare(
         need_serial()
     build = Build(
         *(workspace, tools.west, project, options.board, folder, progress, runtime),
-        *(modes, bundles, place, given, tools.variables),
+        *(modes, bundles, place, given, tuple(options.snippet), tools.variables),
     )
     if not options.no_build:
         if options.build_dir is None:
@@ -227,10 +199,9 @@ def prepare(
 
 
 def cmake_options(options: ImageOptions) -> tuple[str, ...]:
-    """Return the given options of CMake, with those of shields and snippets."""
-    lists = {"SHIELD": ";".join(options.shield), "SNIPPET": ";".join(options.snippet)}
-    named = (f"-D{name}={value}" for name, value in lists.items() if value)
-    return (*named, *options.cmake)
+    """Return the given options of CMake, with that of shields."""
+    shields = ";".join(options.shield)
+    return (*((f"-DSHIELD={shields}",) if shields else ()), *options.cmake)
 
 
 @contextlib.contextmanager

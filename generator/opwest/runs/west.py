@@ -34,7 +34,8 @@ _MODES = {
 }
 """The option of the runtime for each mode of an image, and its purpose."""
 _CONFIGURED = "-- Build files have been written to"
-_OVERLAYS = "EXTRA_DTC_OVERLAY_FILE"
+_OVERLAYS, _ROOTS = "EXTRA_DTC_OVERLAY_FILE", "SNIPPET_ROOT"
+"""Lists that the user and the command extend."""
 _UARTS = ("zephyr,shell-uart", "zephyr,console")
 
 
@@ -88,6 +89,8 @@ class Build:
     """Where a host reaches the image, if not at a serial device."""
     given: tuple[str, ...] = ()
     """Options of CMake, each with -D: those of the user."""
+    snippets: tuple[str, ...] = ()
+    """Snippets of the user."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Variables of the environment that select a compiler."""
 
@@ -112,6 +115,12 @@ class Build:
         own = dict(_MODES[mode] for mode in self.modes)
         return own if self.place is None else own | dict([REQUIRED[type(self.place)][:2]])
 
+    def _snippets(self, *, has_shell: bool) -> tuple[str, ...]:
+        """Return the snippets of the image; those of the user follow, so that their values win."""
+        service = "opwest-bundle-service" if self.bundles else "opwest-service"
+        udp = ("opwest-udp",) if isinstance(self.place, Udp) else ()
+        return (service + ("-shell" if has_shell else ""), *udp, *self.snippets)
+
     @property
     def log(self) -> Path:
         """The file with the output of west."""
@@ -131,7 +140,7 @@ class Build:
         self.log.unlink(missing_ok=True)
         words = ["-b", self.board, "-d", str(self.folder), str(self.application), "--no-sysbuild"]
         stamp = self.folder / "opwest-run.json"
-        options = self._cmake_options()
+        options = self._cmake_options(has_shell=False)
         command = json.dumps([*words, *options, *self.given, *self.variables.values()]).encode()
         is_configured = stamp.is_file() and stamp.read_bytes() == command
         if is_configured and (self.folder / "build.ninja").exists():
@@ -141,8 +150,12 @@ class Build:
         self.progress.show(f"configuring for {self.board} (log: {self.log})")
         # CMake keeps options, shields and snippets of an earlier call in its cache.
         pristine = "always" if (self.folder / "CMakeCache.txt").exists() else "auto"
-        given = ["--cmake-only", "--", *options, self._overlays()]
-        self._run(["build", "-p", pristine, *words, *given], "cannot configure the build")
+        self._configure(pristine, words, options)
+        configured = 1
+        if self._has_shell():
+            options = self._cmake_options(has_shell=True)
+            self._configure("always", words, options)
+            configured = 2
         self._check_service()
         uart = self._missing_uart()
         # Without an overlay the configuration is complete: with options, west would configure again.
@@ -150,9 +163,9 @@ class Build:
         if uart is not None:
             overlay = self.folder / "opwest-service.overlay"
             overlay.write_text(f"/ {{\n\tchosen {{\n\t\tzephyr,uart-mcumgr = {uart};\n\t}};\n}};\n", encoding="utf-8")
-            build_words = ["build", "-p", "auto", *words, "--", *options, self._overlays(overlay)]
+            build_words = ["build", "-p", "auto", *words, "--", *options, self._joined(_OVERLAYS, overlay)]
         self.progress.show(f"building for {self.board}")
-        configured = 1 if uart is None else 2
+        configured += 0 if uart is None else 1
         try:
             self._run(build_words, "the build failed")
         finally:
@@ -160,20 +173,32 @@ class Build:
             if _text(self.log).count(_CONFIGURED) >= configured:
                 stamp.write_bytes(command)
 
-    def _cmake_options(self) -> list[str]:
+    def _configure(self, pristine: str, words: list[str], options: list[str]) -> None:
+        given = ["--cmake-only", "--", *options, self._joined(_OVERLAYS)]
+        self._run(["build", "-p", pristine, *words, *given], "cannot configure the build")
+
+    def _has_shell(self) -> bool:
+        """Whether SMP cannot use the UART of the configuration alone: it has a shell, or the driver is Arm's."""
+        configuration = self.configuration()
+        names = ("CONFIG_SHELL_BACKEND_SERIAL", "CONFIG_DT_HAS_ARM_CMSDK_UART_ENABLED")
+        has_uart = configuration.get("CONFIG_MCUMGR_TRANSPORT_UART") == "y"
+        return has_uart and any(configuration.get(name) == "y" for name in names)
+
+    def _cmake_options(self, *, has_shell: bool) -> list[str]:
         """Return the options of CMake, those of the user last, without the overlays."""
         options = [cmake_option("OPWEST_RUNTIME", self.runtime), cmake_option("OPWEST_SERVICES", self.services)]
-        options += [f"-D{self.service}=y", "-DQEMU_PTY=ON"]
+        options += [self._joined(_ROOTS, self.runtime), "-DSNIPPET=" + ";".join(self._snippets(has_shell=has_shell))]
+        options += ["-DQEMU_PTY=ON"]
         options += [f"-D{_MODES[mode][0]}=y" for mode in self.modes]
         if isinstance(self.place, Udp):
-            value = self.place.port
-            options += ["-DCONFIG_OPWEST_SMP_UDP=y", f"-DCONFIG_MCUMGR_TRANSPORT_UDP_PORT={value}"]
-        return options + [option for option in self.given if not option.startswith(f"-D{_OVERLAYS}=")]
+            options += [f"-DCONFIG_MCUMGR_TRANSPORT_UDP_PORT={self.place.port}"]
+        joined = tuple(f"-D{name}=" for name in (_OVERLAYS, _ROOTS))
+        return options + [option for option in self.given if not option.startswith(joined)]
 
-    def _overlays(self, *own: Path) -> str:
-        """Return the option with the overlays of the user and `own`, which follow them."""
-        values = [option.partition("=")[2] for option in self.given if option.startswith(f"-D{_OVERLAYS}=")]
-        return f"-D{_OVERLAYS}=" + ";".join([*values, *map(spelled, own)])
+    def _joined(self, name: str, *own: Path) -> str:
+        """Return the option with the paths of the user and `own`, which follow them."""
+        values = [option.partition("=")[2] for option in self.given if option.startswith(f"-D{name}=")]
+        return f"-D{name}=" + ";".join([*values, *map(spelled, own)])
 
     def compiler(self) -> str | None:
         """Return the C compiler of the build; None without a build."""

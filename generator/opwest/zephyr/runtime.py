@@ -47,6 +47,7 @@ FEATURES: Mapping[str, Feature] = {
     "core": Feature(
         (
             *("CMakeLists.txt", "Kconfig", "cmake/opwest.cmake", "zephyr/module.yml"),
+            *(f"snippets/{name}/" for name in ("opwest-service", "opwest-service-shell", "transports")),
             *_headers("model", "points", "port", "registry", "status"),
             *_sources("metadata.c", "port_zephyr.c", "registry.c", "status.c"),
         )
@@ -136,7 +137,7 @@ FEATURES: Mapping[str, Feature] = {
             *_headers("service"),
             *_sources("service.c", "service.ld", "service_internal.h"),
             *_sources("service_shell.c", "service_smp.c", "service_zephyr.c"),
-            "snippets/opwest-service/",
+            "snippets/opwest-udp/",
         ),
         needs=("errors", "shell"),
         option="CONFIG_OPWEST_SERVICE",
@@ -150,6 +151,7 @@ FEATURES: Mapping[str, Feature] = {
             *_headers("bundle_storage_zephyr", "bundles"),
             *("bundle/CMakeLists.txt", "bundle/Kconfig", "cmake/opwest_bundle.cmake", "scripts/bundle_keys.py"),
             *("bundle/ext/", "bundle/src/", "bundle/zephyr/"),
+            *("snippets/opwest-bundle-service/", "snippets/opwest-bundle-service-shell/"),
         ),
         needs=("drivers", "errors", "state", "vectors"),
         option="CONFIG_OPWEST_BUNDLE",

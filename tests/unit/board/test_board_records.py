@@ -8,9 +8,9 @@ import pytest
 from board_support import failure
 from golden_support import generate_project
 from opwest.base.diagnostics import OpwestError
-from opwest.runs.connection import write_services
 from opwest.runs.profile import make_measure, parse_measures
 from opwest.runs.project_data import choose_model, project_record, selected_variant
+from opwest.runs.services import write_services
 from requirements_support import need
 
 # --- Invalid measurements from an image

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from board_support import QUIET, failure
-from fake_west import DTS, NATIVE, SMP, FakeWest
+from fake_west import DTS, NATIVE, SMP, UART, FakeWest
 from opwest.runs.connection import RunningImage
 from opwest.runs.progress import StageProgress
 from opwest.runs.west import Build, SpaceError, find_west
@@ -39,11 +39,24 @@ def test_smp_uses_the_console_uart_by_default(west, build):
     first, second = west.calls
     words = ["build", "-p", "auto", "-b", "nucleo", "-d", str(build.folder), str(build.application), "--no-sysbuild"]
     options = [f"-DOPWEST_RUNTIME={build.runtime}", f"-DOPWEST_SERVICES={build.folder}.services"]
-    options += ["-DCONFIG_OPWEST_SERVICE=y", "-DQEMU_PTY=ON"]
+    options += [f"-DSNIPPET_ROOT={build.runtime}", "-DSNIPPET=opwest-service", "-DQEMU_PTY=ON"]
     overlay = build.folder / "opwest-service.overlay"
     assert first == [*words, "--cmake-only", "--", *options, "-DEXTRA_DTC_OVERLAY_FILE="]
     assert second == [*words, "--", *options, f"-DEXTRA_DTC_OVERLAY_FILE={overlay}"]
     assert "zephyr,uart-mcumgr = &uart7;" in overlay.read_text()
+
+
+@pytest.mark.parametrize("option", ["CONFIG_SHELL_BACKEND_SERIAL", "CONFIG_DT_HAS_ARM_CMSDK_UART_ENABLED"])
+def test_uart_with_a_shell_is_configured_again(west, build, option):
+    """SMP uses the shell; values of the user's snippets and snippet roots follow those of the command."""
+    build = replace(build, snippets=("own",), given=("-DSNIPPET_ROOT=mine", "-DCONFIG_X=y"))
+    west.tell(config=f"{UART}{option}=y\n", dts=DTS.replace("zephyr,sram = ", "zephyr,uart-mcumgr = &uart7;\n\t\tx = "))
+    build.build()
+    first, second, _ = west.calls
+    assert "-DSNIPPET=opwest-service;own" in first and "-DSNIPPET=opwest-service-shell;own" in second
+    assert second[:3] == ["build", "-p", "always"] and "--cmake-only" in second
+    assert f"-DSNIPPET_ROOT=mine;{build.runtime}" in second and "-DSNIPPET_ROOT=mine" not in second
+    assert "-DCONFIG_X=y" in second
 
 
 def test_chosen_uart_is_kept(west, build):

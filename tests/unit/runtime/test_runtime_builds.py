@@ -102,7 +102,7 @@ def configured(folder, arguments, manifest=MANIFEST, **environment):
     need("cmake", "make")
     (folder / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\nproject(one NONE)\nadd_custom_target(zephyr_generated_headers)\n"
-        f"set(PYTHON_EXECUTABLE {sys.executable})\ninclude({ROOT}/zephyr_module/cmake/opwest_bundle.cmake)\n"
+        f"set(PYTHON_EXECUTABLE {sys.executable})\ninclude({ROOT}/zephyr_module/cmake/opwest.cmake)\n"
         f"opwest_add_bundle(one MANIFEST {manifest} {arguments})\n"
     )
     command = ["cmake", "-G", "Unix Makefiles", "-S", folder, "-B", folder / "build"]
@@ -248,6 +248,7 @@ def closure(name):
 NOT_COPIED = (
     "bundle/image/",
     "include/opwest/bundle_image.h",
+    "cmake/opwest_add_model.cmake",
     "cmake/opwest_compare.cmake",
     "include/opwest/npu_emul_host.h",
     *(f"src/port{part}_host.c" for part in ("", "_input_check", "_profile", "_sync", "_tvm")),
