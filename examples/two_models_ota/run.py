@@ -42,7 +42,8 @@ def make_keys(work: Path) -> tuple[Path, Path]:
 
 def build_firmware(workspace: Workspace, board: str, public: Path, folder: Path) -> None:
     """Build the application, which contains no model."""
-    words = [workspace.west, "build", "-p", "auto", "-b", board, "-d", str(folder), str(HERE / "application"), "--"]
+    words = [workspace.west, "build", "-p", "auto", "-b", board, "-S", "opwest-bundle-service", "-d", str(folder)]
+    words += [str(HERE / "application"), "--"]
     words += [f'-DCONFIG_OPWEST_BUNDLE_KEYS="{public}"', "-DCONFIG_MINIMAL_LIBC=y"]
     step(f"building firmware without a model for {board}", words, env=workspace.environment(board))
 

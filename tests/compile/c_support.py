@@ -58,7 +58,7 @@ def portable_sources(app: Path) -> list[Path]:
     sources = [RUNTIME / "src" / name for name in RUNTIME_SOURCES]
     record = read_record(app)
     for model in record["models"]:
-        parts = ("metadata", "registry", "run") if record["metadata"] == "c" else ()
+        parts = ("metadata", "run") if record["metadata"] == "c" else ()
         parts = (*parts, *(part for part in ("bridges", "tvm_crt") if parts and model[part]))
         if any(tensor["reached"] for tensor in model["tensors"]):
             parts = (*parts, "devices")

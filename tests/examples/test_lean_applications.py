@@ -76,7 +76,7 @@ def test_copied_runtime_is_sufficient(application, tmp_path):
     emitted = [path for folder in models for path in (folder / "src").glob("*.c")]
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", *includes]
     stubs = ["-D__ZEPHYR__=1", "-DCONFIG_BOARD_MPS2_AN385=1", f"-I{STUBS}"]
-    assert len(sources) >= 3 and len(emitted) >= 3
+    assert len(sources) >= 3 and len(emitted) >= 2  # of each model the metadata and the run
     for index, source in enumerate([*sources, *emitted]):
         options = stubs if source in emitted else []
         command = ["gcc", *flags, *options, "-c", source, "-o", tmp_path / f"{index}.o"]

@@ -103,7 +103,7 @@ class Comparison:
     def __init__(self, emission: Emission) -> None:
         self.source = emission.source
         self.lock = json.loads(emission.files[LOCK])
-        assert emission.files[LOCK] == _canonical(self.lock), "the lock is not canonical"
+        assert emission.files[LOCK] == canonical(self.lock), "the lock is not canonical"
         _check_files(self.lock, emission.files)
         metadata = self.lock["record"]["metadata"]
         record = project_record(emission.planned, vendored=True, metadata=metadata)
@@ -159,7 +159,7 @@ def _nearest(name: str, copies: Sequence[str]) -> str:
     return max(copies, key=shared)
 
 
-def _canonical(lock: Mapping[str, Any]) -> bytes:
+def canonical(lock: Mapping[str, Any]) -> bytes:
     """Return a lock with its content as opwest writes it."""
     bases = {name: row[0] for name, row in lock["user"].items() if row}
     texts = {name: row[1] for name, row in lock["user"].items() if len(row) > 1}

@@ -30,6 +30,11 @@ TRANSPORTS = {ARM: ("smp", "shell"), NATIVE: ("shell", "shell")}
 """The UART of native_sim has no interrupts, which SMP needs."""
 
 
+SHELL = (
+    *("-DCONFIG_OPWEST_BUNDLE_SHELL=y", "-DCONFIG_SHELL_CMD_BUFF_SIZE=1024"),
+    "-DCONFIG_SHELL_BACKEND_SERIAL_RX_RING_BUFFER_SIZE=4096",
+)
+"""The commands of the shell, besides SMP."""
 IDLE = 0.01
 """Seconds after which an incomplete line, such as a prompt, is passed on."""
 
@@ -187,11 +192,12 @@ def make(models, tmp_path_factory):
 
 
 def built(workspace, board):
+    snippet = "-DSNIPPET=opwest-bundle-service"
     if board == NATIVE:
-        return workspace.build(PROGRAM, board)
+        return workspace.build(PROGRAM, board, snippet)
     need("qemu-system-arm")
     need_smp(workspace)
-    return workspace.build(PROGRAM, board, "-DCONFIG_OPWEST_BUNDLE_SHELL=y")
+    return workspace.build(PROGRAM, board, snippet, *SHELL)
 
 
 @contextmanager

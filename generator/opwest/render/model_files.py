@@ -18,7 +18,7 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.arguments import argument_row
 from opwest.render.c.bridges import render_bridges
 from opwest.render.c.header import render_headers
-from opwest.render.c.metadata import layout_checks, render_metadata, render_registry
+from opwest.render.c.metadata import layout_checks, render_metadata
 from opwest.render.c.run import render_internal, render_run
 from opwest.render.c.stream import render_stream
 from opwest.render.c.tvm import render_system_library, render_tvmgen
@@ -83,7 +83,6 @@ def model_files(
         files |= {
             f"src/{model.name}_run.c": render_run(render, model, plan, tables),
             f"src/{model.name}_metadata.c": render_metadata(render, model, tables),
-            f"src/{model.name}_registry.c": render_registry(render, model, tables),
             **({f"src/{model.name}_bridges.c": render_bridges(render, model)} if has_bridges(model) else {}),
             **({f"src/{model.name}_tvm_crt.c": table} if table else {}),
             **_constants(render, model, common),

@@ -275,7 +275,7 @@ def test_every_file_is_in_one_feature_or_is_not_copied():
     assert {path for path in listed if listed.count(path) > 1} == SHARED
 
 
-OF_OPTION = r"^#if.*\bCONFIG_OPWEST_(?:PROFILE|CHECK_INPUTS)\b.*\n(?:#include .*\n)+#endif$"
+OF_OPTION = r"^#if.*\bCONFIG_OPWEST_(?:PROFILE|CHECK_INPUTS|BUNDLE_DEVICES)\b.*\n(?:#include .*\n)+#endif$"
 """Headers of another feature, where its option is set."""
 
 

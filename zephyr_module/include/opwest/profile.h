@@ -21,6 +21,9 @@
 #include <stdint.h>
 
 #include <opwest/model.h>
+#if defined(CONFIG_OPWEST_PROFILE) && defined(__ZEPHYR__)
+#include <zephyr/sys/iterable_sections.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -81,6 +84,46 @@ struct opwest_profiled {
 	const struct opwest_point *points;
 	uint32_t count;
 };
+
+#ifdef CONFIG_OPWEST_PROFILE
+/** Begin and end a point; called by generated code only. */
+#define OPWEST_PROFILE_BEGIN(measures, points, index) opwest_profile_begin(measures, points, index)
+#define OPWEST_PROFILE_END(measures, points, index)   opwest_profile_end(measures, points, index)
+/** The last initialiser of a workspace: no measurements. */
+#define OPWEST_PROFILE_INIT                           {{0U, 0U, 0U, 0U, 0U, 0U, 0U}},
+#elif defined(CONFIG_OPWEST_CHECK_INPUTS)
+#define OPWEST_PROFILE_BEGIN(measures, points, index) opwest_input_check_begin(points, index)
+#define OPWEST_PROFILE_END(measures, points, index)   opwest_input_check_end(points, index)
+#define OPWEST_PROFILE_INIT
+#endif
+
+#ifdef CONFIG_OPWEST_CHECK_INPUTS
+/** Begin a run whose inputs are compared. */
+#define OPWEST_CHECK_INPUTS(details, inputs, outputs, workspace)                                   \
+	opwest_input_check_run(details, inputs, outputs, workspace)
+#elif defined(CONFIG_OPWEST_PROFILE)
+#define OPWEST_CHECK_INPUTS(details, inputs, outputs, workspace) ((void)0)
+#endif
+
+#if defined(CONFIG_OPWEST_PROFILE) || defined(CONFIG_OPWEST_CHECK_INPUTS)
+/** The table of points exists. */
+#define OPWEST_HAS_POINTS
+#endif
+
+#if defined(CONFIG_OPWEST_PROFILE) && defined(__ZEPHYR__)
+/** After the definition of a workspace: lists it for the shell, in a section in flash. */
+#define OPWEST_PROFILE_LIST(name, variable)                                                        \
+	;                                                                                          \
+	static const STRUCT_SECTION_ITERABLE(opwest_profiled, opwest_profiled_##variable) = {      \
+		&name##_model,                                                                     \
+		#variable,                                                                         \
+		variable.profile,                                                                  \
+		name##_points,                                                                     \
+		sizeof(variable.profile) / sizeof(variable.profile[0]),                            \
+	}
+#elif defined(OPWEST_HAS_POINTS)
+#define OPWEST_PROFILE_LIST(name, variable)
+#endif
 
 /**
  * @brief Add one duration to a measurement.

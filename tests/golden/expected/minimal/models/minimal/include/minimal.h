@@ -18,8 +18,10 @@
 #include <stdint.h>
 
 #include <opwest/model.h>
-#include <opwest/points.h>
 #include <opwest/port.h>
+#if defined(CONFIG_OPWEST_PROFILE) || defined(CONFIG_OPWEST_CHECK_INPUTS)
+#include <opwest/profile.h>
+#endif
 #include <opwest/registry.h>
 #include <opwest/status.h>
 
