@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a workspace with the module adds to images: nothing by itself, a service with `-S opwest-service`."""
 
+import importlib
 import re
+import shutil
 import sys
 
 import pytest
@@ -44,23 +46,17 @@ def manifest(tmp_path):
     return tmp_path / "manifest.yaml"
 
 
-def code_of(built):
-    """Return the sections of an image that a board loads, or the host."""
-    image = built.folder / "zephyr" / "zephyr.bin"
-    return image.read_bytes() if image.exists() else built.elf.stat().st_size
-
-
 @configured(board=AN386)
 def test_the_module_alone_adds_no_byte(workspace):
-    """An absent module, one that nothing uses, and one with CONFIG_OPWEST=n give equal images."""
+    """An absent module and one with CONFIG_OPWEST=n, which is the default, give equal images."""
     sample = workspace.base / "samples" / "hello_world"
-    images = [workspace.build(sample, AN386, *options) for options in ((), (MODULE,), (MODULE, "-DCONFIG_OPWEST=n"))]
-    without, unused, off = map(code_of, images)
-    assert without == unused == off
-    assert isinstance(without, bytes) and len(without) > 1000
+    without, off = (workspace.build(sample, AN386, *options) for options in ((), (MODULE, "-DCONFIG_OPWEST=n")))
+    contents = [(image.folder / "zephyr" / "zephyr.bin").read_bytes() for image in (without, off)]
+    assert contents[0] == contents[1] and len(contents[0]) > 1000
     # An absolute symbol of Zephyr's configs.c for each module, without bytes.
-    names = {name for image in images for name in image.symbols if "opwest" in name.lower()}
-    assert names <= {"CONFIG_ZEPHYR_OPWEST_MODULE"}
+    assert {name for name in off.symbols if "opwest" in name.lower()} <= {"CONFIG_ZEPHYR_OPWEST_MODULE"}
+    code, default = workspace.try_build(sample, AN386, MODULE, target="")
+    assert code == 0 and default.options == off.options
 
 
 @configured("board, runtime", [(NATIVE, "vendored"), (AN386, "module"), ("qemu_cortex_m3", "vendored")])
@@ -88,6 +84,42 @@ def test_snippet_adds_the_service_to_an_application_without_it(workspace, opwest
             assert [model.name for model in link.describe()] == ["adder"]
         finally:
             link.disconnect()
+
+
+KCONFIG = """
+config MULTITHREADING
+	def_bool y
+config PSA_CRYPTO_CLIENT
+	def_bool y
+{symbols}
+rsource "bundle/Kconfig"
+"""
+EDDSA = ("PSA_WANT_ALG_PURE_EDDSA", "PSA_WANT_ECC_TWISTED_EDWARDS_255", "PSA_WANT_ALG_SHA_512")
+KEYS = ("PSA_WANT_KEY_TYPE_ECC_PUBLIC_KEY",)
+
+
+@pytest.mark.parametrize(
+    "symbols, is_psa",
+    [
+        ((*EDDSA, *KEYS, "PSA_CRYPTO_DRIVER_OBERON"), True),
+        ((*EDDSA, *KEYS, "PSA_CRYPTO_DRIVER_CRACEN"), True),
+        ((*EDDSA, *KEYS, "MBEDTLS_PSA_CRYPTO_C"), False),  # Mbed TLS has no EdDSA
+        ((*EDDSA[:2], *KEYS, "PSA_CRYPTO_DRIVER_OBERON"), False),  # no SHA-512
+        (("PSA_CRYPTO_DRIVER_OBERON",), False),
+        ((), False),
+    ],
+)
+def test_signatures_use_psa_where_a_driver_verifies_them(workspace, monkeypatch, tmp_path, symbols, is_psa):
+    monkeypatch.syspath_prepend(str(workspace.base / "scripts" / "kconfig"))
+    kconfiglib = importlib.import_module("kconfiglib")
+    stubs = "".join(f"config {symbol}\n\tdef_bool y\n" for symbol in symbols)
+    shutil.copytree(ROOT / "zephyr_module" / "bundle", tmp_path / "bundle")
+    (tmp_path / "Kconfig").write_text(KCONFIG.format(symbols=stubs))
+    monkeypatch.setenv("srctree", str(tmp_path))
+    configuration = kconfiglib.Kconfig("Kconfig", warn=False)
+    configuration.syms["OPWEST_BUNDLE"].set_value("y")
+    chosen = configuration.named_choices["OPWEST_BUNDLE_SIGNATURE"].selection.name
+    assert chosen == f"OPWEST_BUNDLE_SIGNATURE_{'PSA' if is_psa else 'VENDORED'}"
 
 
 @configured(board=NATIVE)

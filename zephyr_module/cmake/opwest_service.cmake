@@ -89,6 +89,9 @@ function(opwest_check_transport option snippet)
       "${option}_SMP needs CONFIG_MCUMGR=y, CONFIG_MCUMGR_GRP_OS_MCUMGR_PARAMS=y and the module zcbor "
       "(west update zcbor), ${option}_SHELL needs CONFIG_SHELL=y.")
   endif()
+  if(CONFIG_MCUMGR AND NOT CONFIG_ZEPHYR_ZCBOR_MODULE)
+    message(FATAL_ERROR "opwest: MCUmgr, which ${option} uses, needs the module zcbor: west update zcbor")
+  endif()
   # The commands of opwest correct the next two themselves.
   if(NOT ${option}_SMP OR NOT CONFIG_MCUMGR_TRANSPORT_UART OR OPWEST_SERVICES)
     return()
