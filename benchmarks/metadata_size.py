@@ -93,7 +93,7 @@ def modules(work: Path, count: int) -> dict[str, list[Path]]:
             found[back_end] = [model / "objects" / "cortex-m3" / "chain_metadata.o"]
             continue
         found[back_end] = []
-        for part in ("metadata", "registry", "run"):
+        for part in ("metadata", "run"):
             path = work / f"{part}.o"
             includes = [f"-I{model / 'include'}", f"-I{app / 'modules' / 'opwest' / 'include'}"]
             execute([*compiler, *includes, "-c", model / "src" / f"chain_{part}.c", "-o", path])

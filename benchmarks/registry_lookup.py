@@ -155,7 +155,6 @@ def build(work: Path, count: int, *, libc: bool) -> Path:
     )
     sources = [
         harness,
-        model / "src" / "chain_registry.c",
         model / "src" / "chain_metadata.c",
         *(runtime / "src" / name for name in ("registry.c", "metadata.c")),
     ]

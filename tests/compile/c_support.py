@@ -36,7 +36,7 @@ def golden_app(name: str, work: Path, metadata: Metadata = "c") -> Path:
     """Return a golden project below `work`, generated once in a session."""
 
     def make(folder: Path) -> None:
-        generate_quickly(copy_project(name, folder / "source"), folder / "app", vendored=True, metadata=metadata)
+        generate_quickly(copy_project(name, folder / "source"), folder / "app", metadata=metadata)
 
     shutil.copytree(made_once(f"golden/{name}_{metadata}", make), work, dirs_exist_ok=True)
     return work / "app"
@@ -58,7 +58,7 @@ def portable_sources(app: Path) -> list[Path]:
     sources = [RUNTIME / "src" / name for name in RUNTIME_SOURCES]
     record = read_record(app)
     for model in record["models"]:
-        parts = ("metadata", "registry", "run") if record["metadata"] == "c" else ()
+        parts = ("metadata", "run") if record["metadata"] == "c" else ()
         parts = (*parts, *(part for part in ("bridges", "tvm_crt") if parts and model[part]))
         if any(tensor["reached"] for tensor in model["tensors"]):
             parts = (*parts, "devices")
@@ -74,6 +74,9 @@ def write_definitions(app: Path, source: Path) -> None:
         name, macro = model["name"], model["macro"]
         lines += [
             f"#include <{name}_devicetree.h>",
+            "#ifdef CONFIG_OPWEST_RUNNER",
+            f"#include <{name}_runner.h>",
+            "#endif",
             f"{macro}_WORKSPACE_DEFINE({name}_memory);",
             f"const void *const use_{name} = &{name}_memory;",
             f"const struct {name}_devices {name}_context = {macro}_DEVICES_DT_INIT;",

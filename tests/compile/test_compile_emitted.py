@@ -50,7 +50,7 @@ def digits(work: Path) -> Path:
     shutil.copytree(ROOT / "examples" / "digits", source, ignore=shutil.ignore_patterns("objects", "__pycache__"))
     targets = ["x86-64"] + ([] if fault_of_compiler("gcc", ("-m32",), True) else ["i386"])
     run([sys.executable, "compile_operators.py", *targets], source)
-    return generate_quickly([source / "manifest.yaml"], work / "app", vendored=True)
+    return generate_quickly([source / "manifest.yaml"], work / "app")
 
 
 @pytest.fixture(scope="session", params=[*PROJECTS, "digits"])

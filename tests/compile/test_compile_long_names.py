@@ -96,7 +96,7 @@ def test_names_of_each_length_compile(kind, tmp_path):
         write_definitions(app, definitions)
         write_services(services, app, read_record(app))
         sources = [definitions, *services.glob("*.c"), *models.glob("*/src/*_run.c"), *models.glob("*/tests/*.c")]
-        headers = [one for one in models.rglob("include/*.h") if not one.name.endswith("_devicetree.h")]
+        headers = [one for one in models.rglob("include/*.h") if not one.name.endswith(("_devicetree.h", "_runner.h"))]
         for command, files in (
             (["gcc", "-std=c11", *plain], portable_sources(app)),
             (["gcc", *ON_ZEPHYR, *on_zephyr], sources),

@@ -56,17 +56,23 @@ OPERATORS = {
 
 def readme(folder: Path) -> None:
     """A model with an input; the archive of the header on the page, without debug information, and an input."""
-    need("tflite", "cc", "ar", "strip")
+    need("tflite")
     from models.commands import dense
 
     dense("int8", results=8).save(folder / "model.tflite")
     np.save(folder / "image.npy", np.arange(-20, 20, dtype=np.int8).reshape(1, 40))
+    archive(folder)
+    np.save(folder / "sound.npy", (1000 * np.sin(np.arange(256) / 3)).astype(np.int16))
+
+
+def archive(folder: Path) -> None:
+    """The archive of README.md."""
+    need("cc", "ar", "strip")
     bodies = "".join(f"int32_t {name}{body}" for name, body in OPERATORS.items())
     for command in ("cc -Os -x c -c - -o ops.o", "ar rcs libops.a ops.o", "strip --strip-debug libops.a"):
         given = f"#include <stdint.h>\n{bodies}" if "-x c" in command else None
         subprocess.run(command.split(), cwd=folder, input=given, text=True, check=True)
     (folder / "ops.o").unlink()
-    np.save(folder / "sound.npy", (1000 * np.sin(np.arange(256) / 3)).astype(np.int16))
 
 
 def regeneration(folder: Path) -> None:

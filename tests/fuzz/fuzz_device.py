@@ -131,7 +131,7 @@ def build_call(work: Path) -> Path:
         words = ["-std=gnu11", "-O1", "-g", "-fsanitize=address", "-include", model / build["rename"]]
         _clang([*words, f"-I{RUNTIME / 'include'}", "-c", model / name, "-o", target])
         objects.append(target)
-    sources = [HERE / "fuzz_call.c", *(model / "src" / f"many_kinds_{part}.c" for part in ("metadata", "registry"))]
+    sources = [HERE / "fuzz_call.c", *(model / "src" / f"many_kinds_{part}.c" for part in ("metadata",))]
     sources += [model / "src/many_kinds_run.c", model / "constants.S"]
     sources += [RUNTIME / "src" / name for name in RUNTIME_SOURCES]
     options = [*_include(model / "include", model / "src"), f"-Wa,-I{model / 'constants'}"]
@@ -148,7 +148,7 @@ def build_packed(work: Path) -> Path:
     app = generate_quickly(copy_project("conventions", source), work / "packed_app", vendored=False)
     model = app / "models" / "conventions"
     sources = [HERE / f"{part}.c" for part in _PACKED]
-    sources += [model / f"src/conventions_{part}.c" for part in ("bridges", "metadata", "registry", "run", "tvm_crt")]
+    sources += [model / f"src/conventions_{part}.c" for part in ("bridges", "metadata", "run", "tvm_crt")]
     sources += [model / "constants.S"]
     own = ("port_host.c", "port_tvm_host.c")  # the fuzzer contains these ports
     sources += [RUNTIME / "src" / name for name in RUNTIME_SOURCES if name not in own]

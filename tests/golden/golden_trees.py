@@ -20,7 +20,7 @@ from opwest.base.diagnostics import Diagnostics
 from opwest.model.readers.fingerprint import model_hash
 from opwest.model.readers.tvmgen import system_library
 from opwest.project.disk import digest
-from opwest.project.lock import Lock, to_json
+from opwest.project.lock import Lock
 from opwest.project.request import Request
 from opwest.render.application import Planned
 from opwest.render.llvm.module import render_ir
@@ -103,7 +103,7 @@ class Comparison:
     def __init__(self, emission: Emission) -> None:
         self.source = emission.source
         self.lock = json.loads(emission.files[LOCK])
-        assert emission.files[LOCK] == to_json(self.lock), "the lock is not canonical"
+        assert emission.files[LOCK] == canonical(self.lock), "the lock is not canonical"
         _check_files(self.lock, emission.files)
         metadata = self.lock["record"]["metadata"]
         record = project_record(emission.planned, vendored=True, metadata=metadata)
@@ -159,18 +159,26 @@ def _nearest(name: str, copies: Sequence[str]) -> str:
     return max(copies, key=shared)
 
 
+def canonical(lock: Mapping[str, Any]) -> bytes:
+    """Return a lock with its content as opwest writes it."""
+    bases = {name: row[0] for name, row in lock["user"].items() if row}
+    texts = {name: row[1] for name, row in lock["user"].items() if len(row) > 1}
+    return Lock(lock["record"], lock["files"], frozenset(lock["user"]), bases, frozenset(), texts).to_bytes()
+
+
 def _check_files(lock: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
     """Compare the checksums in the lock with those of the files."""
     names = {name for name in files if name != LOCK}
     assert lock["files"].keys() | set(lock["user"]) == names and not lock["files"].keys() & set(lock["user"])
     assert lock["files"] == {name: hashlib.sha256(files[name]).hexdigest() for name in lock["files"]}
-    for name, value in lock.get("bases", {}).items():
-        assert name in lock["user"] and value == hashlib.sha256(files[name]).hexdigest(), name
+    for name, row in lock["user"].items():
+        digests = [hashlib.sha256(text).hexdigest() for text in (files[name], *(text.encode() for text in row[1:]))]
+        assert not row or {row[0]} == {*digests}, name
 
 
 def _lock_rows(lock: Mapping[str, Any], source: Path) -> dict[str, Any]:
     """Return the format, the version and the record; the files and their owners are stored elsewhere."""
-    assert lock.keys() - {"bases"} == {"files", "format", "opwest", "record", "user"}
+    assert lock.keys() == {"files", "format", "opwest", "record", "user"}
     assert lock["opwest"] == __version__
     record = json.loads(json.dumps(lock["record"]))
     for model in [one for base in record["models"] for one in (base, *base.get("variants", ()))]:

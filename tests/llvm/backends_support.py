@@ -279,7 +279,7 @@ def metadata_objects(machine: Machine, target: str, app: Path, work: Path, optio
         if record["metadata"] == "llvm":
             found.append(folder / "objects" / target / f"{name}_metadata.o")
             continue
-        parts = ("metadata", "registry", "run", *(part for part in ("bridges", "tvm_crt") if model[part]))
+        parts = ("metadata", "run", *(part for part in ("bridges", "tvm_crt") if model[part]))
         sources = [folder / "src" / f"{name}_{part}.c" for part in parts]
         named = f'-DOPWEST_TARGET="{target}"'
         found += compile_sources(machine, work / name, sources, [*includes(app), named, *options])

@@ -90,7 +90,7 @@ def test_empty_environment_without_a_network(packages, kind, version, tmp_path) 
     app = work / "app"
     run(*offline, opwest, "check", work / "example/manifest.yaml")
     run(*offline, opwest, "generate", "example/manifest.yaml", "-o", "app", cwd=work)
-    assert (app / "models/vibration/src/vibration_registry.c").is_file()
+    assert (app / "models/vibration/src/vibration_metadata.c").is_file()
     run(*offline, opwest, "run", app, "--host")
     run(*offline, opwest, "report", app, "-o", work / "r.html", "--sbom", work / "r.spdx")
     assert (work / "r.html").stat().st_size > 10_000 and (work / "r.spdx").read_text().startswith("SPDXVersion")

@@ -202,6 +202,29 @@ function(opwest_select_target variable model)
   message(STATUS "opwest: model ${model}: objects for ${matches}")
 endfunction()
 
+# opwest_model_file(<variable> <model> <directory> <file>)
+#
+# Sets <variable> to the path of a file of the model in <directory>. A variant has no copies of the files that are equal
+# to those of the base, which its model.cmake lists as <model>_SHARED.
+function(opwest_model_file variable model folder file)
+  if(file IN_LIST ${model}_SHARED)
+    get_filename_component(folder "${folder}/../.." ABSOLUTE)
+  endif()
+  set(${variable} "${folder}/${file}" PARENT_SCOPE)
+endfunction()
+
+# opwest_model_includes(<variable> <model> <directory>)
+#
+# Sets <variable> to the directories with the headers of the model in <directory>: of a variant those of the base, too.
+function(opwest_model_includes variable model folder)
+  set(folders "${folder}/include")
+  if(${model}_SHARED)
+    get_filename_component(base "${folder}/../.." ABSOLUTE)
+    list(APPEND folders "${base}/include")
+  endif()
+  set(${variable} "${folders}" PARENT_SCOPE)
+endfunction()
+
 # opwest_require(<model> <symbol> <provider> <kconfig>)
 #
 # Fails if the option that enables the provider of an external symbol is off.
@@ -338,11 +361,13 @@ function(opwest_operator_library library model folder sources optimize flags)
   get_filename_component(tvm "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../include_tvm" ABSOLUTE)
   add_library(${library} OBJECT ${files})
   target_link_libraries(${library} PRIVATE zephyr_interface)
-  target_include_directories(${library} PRIVATE "${folder}/include")
+  opwest_model_includes(headers ${model} "${folder}")
+  opwest_model_file(rename ${model} "${folder}" "objects/${${model}_TARGET}/rename.h")
+  target_include_directories(${library} PRIVATE ${headers})
   # Sources written by TVM include its headers: TVM's own if they are in the path, else the replacements. A wrapper
   # includes its header by the path below the sources.
   target_compile_options(${library} PRIVATE
-    "SHELL:-include \"${folder}/objects/${${model}_TARGET}/rename.h\""
+    "SHELL:-include \"${rename}\""
     "SHELL:-iquote \"${sources}\""
     "SHELL:-idirafter \"${tvm}\"")
   opwest_optimisation(last "${optimize}")
@@ -433,7 +458,8 @@ function(opwest_model_library model)
     string(APPEND folder "/variants/${${model}_VARIANT}")
   endif()
   opwest_model_files(${model} "${folder}" sources)
-  zephyr_include_directories("${folder}/include")
+  opwest_model_includes(headers ${model} "${folder}")
+  zephyr_include_directories(${headers})
   opwest_model_operators(operators ${model} "${folder}" "${folder}/objects/any" "${${model}_MANIFEST}")
   zephyr_library_named(opwest_${model})
   zephyr_library_sources(${sources})

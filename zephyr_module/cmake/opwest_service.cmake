@@ -58,7 +58,7 @@ endfunction()
 # `opwest run --board` writes, or one of opwest_complete().
 function(opwest_model_service variable model folder)
   set(name "${model}_service.c")
-  set(service "${folder}/src/${name}")
+  opwest_model_file(service ${model} "${folder}" "src/${name}")
   if(${model}_VARIANT)
     set(name "${${model}_VARIANT}/${name}")
   endif()

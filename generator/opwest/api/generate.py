@@ -8,6 +8,7 @@ from typing import Literal
 
 from opwest import pipeline
 from opwest.api.calls import AnyPath, CallResult, Paths, Words, api_function, check_choices, path_of, paths_of, words_of
+from opwest.api.runtime import Runtime, RuntimeOption, choose_runtime
 from opwest.api.zephyr import warn_of_base, zephyr_options
 from opwest.base.diagnostics import Diagnostics, fail
 from opwest.base.frozen_dataclass import dataclass
@@ -25,6 +26,9 @@ class GenerateResult(CallResult):
     """The number of generated files that have not changed."""
     kept: tuple[str, ...]
     """The files of the user that a generated file did not replace."""
+    runtime: Literal["vendored", "module"]
+    runtime_module: Path | None
+    """The Zephyr module of the workspace; None for a copy, and if no workspace lists the module."""
 
 
 @api_function
@@ -33,7 +37,7 @@ def generate(
     manifests: Paths,
     *,
     output: AnyPath,
-    runtime: Literal["vendored", "module"] = "vendored",
+    runtime: RuntimeOption = "auto",
     metadata: Literal["c", "llvm"] = "c",
     target: Words = (),
     board: Words = (),
@@ -50,7 +54,7 @@ def generate(
     """
     check_choices(
         faults,
-        ("runtime", runtime, ("vendored", "module")),
+        ("runtime", runtime, ("auto", "vendored", "module")),
         ("metadata", metadata, ("c", "llvm")),
         ("layout", layout, ("application", "model")),
     )
@@ -58,10 +62,14 @@ def generate(
         raise fail("--target requires --metadata=llvm")
     base, folder = path_of(zephyr_base), Path(output)
     warn_of_base(base, faults)
+    if layout == "model" and runtime == "module":  # a build, which has the module
+        chosen = Runtime(vendored=False)
+    else:
+        chosen = choose_runtime(runtime, folder, base, faults)
     request = Request(
         paths_of(manifests),
         folder,
-        vendored=runtime == "vendored",
+        vendored=chosen.vendored,
         metadata=metadata,
         targets=tuple(dict.fromkeys(words_of(target))),
         layout=layout,
@@ -72,5 +80,11 @@ def generate(
     )
     done = pipeline.run(request, faults).written
     return GenerateResult(
-        directory=folder, written=done.written, removed=done.removed, unchanged=done.unchanged, kept=done.kept
+        directory=folder,
+        written=done.written,
+        removed=done.removed,
+        unchanged=done.unchanged,
+        kept=done.kept,
+        runtime="vendored" if chosen.vendored else "module",
+        runtime_module=None if chosen.module is None else chosen.module.path,
     )

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from opwest import pipeline
 from opwest.api.calls import AnyPath, CallResult, Paths, Words, api_function, path_of, paths_of, words_of
+from opwest.api.runtime import check_recorded
 from opwest.api.zephyr import warn_of_base, zephyr_options
 from opwest.base.commands import quoted
 from opwest.base.diagnostics import Diagnostics, Location, OpwestError, fail
@@ -100,6 +101,7 @@ class UpdateRequest:
     boards: tuple[str, ...] = ()
     zephyr_version: str | None = None
     preview: bool = False
+    zephyr_base: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,8 @@ def update_project(project: Path, request: UpdateRequest, faults: Diagnostics) -
         texts={Path(change.path): change.new or b"" for change in migrated} if request.preview else {},
     )
     rendered = pipeline.run(current, faults, "render")
+    if not current.vendored:
+        check_recorded(project, request.zephyr_base, faults)
     files = [*rendered.files, origin.file(project)]
     changes = None
     if request.preview:
@@ -279,6 +283,7 @@ def update(
         words_of(board),
         zephyr_version,
         preview=check or dry_run,
+        zephyr_base=base,
     )
     done = []
     for project in projects:

@@ -13,6 +13,7 @@ from opwest.base.result import Result, counted
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
 
 def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
@@ -40,6 +41,7 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
     ]
     if done.kept:
         lines.append(f"{len(done.kept)} user files kept")
+    lines.append(f"runtime: {_runtime(done.runtime, done.runtime_module)}")
     return Result(
         "\n".join(lines),
         {
@@ -48,8 +50,17 @@ def generate(options: argparse.Namespace, faults: Diagnostics) -> Result:
             "removed": list(done.removed),
             "unchanged_count": done.unchanged,
             "kept": list(done.kept),
+            "runtime": done.runtime,
+            "runtime_module": None if done.runtime_module is None else str(done.runtime_module),
         },
     )
+
+
+def _runtime(runtime: str, module: Path | None) -> str:
+    """Return where an application gets the runtime from, for people."""
+    if runtime == "vendored":
+        return "copied to modules/opwest"
+    return f"the Zephyr module opwest in {module}" if module else "the Zephyr module opwest, which the build must have"
 
 
 def update(options: argparse.Namespace, faults: Diagnostics) -> Result:

@@ -25,6 +25,7 @@ from opwest.base.paths import joined
 
 OWN: Final = ".opwest"
 LOCK: Final = f"{OWN}/lock.json"
+ORIGIN: Final = f"{OWN}/origin.json"
 JOURNAL: Final = f"{OWN}/journal.json"
 STAGE: Final = f"{OWN}/stage"
 MUTEX: Final = f"{OWN}/mutex"
@@ -47,6 +48,26 @@ def _step(name: str) -> None:
 def digest(content: bytes) -> str:
     """Return the checksum of `content`. A plan asks for that of one file several times in turn."""
     return hashlib.sha256(content).hexdigest()
+
+
+def is_digest(value: object) -> bool:
+    """Whether `value` is a SHA-256 in lower-case hexadecimal."""
+    return isinstance(value, str) and len(value) == 64 and set(value) <= set("0123456789abcdef")
+
+
+def has_digest(text: str, checksum: object) -> bool:
+    """Whether a text in UTF-8 has a checksum."""
+    return digest(text.encode(errors="replace")) == checksum
+
+
+def decoded(content: bytes) -> str | None:
+    """Return a file's content as text, None if it is not text."""
+    if b"\0" in content:
+        return None
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 def parents(path: str) -> list[str]:

@@ -26,7 +26,8 @@ from opwest.base.diagnostics import OpwestError, fail
 from opwest.base.files import is_inside
 from opwest.base.frozen_dataclass import dataclass
 from opwest.project import disk
-from opwest.project.lock import is_digest, to_json
+from opwest.project.disk import is_digest
+from opwest.project.lock import to_json
 
 FORMAT: Final = 1
 DONE: Final = "done"  # the journal's name in the stage after the last change
@@ -231,8 +232,19 @@ def held(directory: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        unlock(handle)
-        os.close(handle)
+        release(place, handle)
+
+
+def release(place: Path, handle: int) -> None:
+    """Delete the file of the mutex, and release its lock. Windows does not delete a file that a process has open."""
+    if _fcntl is not None:
+        with contextlib.suppress(OSError):
+            disk.remove(place)
+    unlock(handle)
+    os.close(handle)
+    if _fcntl is None:
+        with contextlib.suppress(OSError):
+            place.unlink()
 
 
 def _take(place: Path) -> int | None:

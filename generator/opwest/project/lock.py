@@ -14,65 +14,18 @@ from opwest import __version__
 from opwest.base.diagnostics import OpwestError, fail
 from opwest.base.files import is_inside
 from opwest.base.frozen_dataclass import dataclass
-from opwest.project import disk
+from opwest.project import disk, first_format
+from opwest.project.first_format import Users
 
-BASES: Final = f"{disk.OWN}/bases.json"
-_FOLDER: Final = f"{disk.OWN}/base"
-
-
-def decoded(content: bytes) -> str | None:
-    """Return a file's content as text, None if it is not text."""
-    if b"\0" in content:
-        return None
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-
-
-def to_bytes(texts: Mapping[str, str]) -> bytes:
-    """Return the file's content: a line of JSON for each line, for readable diffs in version control."""
-    return to_json({path: text.split("\n") for path, text in texts.items()})
-
-
-def read_bases(directory: Path, sums: Mapping[str, str]) -> dict[str, str]:
-    """Return the text of every base with the checksum in the lock, without damaged ones."""
-    bases = _read(directory / BASES)
-    texts = {path: text for path, text in bases.items() if disk.digest(text.encode(errors="replace")) == sums.get(path)}
-    for path in sums.keys() - texts.keys():
-        if disk.look(directory, old_place(path)) == sums[path]:
-            text = decoded((directory / old_place(path)).read_bytes())
-            texts |= {} if text is None else {path: text}
-    return texts
-
-
-def old_place(path: str) -> str:
-    """Return the path of the base of a file in earlier versions of opwest, which used one file per base."""
-    return f"{_FOLDER}/{path}.base"
-
-
-def _read(place: Path) -> dict[str, str]:
-    try:
-        value = json.loads(place.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    if not isinstance(value, dict):
-        return {}
-    texts = {}
-    for path, lines in value.items():
-        if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
-            texts[path] = "\n".join(lines)
-    return texts
-
-
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 
 @dataclass(frozen=True)
 class Lock:
     """The files of a project: opwest's with checksums, and the user's.
 
-    `bases` contains the checksum of the base of each user's file; `deleted`, the deleted files already reported.
+    `bases` contains the checksum of the base of each user's file; `deleted`, the deleted files already reported;
+    `texts`, the bases that are merged.
     """
 
     record: Mapping[str, Any] = field(default_factory=dict)
@@ -80,73 +33,64 @@ class Lock:
     user: frozenset[str] = frozenset()
     bases: Mapping[str, str] = field(default_factory=dict)
     deleted: frozenset[str] = frozenset()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    outdated: tuple[str, ...] = ()
+    """The files of an earlier format, which the next generation removes."""
 
     def to_bytes(self) -> bytes:
         """Return the content of the file; equal locks have equal bytes."""
         return self.with_record(record_text(self.record))
 
     def with_record(self, record: str) -> bytes:
-        """Return the content of the file with a record from `record_text` in place of its own."""
+        """Return the content of the file with a record from `record_text` in place of its own: a line for each file."""
+        user = {path: _json(self._row(path)) for path in self.user}
         members = {
-            "format": FORMAT,
-            "opwest": __version__,
-            "files": dict(self.files),
-            "user": sorted(self.user),
-            **({"bases": dict(self.bases)} if self.bases else {}),
-            **({"deleted": sorted(self.deleted)} if self.deleted else {}),
+            **({"deleted": _json(sorted(self.deleted))} if self.deleted else {}),
+            "files": _rows({path: f'"{digest}"' for path, digest in self.files.items()}),
+            "format": str(FORMAT),
+            "opwest": _json(__version__),
+            "record": record,
+            "user": _rows(user),
         }
-        texts = {name: _json(value, _INNER) for name, value in members.items()} | {"record": record}
-        rows = f",{_INNER}".join(f'"{name}": {texts[name]}' for name in sorted(texts))
-        return f"{{{_INNER}{rows}\n}}\n".encode("ascii")
+        return (_rows(members) + "\n").encode("ascii")
+
+    def _row(self, path: str) -> list[str]:
+        """Return what the lock contains about a user's file: the checksum of its base, and its text."""
+        members = (self.bases.get(path), self.texts.get(path))
+        return [member for member in members if member is not None]
 
 
-_INNER: Final = "\n  "
+def _rows(members: Mapping[str, str]) -> str:
+    """Return a JSON object with a member in each line, from the texts of its values."""
+    rows = ",\n".join(f"{_text(name)}: {members[name]}" for name in sorted(members))
+    return f"{{\n{rows}\n}}" if rows else "{}"
 
 
 def record_text(record: Mapping[str, Any]) -> str:
     """Return a record as the text in a lock. Raises TypeError or ValueError for values that JSON does not have."""
-    return _json(record, _INNER)
+    return _rows({name: _members(value) for name, value in record.items()})
+
+
+def _members(value: object) -> str:
+    """Return a list of objects with a line for each, other values in one line."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n" + ",\n".join(map(_json, value)) + "\n]"
+    return _json(value)
 
 
 def to_json(value: Mapping[str, Any]) -> bytes:
-    """Return `value` as sorted, indented JSON. Raises TypeError or ValueError for other types and NaN."""
-    return (_json(value, "\n") + "\n").encode("ascii")
+    """Return `value` as sorted JSON in one line. Raises TypeError or ValueError for other types and NaN."""
+    return (_json(value) + "\n").encode("ascii")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, allow_nan=False, default=_plain)
 
 
 def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not a JSON value: {value!r}")
-
-
-def _json(value: Any, line: str) -> str:
-    """Return what `json.dumps(value, indent=2, sort_keys=True)` returns for keys that are strings, in less time.
-
-    `line` is a line break and the indentation of the value. json has a fast encoder only for text in one line.
-    """
-    kind = type(value)
-    if kind is str:
-        return _text(value)
-    if kind is int:
-        return str(value)
-    if value is None or kind is bool:
-        return _WORDS[value]
-    inner = f"{line}  "
-    if kind is dict or isinstance(value, Mapping):
-        rows = [f"{_text(key)}: {_json(value[key], inner)}" for key in sorted(value)]
-        return f"{{{inner}{f',{inner}'.join(rows)}{line}}}" if rows else "{}"
-    if isinstance(value, (list, tuple)):
-        rows = [_text(item) if type(item) is str else _json(item, inner) for item in value]
-        return f"[{inner}{f',{inner}'.join(rows)}{line}]" if rows else "[]"
-    return json.dumps(value, allow_nan=False, default=_plain)
-
-
-_WORDS: Final = {None: "null", False: "false", True: "true"}
-
-
-def is_digest(value: object) -> bool:
-    """Whether `value` is a SHA-256 in lower-case hexadecimal."""
-    return isinstance(value, str) and len(value) == 64 and set(value) <= set("0123456789abcdef")
 
 
 def read_lock(directory: Path) -> Lock | None:
@@ -172,21 +116,38 @@ def read_lock(directory: Path) -> Lock | None:
             expected=f"lock format {FORMAT} (opwest {__version__})",
             hint="update opwest, or generate into a new directory",
         )
-    if version != FORMAT or isinstance(version, bool):
+    if version not in (1, FORMAT) or isinstance(version, bool):
         raise _broken(place, f"'format' is {version!r}, not {FORMAT}")
-    record, own, user = value.get("record"), value.get("files"), value.get("user")
+    record, own, deleted = value.get("record"), value.get("files"), value.get("deleted", [])
     if not isinstance(record, dict):
         raise _broken(place, "'record' is not an object")
-    if not isinstance(own, dict) or not all(is_inside(path) and is_digest(own[path]) for path in own):
+    if not isinstance(own, dict) or not all(is_inside(path) and disk.is_digest(own[path]) for path in own):
         raise _broken(place, "'files' does not map paths in the project to SHA-256 sums")
-    if not isinstance(user, list) or not all(is_inside(path) for path in user):
-        raise _broken(place, "'user' is not a list of paths in the project")
-    bases, deleted = value.get("bases", {}), value.get("deleted", [])  # optional: absent in locks of opwest 0.1.0
-    if not isinstance(bases, dict) or not all(is_inside(path) and is_digest(bases[path]) for path in bases):
-        raise _broken(place, "'bases' does not map paths in the project to SHA-256 sums")
     if not isinstance(deleted, list) or not all(is_inside(path) for path in deleted):
         raise _broken(place, "'deleted' is not a list of paths in the project")
-    return Lock(record, own, frozenset(user), bases, frozenset(deleted))
+    if version == 1:
+        users = first_format.users_of(directory, value)
+        outdated = tuple(first_format.places(users.bases)) if users else ()
+    else:
+        users, outdated = _users(value.get("user")), ()
+    if users is None:
+        raise _broken(place, "'user' does not map paths in the project to their bases")
+    return Lock(record, own, users.names, users.bases, frozenset(deleted), users.texts, outdated)
+
+
+def _users(value: object) -> Users | None:
+    """Return the user's files, None if damaged. A text that differs from its checksum is left out."""
+    if not isinstance(value, dict) or not all(is_inside(path) and _is_row(value[path]) for path in value):
+        return None
+    bases = {path: row[0] for path, row in value.items() if row}
+    texts = {path: row[1] for path, row in value.items() if len(row) > 1 and disk.has_digest(row[1], row[0])}
+    return Users(frozenset(value), bases, texts)
+
+
+def _is_row(value: object) -> bool:
+    if not isinstance(value, list) or len(value) > 2:
+        return False
+    return not value or (disk.is_digest(value[0]) and all(isinstance(text, str) for text in value[1:]))
 
 
 def _broken(place: Path, reason: str) -> OpwestError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from opwest.base import timing
 from opwest.base.diagnostics import OpwestError, fail
 from opwest.base.frozen_dataclass import dataclass
-from opwest.project.lock import decoded
+from opwest.project.disk import decoded
 
 if TYPE_CHECKING:
     from opwest.project.writer import FileChange

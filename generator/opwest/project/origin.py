@@ -19,9 +19,10 @@ from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestErr
 from opwest.base.files import ProjectFile
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import relative
+from opwest.project import disk
 from opwest.project.lock import to_json
 
-ORIGIN: Final = PurePosixPath(".opwest/origin.json")
+ORIGIN: Final = PurePosixPath(disk.ORIGIN)
 FORMAT: Final = 1
 
 

@@ -18,9 +18,10 @@ from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.files import Owner, ProjectFile, is_inside
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import folded, spelled
-from opwest.project import demo, disk, lock
+from opwest.project import demo, disk
+from opwest.project.disk import decoded, is_digest
 from opwest.project.journal import Change, Journal
-from opwest.project.lock import BASES, Lock, is_digest
+from opwest.project.lock import Lock
 from opwest.project.merge import marker_lines, merge_text
 
 RemarkKind = Literal[
@@ -184,8 +185,8 @@ class UserFiles:
         self.user = set(rules.old.user)
         self.bases: dict[str, str] = {}
         self.deleted: set[str] = set()
-        self._before = lock.read_bases(rules.directory, rules.old.bases)
-        self._texts: dict[str, str] = {}
+        self._before = rules.old.texts
+        self.texts: dict[str, str] = {}
         self._copies: set[str] = set()
 
     def generated(self, path: str, content: bytes, *, copy: bool) -> None:
@@ -221,15 +222,6 @@ class UserFiles:
         else:
             self._plan.remark("released", path)
             self.user.discard(path)
-
-    def plan_bases(self) -> None:
-        """Plan the file of the bases."""
-        if self._texts:
-            self._rules.write_own(lock.BASES, lock.to_bytes(self._texts))
-        else:
-            self._rules.remove_own(lock.BASES)
-        for path in sorted(self._old.bases):
-            self._rules.remove_own(lock.old_place(path))
 
     def _new(self, path: str, current: str | None, content: bytes) -> None:
         if current is None:
@@ -276,7 +268,7 @@ class UserFiles:
             self._keep_with_base(path)
         elif path in self._copies and self._rules.is_same(path, current, base):
             self._write(path, current, content)
-        elif base is not None and (path in self._copies or lock.decoded(content) is None):
+        elif base is not None and (path in self._copies or decoded(content) is None):
             self._put_beside(path, content)
         elif path not in self._before:
             self._plan.kept.append(path)
@@ -286,14 +278,14 @@ class UserFiles:
             self._plan.kept.append(path)
             self._plan.remark("rewritten", path)
             self._record_base(path, content)
-        elif path == demo.PATH and demo.is_only_formatted(self._before[path], lock.decoded(yours) or ""):
+        elif path == demo.PATH and demo.is_only_formatted(self._before[path], decoded(yours) or ""):
             self._write(path, current, content)
         else:
             self._merge(path, self._before[path], yours, content)
 
     def _is_rewritten(self, path: str, yours: bytes) -> bool:
         """Whether a file is the demo, replaced by a program of the user."""
-        text = lock.decoded(yours)
+        text = decoded(yours)
         is_text = path == demo.PATH and path in self._before and text is not None
         return is_text and demo.is_rewritten(self._before[path], text or "")
 
@@ -345,9 +337,9 @@ class UserFiles:
         """Record that the user's file includes the new content."""
         self.user.add(path)
         self.bases[path] = disk.digest(content)
-        text = None if path in self._copies else lock.decoded(content)
+        text = None if path in self._copies else decoded(content)
         if text is not None:
-            self._texts[path] = text
+            self.texts[path] = text
 
     def _keep_base(self, path: str) -> None:
         """Keep the recorded state of a file."""
@@ -355,7 +347,7 @@ class UserFiles:
         if base is not None:
             self.bases[path] = base
         if path in self._before:
-            self._texts[path] = self._before[path]
+            self.texts[path] = self._before[path]
         if path in self._old.deleted and disk.look(self._rules.directory, path) in _NOTHING:
             self.deleted.add(path)
 
@@ -363,7 +355,7 @@ class UserFiles:
 def check_paths(files: Sequence[ProjectFile]) -> None:
     """Raise ValueError for invalid paths (a bug of the caller)."""
     spelling = {folded(disk.OWN): disk.OWN}
-    taken = {folded(name) for name in (disk.LOCK, disk.JOURNAL, disk.MUTEX, disk.STAGE, BASES)}
+    taken = {folded(name) for name in (disk.LOCK, disk.JOURNAL, disk.MUTEX, disk.STAGE)}
     folders = {folded(disk.OWN)}
     for file in files:
         path = str(file.path)
@@ -407,12 +399,13 @@ def decide(directory: Path, files: Sequence[ProjectFile], old: Lock, record: str
             rules.write_own(path, file.content)
         else:
             users.generated(path, file.content, copy=file.owner == "copy")
-    users.plan_bases()
+    for path in old.outdated:
+        rules.remove_own(path)
     rules.faults.raise_if_errors()
     plan = rules.plan
     plan.kept.sort()
     plan.written.sort()
-    lock = Lock({}, own, frozenset(users.user), users.bases, frozenset(users.deleted))
+    lock = Lock({}, own, frozenset(users.user), users.bases, frozenset(users.deleted), users.texts)
     content = lock.with_record(record)
     current = disk.look(directory, disk.LOCK)
     if not rules.is_same(disk.LOCK, current, disk.digest(content)):

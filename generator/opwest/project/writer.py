@@ -171,7 +171,7 @@ def _refuse_foreign(directory: Path) -> None:
         return
     if disk.OWN in names and disk.is_folder(directory / disk.OWN):
         own = {f"{disk.OWN}/{entry.name}" for entry in (directory / disk.OWN).iterdir()}
-        if own & {disk.LOCK, disk.JOURNAL, disk.MUTEX}:
+        if own & {disk.LOCK, disk.ORIGIN, disk.JOURNAL, disk.MUTEX}:
             return
         if names == {disk.OWN} and own <= {disk.STAGE}:  # a first run, interrupted before its mutex: no data to lose
             return

@@ -59,7 +59,6 @@ def application_files(
             guard="CONFIG_OPWEST_STACK_GUARD" not in options,
             stack_reason="Set by the manifest" if configured else stack_reason(every),
         ),
-        "VERSION": render("VERSION"),
         "README.md": _readme(render, name, planned, boards, vendored=vendored),
         twister.application: _sample(render, name, models, boards),
         **_overlays(models),

@@ -18,7 +18,7 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.arguments import argument_row
 from opwest.render.c.bridges import render_bridges
 from opwest.render.c.header import render_headers
-from opwest.render.c.metadata import layout_checks, render_metadata, render_registry
+from opwest.render.c.metadata import layout_checks, render_metadata
 from opwest.render.c.run import render_internal, render_run
 from opwest.render.c.stream import render_stream
 from opwest.render.c.tvm import render_system_library, render_tvmgen
@@ -30,7 +30,7 @@ from opwest.render.tables.model import model_tables
 from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import heading, interface_rows, manifest_name
-from opwest.render.variants import kconfig_rows, variant_rows
+from opwest.render.variants import kconfig_rows, service_file, variant_rows
 from opwest.zephyr.floats import fpu_conditions
 
 
@@ -42,15 +42,17 @@ def model_files(
     library: Library | None = None,
     *,
     service: bool = True,
+    runner: bool = True,
     in_place: bool = False,
     variants: Sequence[Model] = (),
 ) -> dict[PurePosixPath, bytes]:
     """Return every file of the model, by its path inside the model's directory; of a variant, inside its own directory.
 
     `compiled` holds the metadata objects by model and target, None if the module is C source;
-    `library` is the table in microTVM's layout if a model of the application requests it. `service` is whether
-    the model's runtime supports runs from a host. `in_place` is whether the build compiles the sources of operators
-    where they are; otherwise the model has copies. `variants` are those of a base.
+    `library` is the table in microTVM's layout if a model of the application requests it. `service` is whether the
+    model's runtime supports runs from a host, `runner` whether it supports those of user threads. `in_place` is whether
+    the build compiles the sources of operators where they are; otherwise the model has copies. `variants` are those of
+    a base.
     """
     table = render_system_library(render, model, library) if library else None
     common = heading(model)
@@ -59,7 +61,7 @@ def model_files(
         "model.cmake": _declaration(
             render, model, variants, has_library=compiled is None and table is not None, in_c=compiled is None
         ),
-        **render_headers(render, model, plan),
+        **render_headers(render, model, plan, runner=runner),
         **_devices(render, model, plan, common, in_c=compiled is None),
         "note.S": render_note(render, model, plan),
         **_objects(render, model, in_place=in_place),
@@ -81,7 +83,6 @@ def model_files(
         files |= {
             f"src/{model.name}_run.c": render_run(render, model, plan, tables),
             f"src/{model.name}_metadata.c": render_metadata(render, model, tables),
-            f"src/{model.name}_registry.c": render_registry(render, model, tables),
             **({f"src/{model.name}_bridges.c": render_bridges(render, model)} if has_bridges(model) else {}),
             **({f"src/{model.name}_tvm_crt.c": table} if table else {}),
             **_constants(render, model, common),
@@ -91,11 +92,6 @@ def model_files(
             if build.target:
                 files[metadata_object(model.name, target_folder(build))] = compiled[model.name, build.target.name]
     return {PurePosixPath(path): content for path, content in files.items()}
-
-
-def service_file(model: str) -> str:
-    """Return the name of the source for runs of a model from a host."""
-    return f"{model}_service.c"
 
 
 def render_service(

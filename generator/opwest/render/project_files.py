@@ -26,7 +26,7 @@ from opwest.render.tables.tensors import used_pools
 from opwest.render.templates.files import EXTRA, SUFFIX, is_extra
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import interface_rows, manifest_name, type_row
-from opwest.render.variants import variant_folder
+from opwest.render.variants import variant_folder, without_shared
 from opwest.zephyr.version import SEPARATE, TwisterFiles
 
 if TYPE_CHECKING:
@@ -117,9 +117,8 @@ def _rows(models: Sequence[Model], *, vendored: bool) -> dict[str, Any]:
 
 _SERVICE = PurePosixPath("src/service.c")
 """The file of a runtime that lets hosts run models."""
-
-# Excluded from version control: they are valid only on the machine of the interrupted run.
-_OWN_IGNORE = b"# SPDX-License-Identifier: Apache-2.0\nmutex\njournal.json\nstage/\n"
+_RUNNER = PurePosixPath("include/opwest/runner.h")
+"""The file of a runtime that lets user threads run models."""
 
 
 def render_project(
@@ -145,22 +144,27 @@ def render_project(
     ]
     models = [model for model, _ in planned]
     library = system_library(bases(models))
-    service = runtime is None or _SERVICE in runtime
+    service, runner = (runtime is None or file in runtime for file in (_SERVICE, _RUNNER))
+    of_base: dict[PurePosixPath, bytes] = {}
     for model, plan in planned:
         root = PurePosixPath("models") / model.name / variant_folder(model)
         variants = () if model.variant else variants_of(model, models)
         of_model = model_files(
             *(render, model, plan, objects, library),
             service=service,
+            runner=runner,
             in_place=layout == "model",
             variants=variants,
         )
         if layout == "application":
             of_model |= suite_files(render, model, plan)
+            if model.variant is None:
+                of_base = of_model
+            else:
+                of_model = without_shared(model, of_model, of_base)
         files += [ProjectFile(root / path, content, "generator") for path, content in of_model.items()]
     for path, content in (runtime or {}).items():
         files.append(ProjectFile(PurePosixPath("modules/opwest") / path, content, "generator"))
-    files.append(ProjectFile(PurePosixPath(".opwest/.gitignore"), _OWN_IGNORE, "generator"))
     if render.user is not None and layout == "application":
         files += extra_files(render.user, bases(models), files, vendored=runtime is not None)
     return files

@@ -19,7 +19,7 @@ from opwest.plan.memory import MemoryPlan
 from opwest.render.boards import board_configurations, board_file, stack_is_known, stack_reason, stack_size
 from opwest.render.c.header import pool_rows
 from opwest.render.devices import device_rows
-from opwest.render.literals import c_float, c_string, kconfig_string, kconfig_value
+from opwest.render.literals import c_float, c_string, kconfig_value
 from opwest.render.model_files import array_row
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import external_rows, heading, initialisers, interface_rows
@@ -46,7 +46,6 @@ def suite_application(
     every = [model, *variants]
     files = {
         "CMakeLists.txt": render(f"{template}/CMakeLists.txt", model=model.name, vendored=vendored),
-        "Kconfig": render(f"{template}/Kconfig", title=kconfig_string(f"Tests of {model.name}")),
         "prj.conf": render(
             f"{template}/prj.conf",
             kconfig=CNames(model.name).kconfig,

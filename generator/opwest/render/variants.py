@@ -3,18 +3,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Any
 
 from opwest.model.types.builds import Target
 from opwest.model.types.c_names import CNames
 from opwest.model.types.model import Model
-from opwest.render.literals import kconfig_string
+from opwest.render.literals import cmake_string, kconfig_string
 
 
 def variant_folder(model: Model) -> str:
     """Return the directory of a variant in the directory of its model."""
     return f"variants/{model.variant.name}" if model.variant else ""
+
+
+def without_shared(
+    model: Model, files: Mapping[PurePosixPath, bytes], base: Mapping[PurePosixPath, bytes]
+) -> dict[PurePosixPath, bytes]:
+    """Return the files of a variant without those that are equal to files of its base, which its model.cmake lists."""
+    shared = sorted(path for path in files if _can_be_shared(model, path) and base.get(path) == files[path])
+    kept = {path: content for path, content in files.items() if path not in shared}
+    if shared:
+        rows = "".join(f"\n  {cmake_string(str(path))}" for path in shared)
+        text = f"\n# Files of the base, which this variant uses.\nset({model.name}_SHARED{rows}\n)\n"
+        kept[PurePosixPath("model.cmake")] += text.encode()
+    return kept
+
+
+def _can_be_shared(model: Model, path: PurePosixPath) -> bool:
+    """Whether a file includes no other file by a path relative to its own."""
+    return path.parts[0] in ("include", "tests") or path.name in ("rename.h", service_file(model.name))
+
+
+def service_file(model: str) -> str:
+    """Return the name of the source for runs of a model from a host."""
+    return f"{model}_service.c"
 
 
 def variant_option(model: str, variant: str) -> str:

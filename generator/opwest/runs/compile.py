@@ -342,7 +342,7 @@ def _add_model(
     name = model["name"]
     if in_c:
         optional = [part for part in ("bridges", "tvm_crt") if model.get(part)]
-        for part in ("metadata", "registry", "run", *optional):
+        for part in ("metadata", "run", *optional):
             named = [f'-DOPWEST_TARGET="{build["target"] or ANY_TARGET}"'] if part == "metadata" else []
             compiler.compile(folder / "src" / f"{name}_{part}.c", includes, named)
         if model["constants"]:

@@ -43,8 +43,14 @@ _ABOVE = re.compile(r"^(?:No (?:board|shield|snippet) named .*|Snippets? not fou
 _FOLLOWING = ("command failed with return code", "execute_process failed", "Invalid SHIELD", "Invalid BOARD")
 """Messages of CMake about a program that has reported the cause."""
 _OWN = "opwest: "
-_SDK = 'Could not find a package configuration file provided by "Zephyr-sdk"'
-_SDK_HINT = "install the Zephyr SDK, or select another compiler with ZEPHYR_TOOLCHAIN_VARIANT"
+_HINTS = {
+    'Could not find a package configuration file provided by "Zephyr-sdk"': (
+        "install the Zephyr SDK, or select another compiler with ZEPHYR_TOOLCHAIN_VARIANT"
+    ),
+    "depends on: ['opwest']": (
+        "the application needs the Zephyr module opwest: west update, or opwest generate MANIFEST --runtime=vendored"
+    ),
+}
 _WEST = re.compile(r"(?:FATAL ERROR|ERROR): (?!command exited)(.*)")
 
 
@@ -200,9 +206,7 @@ def _cmake(lines: Sequence[str], _application: Path) -> Iterator[Diagnostic]:
         text = "\n".join(block).strip()
         if text.startswith(_FOLLOWING):
             text = next((above for above in reversed(lines[:index]) if _ABOVE.match(above)), text)
-        hint = (
-            "install the Zephyr SDK, or select another compiler with ZEPHYR_TOOLCHAIN_VARIANT" if _SDK in text else None
-        )
+        hint = next((hint for part, hint in _HINTS.items() if part in text), None)
         at = Location(match[1], int(match[2]), 1) if match[1] else Location(match[4]) if match[4] else None
         if text.startswith(_OWN):  # the place is a function of opwest
             text, at = text.removeprefix(_OWN), None

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from opwest.base.diagnostics import OpwestError
-from opwest.render.model_files import render_service, service_file
+from opwest.render.model_files import render_service
+from opwest.render.variants import service_file
 from opwest.runs.compile import installed_runtime
 from opwest.runs.harness import own_renderer
 from opwest.runs.project_data import required_record
@@ -32,8 +33,8 @@ def write_services(folder: Path, project: Path, record: Mapping[str, Any]) -> No
             place = own / "variants" / variant["variant"] / "src"
             places.append((variant, place, folder / variant["variant"]))
         for model, sources, place in places:
-            if (sources / name).is_file():
-                continue
+            if (sources / name).is_file() or (own / "src" / name).is_file():
+                continue  # a variant has no copy of an equal file
             content = render_service(
                 *(render, model["name"], model["manifest"], model["tensors"], model.get("pools", ())),
                 model.get("arguments"),

@@ -24,6 +24,8 @@ class Feature:
     """Paths in zephyr_module/; one that ends in / is a directory with its content."""
     needs: tuple[str, ...] = ()
     """Other features that these files include or call."""
+    links: tuple[str, ...] = ()
+    """Features that use these files together: they are copied where all of them are."""
     option: str | None = None
     """The option that selects the feature in the manifest's `application: kconfig`."""
     compatible: str | None = None
@@ -48,9 +50,9 @@ FEATURES: Mapping[str, Feature] = {
         (
             *("CMakeLists.txt", "Kconfig", "zephyr/module.yml"),
             *("cmake/opwest.cmake", "cmake/opwest_service.cmake"),
-            *(f"snippets/{name}/" for name in ("opwest-service", "opwest-service-shell", "transports")),
-            *_headers("model", "port", "profile", "registry", "status"),
-            *_sources("input_check.c", "metadata.c", "port_zephyr.c", "registry.c", "status.c"),
+            *("snippets/opwest-service/", "snippets/transports/"),
+            *_headers("model", "port", "registry", "status"),
+            *_sources("metadata.c", "port_zephyr.c", "registry.c", "status.c"),
         )
     ),
     "syscalls": Feature(_sources("syscalls_zephyr.h")),
@@ -72,14 +74,11 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "npu_emul": Feature(
         (
-            *_headers("accelerator_functions", "npu_emul", "npu_emul_functions", "npu_emul_state"),
+            *_headers("npu_emul", "npu_emul_state"),
             *_driver(
                 "npu_emul",
                 "npu-emul",
-                *(
-                    f"npu_emul{part}.c"
-                    for part in ("", "_enqueue", "_faults", "_functions", "_kernels", "_program", "_queue")
-                ),
+                *(f"npu_emul{part}.c" for part in ("", "_enqueue", "_faults", "_kernels", "_program", "_queue")),
                 *("npu_emul_internal.h", "npu_emul_zephyr.c"),
             ),
         ),
@@ -89,11 +88,11 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "ethos_u": Feature(
         (
-            *_headers("accelerator_functions", "ethos_u", "ethos_u_functions", "profile_devices"),
+            *_headers("ethos_u", "profile", "profile_devices"),
             *_driver(
                 "ethos_u",
                 "ethos-u",
-                *(f"ethos_u{part}.c" for part in ("", "_functions", "_payload", "_pmu", "_queue")),
+                *(f"ethos_u{part}.c" for part in ("", "_payload", "_pmu", "_queue")),
                 *("ethos_u_internal.h", "ethos_u_payload.h"),
             ),
             *_sources("profile_devices.c", "profile_devices.ld", "profile_devices_shell.c"),
@@ -101,6 +100,16 @@ FEATURES: Mapping[str, Feature] = {
         needs=("drivers",),
         option="CONFIG_OPWEST_ETHOS_U",
         compatible="opwest,ethos-u",
+    ),
+    "npu_emul_functions": Feature(
+        (*_headers("accelerator_functions", "npu_emul_functions"), "drivers/npu_emul/npu_emul_functions.c"),
+        needs=("npu_emul",),
+        links=("bundle", "npu_emul"),
+    ),
+    "ethos_u_functions": Feature(
+        (*_headers("accelerator_functions", "ethos_u_functions"), "drivers/ethos_u/ethos_u_functions.c"),
+        needs=("ethos_u",),
+        links=("bundle", "ethos_u"),
     ),
     "runner": Feature(
         (*_headers("runner"), *_sources("runner_syscalls.c", "runner_zephyr.c")),
@@ -124,10 +133,13 @@ FEATURES: Mapping[str, Feature] = {
     "shell": Feature(_sources("shell.c"), needs=("model_list",), option="CONFIG_OPWEST_SHELL"),
     "profile": Feature(
         (
-            *_headers("port_profile"),
+            *_headers("port_profile", "profile"),
             *_sources("port_profile_native.c", "port_profile_zephyr.c", "profile.c", "profile.ld", "profile_shell.c"),
         ),
         option="CONFIG_OPWEST_PROFILE",
+    ),
+    "input_check": Feature(
+        ("Kconfig.input_check", *_headers("profile"), *_sources("input_check.c")), option="CONFIG_OPWEST_CHECK_INPUTS"
     ),
     "errors": Feature((*_headers("errors"), *_sources("errors.c")), option="CONFIG_OPWEST_ERROR_NAMES"),
     "service": Feature(
@@ -135,7 +147,7 @@ FEATURES: Mapping[str, Feature] = {
             *_headers("service"),
             *_sources("service.c", "service.ld", "service_internal.h"),
             *_sources("service_shell.c", "service_smp.c", "service_zephyr.c"),
-            "snippets/opwest-udp/",
+            *("snippets/opwest-service-shell/", "snippets/opwest-udp/"),
         ),
         needs=("errors", "shell"),
         option="CONFIG_OPWEST_SERVICE",
@@ -186,6 +198,7 @@ def features_of(models: Sequence[Model]) -> frozenset[str]:
         if name not in features:
             features.add(name)
             waiting += FEATURES[name].needs
+    features |= {name for name, one in FEATURES.items() if one.links and features.issuperset(one.links)}
     return frozenset(features)
 
 

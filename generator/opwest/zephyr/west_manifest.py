@@ -7,7 +7,8 @@ west's own reader is not used: opwest does not require west, and reads only file
 from __future__ import annotations
 
 import configparser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,15 @@ class WestManifest:
     """The inactive groups, with the workspace's own configuration."""
     configured: tuple[str, ...] = ()
     """The elements of manifest.group-filter in the workspace's configuration: `west config` replaces all of them."""
+    paths: Mapping[str, str] = field(default_factory=dict)
+    """The path of each project in the workspace."""
+    repository: str = ""
+    """The path of the manifest's repository in the workspace."""
+
+    @property
+    def places(self) -> list[str]:
+        """The paths of the manifest's repository and of the active projects in the workspace."""
+        return [self.repository, *(path for name, path in self.paths.items() if not self.inactive_groups(name))]
 
     def inactive_groups(self, name: str) -> tuple[str, ...]:
         """Return the groups of an inactive project, of which one must be activated; empty for any other project."""
@@ -75,7 +85,7 @@ def read_west_manifest(top: Path) -> WestManifest | None:
     disabled: set[str] = set()
     for element in (*filters, *configured):
         (disabled.add if element[0] == "-" else disabled.discard)(element[1:])
-    return WestManifest(reader.groups, frozenset(reader.own), frozenset(disabled), configured)
+    return WestManifest(reader.groups, frozenset(reader.own), frozenset(disabled), configured, reader.paths, path)
 
 
 class _Reader:
@@ -84,14 +94,22 @@ class _Reader:
     def __init__(self, top: Path) -> None:
         self.top = top
         self.groups: dict[str, tuple[str, ...]] = {}
+        self.paths: dict[str, str] = {}
         self.own: set[str] = set()
 
     def read(
-        self, repository: Path, file: str, depth: int = 0, rules: Any = None, *, imported: bool = False
+        self,
+        repository: Path,
+        file: str,
+        depth: int = 0,
+        rules: Any = None,
+        prefix: str = "",
+        *,
+        imported: bool = False,
     ) -> list[str] | None:
         """Add the projects of a manifest; return the elements of its group filters, the last for a group in effect.
 
-        `rules` are those of the import. Returns None if the file is no manifest.
+        `rules` and `prefix` (of paths) are those of the import. Returns None if the file is no manifest.
         """
         content = parse_yaml(read_text(repository / file)) if depth < _MAX_DEPTH else None
         inner = content.get("manifest") if isinstance(content, dict) else None
@@ -99,24 +117,27 @@ class _Reader:
             return None
         projects = named(inner.get("projects"))
         for project in projects:
-            self._add(project, rules, imported)
+            self._add(project, rules, prefix, imported)
         itself = inner.get("self")
         filters: list[str] = []
         for name in _files(repository, itself.get("import") if isinstance(itself, dict) else None):
-            filters += self.read(repository, name, depth + 1, rules, imported=imported) or []
+            filters += self.read(repository, name, depth + 1, rules, prefix, imported=imported) or []
         for project in projects:
             given = project.get("import")
-            folder = self.top / path_of_project(project)
+            folder = self.top / prefix / path_of_project(project)
             for name in _files(folder, given):
                 inner_rules = given if isinstance(given, dict) else rules
-                filters += self.read(folder, name, depth + 1, inner_rules, imported=True) or []
+                added = given.get("path-prefix") if isinstance(given, dict) else None
+                place = f"{prefix}{added}/" if isinstance(added, str) else prefix
+                filters += self.read(folder, name, depth + 1, inner_rules, place, imported=True) or []
         own_filter = inner.get("group-filter")
         return [*filters, *_elements(own_filter if isinstance(own_filter, list) else [])]
 
-    def _add(self, project: dict[str, Any], rules: Any, imported: bool) -> None:
+    def _add(self, project: dict[str, Any], rules: Any, prefix: str, imported: bool) -> None:
         name, listed = str(project["name"]), project.get("groups")
         if _is_kept(name, rules):
             self.groups.setdefault(name, tuple(str(group) for group in listed) if isinstance(listed, list) else ())
+            self.paths.setdefault(name, prefix + path_of_project(project))
             if not imported:
                 self.own.add(name)
 

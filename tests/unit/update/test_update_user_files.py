@@ -16,7 +16,7 @@ from opwest.project.merge import OPWESTS, YOURS, Merged, marker_lines, merge_tex
 from opwest.project.writer import FileChange, preview_project
 from requirements_support import need
 from update_support import RECORD, merge, remarks
-from write_support import gen, refusal, times, tree, user, write
+from write_support import gen, times, tree, user, write
 
 BETWEEN = "======="
 OLD = "one\ntwo\nthree\n"
@@ -26,9 +26,13 @@ EDITED = "ONE\ntwo\nthree\n"
 
 def base(app, path):
     """Return the base of a file, None if there is none."""
-    place = app / ".opwest/bases.json"
-    lines = json.loads(place.read_text()).get(path) if place.exists() else None
-    return None if lines is None else "\n".join(lines)
+    return dict(bases(app)).get(path)
+
+
+def bases(app):
+    """Return the files with a base that is merged, and their bases."""
+    rows = json.loads((app / ".opwest/lock.json").read_text())["user"]
+    return {path: row[1] for path, row in rows.items() if len(row) == 2}
 
 
 def copied(path, content):
@@ -37,19 +41,16 @@ def copied(path, content):
 
 def test_bases_equal_the_generated_text(app):
     write(app, user("src/main.c", OLD), user("no_end", "a\r\n\n b"), gen("models/m.c"))
-    assert json.loads((app / ".opwest/bases.json").read_text()) == {
-        "no_end": ["a\r", "", " b"],
-        "src/main.c": ["one", "two", "three", ""],
-    }
+    assert bases(app) == {"no_end": "a\r\n\n b", "src/main.c": OLD}
 
 
 def test_only_text_that_opwest_rendered_has_a_base(app):
     write(app, copied("held_out.h", OLD), ProjectFile(PurePosixPath("logo"), b"\0", "user"))
-    assert not (app / ".opwest/bases.json").exists()
+    assert not bases(app)
     write(app, user("a", OLD), copied("held_out.h", OLD))
     assert base(app, "a") == OLD and base(app, "held_out.h") is None
     merge(app, copied("held_out.h", OLD))
-    assert not (app / ".opwest/bases.json").exists()
+    assert not bases(app)
 
 
 def test_copy_is_replaced_until_it_is_edited(app):
@@ -66,8 +67,35 @@ def test_copy_is_replaced_until_it_is_edited(app):
     assert not merge(app, copied("main.c", newer)).remarks
 
 
+def in_first_format(app):
+    """Change a project to the first format of the lock, with its bases in a file and the mutex."""
+    place = app / ".opwest/lock.json"
+    value = json.loads(place.read_text())
+    rows = value.pop("user")
+    texts = {path: text.split("\n") for path, text in bases(app).items()}
+    value |= {"format": 1, "user": sorted(rows), "bases": {path: row[0] for path, row in rows.items()}}
+    place.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
+    (app / ".opwest/bases.json").write_text(json.dumps(texts))
+    (app / ".opwest/mutex").touch()
+
+
+def test_projects_with_the_first_format_of_the_lock(app):
+    """`generate` and `update` use the bases of a project of opwest 0.2, and write the present format."""
+    for call in (write, merge):
+        write(app, user("a", OLD), gen("c"))
+        in_first_format(app)
+        (app / "a").write_text(EDITED)
+        result = call(app, user("a", NEW), gen("c"))
+        assert remarks(result.remarks) == ([("stale", "a")] if call is write else [])
+        assert [place.name for place in (app / ".opwest").iterdir()] == ["lock.json"]
+        assert json.loads((app / ".opwest/lock.json").read_text())["format"] == 2
+        assert bases(app) == {"a": OLD if call is write else NEW}
+    assert (app / "a").read_text() == "ONE\ntwo\nTHREE\n"
+
+
 def test_bases_of_an_earlier_opwest_are_used_and_removed(app):
     write(app, user("src/a", OLD), user("b", OLD), copied("c", OLD))
+    in_first_format(app)
     (app / ".opwest/bases.json").unlink()
     for path in ("src/a", "b", "c"):
         place = app / f".opwest/base/{path}.base"
@@ -225,6 +253,7 @@ def test_links_and_directories_are_not_merged(app, tmp_path):
 
 def without_bases(app):
     """Change a project to the state of opwest 0.1.0 before it wrote bases."""
+    in_first_format(app)
     lock = app / ".opwest/lock.json"
     value = json.loads(lock.read_text())
     value.pop("bases")
@@ -249,22 +278,17 @@ def test_without_bases(app):
     assert (result.merged, remarks(result.remarks)) == (("edited",), [("conflict", "edited", 3)])
 
 
-@pytest.mark.parametrize("damage", ["edited", "deleted", "folder"])
+@pytest.mark.parametrize("damage", ["edited", "deleted"])
 def test_modified_base_is_not_used(app, damage):
     write(app, user("a", OLD), user("b", OLD))
     (app / "a").write_text(EDITED)
-    place = app / ".opwest/bases.json"
+    place = app / ".opwest/lock.json"
     if damage == "edited":
         place.write_text(place.read_text().replace("three", "other", 1))
     else:
-        place.unlink()
-    if damage == "folder":
-        place.mkdir()
-        assert refusal(merge, app, user("a", NEW), user("b", OLD)) == (
-            f"{place}: error: a directory in place of an internal file of opwest\n"
-            "  hint: delete it and run opwest again"
-        )
-        return
+        value = json.loads(place.read_text())
+        del value["user"]["a"][1]
+        place.write_text(json.dumps(value))
     result = merge(app, user("a", NEW), user("b", OLD))
     assert remarks(result.remarks) == [("unknown", "a")]
     assert (app / "a").read_text() == EDITED and base(app, "a") == NEW

@@ -263,14 +263,15 @@ def test_second_writer_waits(tmp_path):
 def test_mutex_of_an_ended_process(tmp_path):
     app = tmp_path / "app"
     generate_old(app)
-    assert (app / ".opwest/mutex").exists()  # a remaining file is no lock
+    assert not (app / ".opwest/mutex").exists()
+    (app / ".opwest/mutex").touch()  # a remaining file is no lock
     generate_new(app)
+    assert not (app / ".opwest/mutex").exists()
 
 
 def test_mutex_is_not_a_link(tmp_path):
     app = tmp_path / "app"
     generate_old(app)
-    (app / ".opwest/mutex").unlink()
     (app / ".opwest/mutex").symlink_to(tmp_path / "made")
     assert f"{app}/.opwest/mutex: error: cannot write the project: " in refusal(generate_new, app)
     assert not (tmp_path / "made").exists()

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rejected output directories, invalid input, and the lock."""
 
+import hashlib
 import json
 import os
 import shutil
+from pathlib import PurePosixPath
 
 import pytest
 from opwest import __version__
 from opwest.base.diagnostics import OpwestError
-from opwest.base.files import is_inside
-from opwest.project.lock import FORMAT, Lock, is_digest, read_lock, to_json
+from opwest.base.files import ProjectFile, is_inside
+from opwest.project.disk import is_digest
+from opwest.project.lock import FORMAT, Lock, read_lock, record_text, to_json
 from opwest.project.writer import read_record, recover
 from write_support import RECORD, gen, refusal, times, tree, user, write
 
@@ -207,17 +210,20 @@ def test_broken_lock(app):
 
 def test_lost_lock(app):
     """The directory is still recognized; equal files are adopted, others are not overwritten."""
-    write(app, gen("a.c"), gen("b.c"))
+    origin = ProjectFile(PurePosixPath(".opwest/origin.json"), b"{}", "local")
+    write(app, origin, gen("a.c"), gen("b.c"))
     (app / ".opwest/lock.json").unlink()
-    assert "b.c: error: the file was not written by opwest" in refusal(write, app, gen("a.c"), gen("b.c", "new"))
-    assert write(app, gen("a.c"), gen("b.c")).unchanged == 2
-    assert write(app, gen("a.c"), gen("b.c", "new")).written == ("b.c",)
+    new = (origin, gen("a.c"), gen("b.c", "new"))
+    assert "b.c: error: the file was not written by opwest" in refusal(write, app, *new)
+    assert write(app, origin, gen("a.c"), gen("b.c")).unchanged == 2
+    assert write(app, *new).written == ("b.c",)
 
 
 # --- The lock: it is read back, and damage is reported with its reason
 
 DIGEST = "0123456789abcdef" * 4
-GOOD = {"format": FORMAT, "opwest": "0.1.0", "record": {"a": 1}, "files": {"x/y.c": DIGEST}, "user": ["prj.conf"]}
+TEXT = hashlib.sha256(b"a\n").hexdigest()
+GOOD = {"format": FORMAT, "opwest": "0.1.0", "record": {"a": 1}, "files": {"x/y.c": DIGEST}, "user": {"prj.conf": []}}
 
 
 @pytest.fixture
@@ -243,17 +249,21 @@ def fault(project):
 
 def test_written_files_are_read_back(project):
     lock = Lock(
-        {"runtime": "module"}, {"b": DIGEST, "a": DIGEST}, frozenset({"z", "m"}), {"z": DIGEST}, frozenset({"q"})
+        {"runtime": "module"},
+        {"b": DIGEST, "a": DIGEST},
+        frozenset({"z", "m"}),
+        {"z": TEXT},
+        frozenset({"q"}),
+        {"z": "a\n"},
     )
     put(project, lock.to_bytes())
     assert read_lock(project) == lock
     assert (
         lock.to_bytes()
         == (
-            f'{{\n  "bases": {{\n    "z": "{DIGEST}"\n  }},\n  "deleted": [\n    "q"\n  ],\n'
-            f'  "files": {{\n    "a": "{DIGEST}",\n    "b": "{DIGEST}"\n  }},\n  "format": {FORMAT},\n'
-            f'  "opwest": "{__version__}",\n  "record": {{\n    "runtime": "module"\n  }},\n'
-            '  "user": [\n    "m",\n    "z"\n  ]\n}\n'
+            f'{{\n"deleted": ["q"],\n"files": {{\n"a": "{DIGEST}",\n"b": "{DIGEST}"\n}},\n"format": {FORMAT},\n'
+            f'"opwest": "{__version__}",\n"record": {{\n"runtime": "module"\n}},\n'
+            f'"user": {{\n"m": [],\n"z": ["{TEXT}", "a\\n"]\n}}\n}}\n'
         ).encode()
     )
 
@@ -272,30 +282,39 @@ def test_missing_lock(tmp_path):
 
 
 def test_locks_of_0_1_0_have_no_bases(project):
-    put(project, GOOD)
-    assert read_lock(project) == Lock({"a": 1}, {"x/y.c": DIGEST}, frozenset({"prj.conf"}))
+    put(project, {**GOOD, "format": 1, "user": ["prj.conf"]})
+    lock = Lock({"a": 1}, {"x/y.c": DIGEST}, frozenset({"prj.conf"}), outdated=(".opwest/bases.json",))
+    assert read_lock(project) == lock
 
 
 BAD = "../x", "/x", "", "a/../b", "a\\b", "a\0b", "./a", "a//b", "a/", 7, None
 # Half of a surrogate pair: JSON can contain it, UTF-8 cannot.
 HALF = "a/\ud800"
+USERS = "'user' does not map paths in the project to their bases"
+FIRST = {**GOOD, "format": 1, "user": [], "bases": {}}
 DAMAGES = {
     "no JSON": (b"{", "invalid JSON ("),
     "no UTF-8": (b"\xff\xfe\xfd", "invalid JSON ("),
     "too deep": (b"[" * 200_000, "invalid JSON ("),
     "a list": ([], "not a JSON object"),
-    "no format": ({**GOOD, "format": None}, "'format' is None, not 1"),
-    "format 0": ({**GOOD, "format": 0}, "'format' is 0, not 1"),
-    "format true": ({**GOOD, "format": True}, "'format' is True, not 1"),
+    "no format": ({**GOOD, "format": None}, "'format' is None, not 2"),
+    "format 0": ({**GOOD, "format": 0}, "'format' is 0, not 2"),
+    "format true": ({**GOOD, "format": True}, "'format' is True, not 2"),
     "record": ({**GOOD, "record": []}, "'record' is not an object"),
     "files": ({**GOOD, "files": []}, "'files' does not map paths in the project to SHA-256 sums"),
     "sums": ({**GOOD, "files": {"a": DIGEST[1:]}}, "'files' does not map paths in the project to SHA-256 sums"),
     "paths": ({**GOOD, "files": {"../a": DIGEST}}, "'files' does not map paths in the project to SHA-256 sums"),
-    "user": ({**GOOD, "user": {}}, "'user' is not a list of paths in the project"),
-    "user's": ({**GOOD, "user": ["/a"]}, "'user' is not a list of paths in the project"),
-    "bases": ({**GOOD, "bases": []}, "'bases' does not map paths in the project to SHA-256 sums"),
-    "base": ({**GOOD, "bases": {"a": "x"}}, "'bases' does not map paths in the project to SHA-256 sums"),
-    "base's": ({**GOOD, "bases": {"/a": DIGEST}}, "'bases' does not map paths in the project to SHA-256 sums"),
+    "user": ({**GOOD, "user": []}, USERS),
+    "user's": ({**GOOD, "user": {"/a": []}}, USERS),
+    "row": ({**GOOD, "user": {"a": DIGEST}}, USERS),
+    "sum": ({**GOOD, "user": {"a": [DIGEST[1:]]}}, USERS),
+    "text": ({**GOOD, "user": {"a": [DIGEST, 1]}}, USERS),
+    "long row": ({**GOOD, "user": {"a": [DIGEST, "", ""]}}, USERS),
+    "first format": ({**FIRST, "user": {}}, USERS),
+    "first path": ({**FIRST, "user": ["/a"]}, USERS),
+    "first bases": ({**FIRST, "bases": []}, USERS),
+    "first base": ({**FIRST, "bases": {"a": "x"}}, USERS),
+    "first base's": ({**FIRST, "bases": {"/a": DIGEST}}, USERS),
     "deleted": ({**GOOD, "deleted": "a"}, "'deleted' is not a list of paths in the project"),
     "deleted one": ({**GOOD, "deleted": [".."]}, "'deleted' is not a list of paths in the project"),
 }
@@ -344,6 +363,10 @@ def test_no_digests(value):
 
 def test_text_of_the_lock_is_that_of_json():
     value = {"b": [], "a": {}, "z": [{"é\n": 1, '"': -2.5}, (True, None, False), "\\", [1 << 70]], "k": {"x": [[]]}}
-    assert to_json(value).decode() == json.dumps(value, indent=2, sort_keys=True) + "\n"
+    assert to_json(value).decode() == json.dumps(value, sort_keys=True) + "\n"
+    assert record_text(value) == (
+        '{\n"a": {},\n"b": [],\n"k": {"x": [[]]},\n'
+        '"z": [\n{"\\"": -2.5, "\\u00e9\\n": 1},\n[true, null, false],\n"\\\\",\n[1180591620717411303424]\n]\n}'
+    )
     with pytest.raises(ValueError, match="JSON compliant"):
         to_json({"a": float("nan")})

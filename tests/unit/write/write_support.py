@@ -48,8 +48,11 @@ def tree(directory: Path, *, own=True):
 
 
 def times(directory: Path):
-    """Return inodes, sizes, modes and times of files and directories, which change with any access for writing."""
-    places = [directory, *directory.rglob("*")]
+    """Return inodes, sizes, modes and times of files and directories, which change with any access for writing.
+
+    Without `.opwest` itself, in which each run creates and deletes the mutex.
+    """
+    places = [directory, *(place for place in directory.rglob("*") if place.name != ".opwest")]
     return {
         str(place): (s.st_ino, s.st_size, s.st_mode, s.st_mtime_ns, s.st_ctime_ns)
         for place in places

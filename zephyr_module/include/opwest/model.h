@@ -447,6 +447,21 @@ const struct opwest_tensor *opwest_model_output(const struct opwest_model *model
  */
 const char *opwest_model_step_name(const struct opwest_model *model, uint16_t step);
 
+#if !defined(CONFIG_OPWEST_PROFILE) && !defined(CONFIG_OPWEST_CHECK_INPUTS)
+/* The points of a run: <opwest/profile.h> has their measurement and the comparison of inputs. */
+#define OPWEST_PROFILE_BEGIN(measures, points, index) ((void)0)
+#ifdef OPWEST_BUNDLE_STEPS
+/* An image whose run reports the end of each point: see opwest/bundle_image.h. */
+#define OPWEST_PROFILE_END(measures, points, index)                                                \
+	opwest_bundle_ended(OPWEST_BUNDLE_TRAILER(workspace), index)
+#else
+#define OPWEST_PROFILE_END(measures, points, index) ((void)0)
+#endif
+#define OPWEST_PROFILE_INIT
+#define OPWEST_PROFILE_LIST(name, variable)
+#define OPWEST_CHECK_INPUTS(details, inputs, outputs, workspace) ((void)0)
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -91,19 +91,9 @@ struct opwest_profiled {
 #define OPWEST_PROFILE_END(measures, points, index)   opwest_profile_end(measures, points, index)
 /** The last initialiser of a workspace: no measurements. */
 #define OPWEST_PROFILE_INIT                           {{0U, 0U, 0U, 0U, 0U, 0U, 0U}},
-#elif defined(OPWEST_BUNDLE_STEPS)
-/* An image whose run reports the end of each point: see opwest/bundle_image.h. */
-#define OPWEST_PROFILE_BEGIN(measures, points, index) ((void)0)
-#define OPWEST_PROFILE_END(measures, points, index)                                                \
-	opwest_bundle_ended(OPWEST_BUNDLE_TRAILER(workspace), index)
-#define OPWEST_PROFILE_INIT
 #elif defined(CONFIG_OPWEST_CHECK_INPUTS)
 #define OPWEST_PROFILE_BEGIN(measures, points, index) opwest_input_check_begin(points, index)
 #define OPWEST_PROFILE_END(measures, points, index)   opwest_input_check_end(points, index)
-#define OPWEST_PROFILE_INIT
-#else
-#define OPWEST_PROFILE_BEGIN(measures, points, index) ((void)0)
-#define OPWEST_PROFILE_END(measures, points, index)   ((void)0)
 #define OPWEST_PROFILE_INIT
 #endif
 
@@ -111,7 +101,7 @@ struct opwest_profiled {
 /** Begin a run whose inputs are compared. */
 #define OPWEST_CHECK_INPUTS(details, inputs, outputs, workspace)                                   \
 	opwest_input_check_run(details, inputs, outputs, workspace)
-#else
+#elif defined(CONFIG_OPWEST_PROFILE)
 #define OPWEST_CHECK_INPUTS(details, inputs, outputs, workspace) ((void)0)
 #endif
 
@@ -131,7 +121,7 @@ struct opwest_profiled {
 		name##_points,                                                                     \
 		sizeof(variable.profile) / sizeof(variable.profile[0]),                            \
 	}
-#else
+#elif defined(OPWEST_HAS_POINTS)
 #define OPWEST_PROFILE_LIST(name, variable)
 #endif
 

@@ -17,7 +17,9 @@
 #endif
 
 #include <opwest/model.h>
+#ifdef CONFIG_OPWEST_PROFILE
 #include <opwest/profile.h>
+#endif
 #include <opwest/status.h>
 #ifdef CONFIG_OPWEST_SERVICE_CALL
 #include <opwest/registry.h>

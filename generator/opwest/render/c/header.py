@@ -63,8 +63,8 @@ def _bindings(model: Model, pool: Pool, plan: MemoryPlan) -> list[dict[str, str]
     return rows
 
 
-def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str, bytes]:
-    """Return include/<model>.h and include/<model>_devicetree.h."""
+def render_headers(render: Renderer, model: Model, plan: MemoryPlan, *, runner: bool) -> dict[str, bytes]:
+    """Return include/<model>.h, include/<model>_devicetree.h, and with `runner` include/<model>_runner.h."""
     names = CNames(model.name)
     pools = pool_rows(model, plan)
     tensors = interface_rows(model)
@@ -74,6 +74,13 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
     handles = {d.handle.type for d in model.devices if d.handle}
     handles |= {o.handle for o in model.operators if o.takes_device and o.handle not in (STRUCT_DEVICE, STRUCT_LAUNCH)}
     common = {**heading(model), "macro": names.macro, "devices": devices}
+    has_hooks = any(device.has_hooks for device in model.devices)
+    interface = {
+        "tensors": tensors,
+        "inputs": external_rows(tensors, "input"),
+        "outputs": external_rows(tensors, "output"),
+        "placed": {role: [t for t in placed if t["role"] == role] for role in ("input", "output")},
+    }
     header = render(
         "models/model/include/model.h",
         **common,
@@ -82,14 +89,11 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         supervised=_supervised(model),
         stateful=model.stateful,
         stateful_operators=", ".join(o.name for o in model.operators if "state" in o.permits),
-        tensors=tensors,
-        inputs=external_rows(tensors, "input"),
-        outputs=external_rows(tensors, "output"),
-        placed={role: [t for t in placed if t["role"] == role] for role in ("input", "output")},
+        **interface,
         structures=sorted({handle.removeprefix("const ").removesuffix(" *") for handle in handles}),
         workspace_tail=workspace_tail(model),
         reached=any(not t["placed"] and t["reached"] for t in tensors),
-        has_hooks=any(device.has_hooks for device in model.devices),
+        has_hooks=has_hooks,
         busy=model.checks.busy,
         buffers=model.checks.buffers,
         pools=pools,
@@ -118,7 +122,14 @@ def render_headers(render: Renderer, model: Model, plan: MemoryPlan) -> dict[str
         streams=model.streams,
         workspace_tail=workspace_tail(model),
     )
-    return {f"include/{model.name}.h": header, f"include/{model.name}_devicetree.h": devicetree}
+    files = {f"include/{model.name}.h": header, f"include/{model.name}_devicetree.h": devicetree}
+    if runner:
+        guard = f"OPWEST_MODEL_{names.macro}_RUNNER_H_"
+        template = "models/model/include/model_runner.h"
+        files[f"include/{model.name}_runner.h"] = render(
+            template, **common, **interface, guard=guard, has_hooks=has_hooks
+        )
+    return files
 
 
 def _failure_words(model: Model) -> str:

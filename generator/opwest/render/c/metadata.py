@@ -23,24 +23,16 @@ from opwest.render.tensors import heading
 
 def render_metadata(render: Renderer, model: Model, tables: ModelTables) -> bytes:
     """Return src/<model>_metadata.c."""
+    names = CNames(model.name)
     return render(
         "models/model/src/model_metadata.c",
         **heading(model),
         any_target=ANY_TARGET,
         target_symbol=TARGET_OF_C,
         definitions=c_definitions((*tables.metadata, *tables.details)),
-    )
-
-
-def render_registry(render: Renderer, model: Model, tables: ModelTables) -> bytes:
-    """Return src/<model>_registry.c."""
-    names = CNames(model.name)
-    return render(
-        "models/model/src/model_registry.c",
-        **heading(model),
         on_devices=any(operator.takes_device for operator in model.operators),
         adapters=[_adapter_row(names, operator) for operator in model.operators if callable_by_name(operator)],
-        definitions=c_definitions(tables.registry),
+        registry=c_definitions(tables.registry),
     )
 
 

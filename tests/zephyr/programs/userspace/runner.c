@@ -6,7 +6,7 @@
 #include <opwest/npu_emul.h>
 
 #include <two_npus.h>
-#include <two_npus_devicetree.h>
+#include <two_npus_runner.h>
 
 #include "held_out.h"
 #include "userspace.h"

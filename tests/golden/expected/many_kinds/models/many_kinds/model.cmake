@@ -3,7 +3,6 @@
 
 set(many_kinds_FILES
   src/many_kinds_metadata.c
-  src/many_kinds_registry.c
   src/many_kinds_run.c
 )
 

@@ -3,7 +3,6 @@
 
 set(minimal_FILES
   src/minimal_metadata.c
-  src/minimal_registry.c
   src/minimal_run.c
 )
 

@@ -9,7 +9,7 @@
  * One workspace at a time can be open.
  *
  * On Zephyr call all functions in supervisor mode, because operators write to memory of the image.
- * User threads call many_kinds_runner_run() only (CONFIG_OPWEST_RUNNER).
+ * User threads call many_kinds_runner_run() of <many_kinds_runner.h> only.
  */
 #ifndef OPWEST_MODEL_MANY_KINDS_H_
 #define OPWEST_MODEL_MANY_KINDS_H_
@@ -20,11 +20,10 @@
 
 #include <opwest/model.h>
 #include <opwest/port.h>
+#if defined(CONFIG_OPWEST_PROFILE) || defined(CONFIG_OPWEST_CHECK_INPUTS)
 #include <opwest/profile.h>
-#include <opwest/registry.h>
-#ifdef CONFIG_OPWEST_RUNNER
-#include <opwest/runner.h>
 #endif
+#include <opwest/registry.h>
 #include <opwest/status.h>
 
 #ifdef __cplusplus
@@ -670,211 +669,6 @@ extern const struct opwest_details many_kinds_details;
 
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry many_kinds_registry;
-
-#ifdef CONFIG_OPWEST_RUNNER
-/** The inputs of many_kinds_runner_run(): inputs in the workspace too. */
-struct many_kinds_runner_inputs {
-	const int8_t *in_int8;
-	const uint8_t *in_uint8;
-	const int16_t *in_int16;
-	const uint16_t *in_uint16;
-	const int32_t *in_int32;
-	const uint32_t *in_uint32;
-	const int64_t *in_int64;
-	const uint64_t *in_uint64;
-	const uint16_t *in_float16;
-	const float *in_float32;
-	const double *in_float64;
-	const uint8_t *in_bool;
-	const int32_t *values;
-	const uint8_t *seen;
-};
-
-/** The outputs of many_kinds_runner_run(): outputs in the workspace too. */
-struct many_kinds_runner_outputs {
-	int8_t *out_int8;
-	uint8_t *out_uint8;
-	int16_t *out_int16;
-	uint16_t *out_uint16;
-	int32_t *out_int32;
-	uint32_t *out_uint32;
-	int64_t *out_int64;
-	uint64_t *out_uint64;
-	uint16_t *out_float16;
-	float *out_float32;
-	double *out_float64;
-	uint8_t *out_bool;
-	uint8_t *lowest;
-	uint8_t *highest;
-	int32_t *sum;
-	uint8_t *count;
-};
-
-/**
- * @brief Define a runner with its workspace and buffers, at file scope. Include
- * <many_kinds_devicetree.h>.
- *
- * @param name     The runner's name; DEVICE_GET(name) is the runner.
- * @param bytes    The stack of its thread, which operators use, bytes.
- * @param priority The priority of its thread.
- */
-#define MANY_KINDS_RUNNER_DEFINE(name, bytes, priority) \
-	MANY_KINDS_WORKSPACE_DEFINE(name##_workspace); \
-	static const struct many_kinds_devices name##_devices = MANY_KINDS_DEVICES_DT_INIT; \
-	OPWEST_ALIGNED(1) \
-	static int8_t name##_input_in_int8[MANY_KINDS_INPUT_IN_INT8_ELEMENTS]; \
-	OPWEST_ALIGNED(16) \
-	static uint8_t name##_input_in_uint8[MANY_KINDS_INPUT_IN_UINT8_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static int16_t name##_input_in_int16[MANY_KINDS_INPUT_IN_INT16_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static uint16_t name##_input_in_uint16[MANY_KINDS_INPUT_IN_UINT16_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static int32_t name##_input_in_int32[MANY_KINDS_INPUT_IN_INT32_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static uint32_t name##_input_in_uint32[MANY_KINDS_INPUT_IN_UINT32_ELEMENTS]; \
-	OPWEST_ALIGNED(8) \
-	static int64_t name##_input_in_int64[MANY_KINDS_INPUT_IN_INT64_ELEMENTS]; \
-	OPWEST_ALIGNED(8) \
-	static uint64_t name##_input_in_uint64[MANY_KINDS_INPUT_IN_UINT64_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static uint16_t name##_input_in_float16[MANY_KINDS_INPUT_IN_FLOAT16_ELEMENTS]; \
-	OPWEST_ALIGNED(64) \
-	static float name##_input_in_float32[MANY_KINDS_INPUT_IN_FLOAT32_ELEMENTS]; \
-	OPWEST_ALIGNED(8) \
-	static double name##_input_in_float64[MANY_KINDS_INPUT_IN_FLOAT64_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_input_in_bool[MANY_KINDS_INPUT_IN_BOOL_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static int32_t name##_input_values[MANY_KINDS_INPUT_VALUES_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_input_seen[MANY_KINDS_INPUT_SEEN_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static int8_t name##_output_out_int8[MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_output_out_uint8[MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static int16_t name##_output_out_int16[MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static uint16_t name##_output_out_uint16[MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static int32_t name##_output_out_int32[MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static uint32_t name##_output_out_uint32[MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS]; \
-	OPWEST_ALIGNED(8) \
-	static int64_t name##_output_out_int64[MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS]; \
-	OPWEST_ALIGNED(8) \
-	static uint64_t name##_output_out_uint64[MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static uint16_t name##_output_out_float16[MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static float name##_output_out_float32[MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS]; \
-	OPWEST_ALIGNED(8) \
-	static double name##_output_out_float64[MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_output_out_bool[MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_output_lowest[MANY_KINDS_OUTPUT_LOWEST_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_output_highest[MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static int32_t name##_output_sum[MANY_KINDS_OUTPUT_SUM_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_output_count[MANY_KINDS_OUTPUT_COUNT_ELEMENTS]; \
-	static const struct many_kinds_inputs name##_inputs = { \
-		name##_input_in_int8, \
-		name##_input_in_uint8, \
-		name##_input_in_int16, \
-		name##_input_in_uint16, \
-		name##_input_in_int32, \
-		name##_input_in_uint32, \
-		name##_input_in_int64, \
-		name##_input_in_uint64, \
-		name##_input_in_float16, \
-		name##_input_in_float32, \
-		name##_input_in_float64, \
-		name##_input_in_bool, \
-		name##_input_values, \
-		name##_input_seen, \
-	}; \
-	static const struct many_kinds_outputs name##_outputs = { \
-		name##_output_out_int8, \
-		name##_output_out_uint8, \
-		name##_output_out_int16, \
-		name##_output_out_uint16, \
-		name##_output_out_int32, \
-		name##_output_out_uint32, \
-		name##_output_out_int64, \
-		name##_output_out_uint64, \
-		name##_output_out_float16, \
-		name##_output_out_float32, \
-		name##_output_out_float64, \
-		name##_output_out_bool, \
-		name##_output_lowest, \
-		name##_output_highest, \
-		name##_output_sum, \
-		name##_output_count, \
-	}; \
-	static const struct opwest_runner_tensor name##_tensors[] = { \
-		{&name##_inputs.in_int8, MANY_KINDS_INPUT_IN_INT8_SIZE}, \
-		{&name##_inputs.in_uint8, MANY_KINDS_INPUT_IN_UINT8_SIZE}, \
-		{&name##_inputs.in_int16, MANY_KINDS_INPUT_IN_INT16_SIZE}, \
-		{&name##_inputs.in_uint16, MANY_KINDS_INPUT_IN_UINT16_SIZE}, \
-		{&name##_inputs.in_int32, MANY_KINDS_INPUT_IN_INT32_SIZE}, \
-		{&name##_inputs.in_uint32, MANY_KINDS_INPUT_IN_UINT32_SIZE}, \
-		{&name##_inputs.in_int64, MANY_KINDS_INPUT_IN_INT64_SIZE}, \
-		{&name##_inputs.in_uint64, MANY_KINDS_INPUT_IN_UINT64_SIZE}, \
-		{&name##_inputs.in_float16, MANY_KINDS_INPUT_IN_FLOAT16_SIZE}, \
-		{&name##_inputs.in_float32, MANY_KINDS_INPUT_IN_FLOAT32_SIZE}, \
-		{&name##_inputs.in_float64, MANY_KINDS_INPUT_IN_FLOAT64_SIZE}, \
-		{&name##_inputs.in_bool, MANY_KINDS_INPUT_IN_BOOL_SIZE}, \
-		{&name##_inputs.values, MANY_KINDS_INPUT_VALUES_SIZE}, \
-		{&name##_inputs.seen, MANY_KINDS_INPUT_SEEN_SIZE}, \
-		{&name##_outputs.out_int8, MANY_KINDS_OUTPUT_OUT_INT8_SIZE}, \
-		{&name##_outputs.out_uint8, MANY_KINDS_OUTPUT_OUT_UINT8_SIZE}, \
-		{&name##_outputs.out_int16, MANY_KINDS_OUTPUT_OUT_INT16_SIZE}, \
-		{&name##_outputs.out_uint16, MANY_KINDS_OUTPUT_OUT_UINT16_SIZE}, \
-		{&name##_outputs.out_int32, MANY_KINDS_OUTPUT_OUT_INT32_SIZE}, \
-		{&name##_outputs.out_uint32, MANY_KINDS_OUTPUT_OUT_UINT32_SIZE}, \
-		{&name##_outputs.out_int64, MANY_KINDS_OUTPUT_OUT_INT64_SIZE}, \
-		{&name##_outputs.out_uint64, MANY_KINDS_OUTPUT_OUT_UINT64_SIZE}, \
-		{&name##_outputs.out_float16, MANY_KINDS_OUTPUT_OUT_FLOAT16_SIZE}, \
-		{&name##_outputs.out_float32, MANY_KINDS_OUTPUT_OUT_FLOAT32_SIZE}, \
-		{&name##_outputs.out_float64, MANY_KINDS_OUTPUT_OUT_FLOAT64_SIZE}, \
-		{&name##_outputs.out_bool, MANY_KINDS_OUTPUT_OUT_BOOL_SIZE}, \
-		{&name##_outputs.lowest, MANY_KINDS_OUTPUT_LOWEST_SIZE}, \
-		{&name##_outputs.highest, MANY_KINDS_OUTPUT_HIGHEST_SIZE}, \
-		{&name##_outputs.sum, MANY_KINDS_OUTPUT_SUM_SIZE}, \
-		{&name##_outputs.count, MANY_KINDS_OUTPUT_COUNT_SIZE}, \
-	}; \
-	OPWEST_RUNNER_DEFINE(name, many_kinds, NULL, \
-		14, 16, bytes, priority)
-
-/**
- * @brief Run the model of a runner, from a user thread with permission for it. See
- * opwest_runner_run().
- *
- * @param runner     The runner.
- * @param inputs     The inputs, in memory of the caller.
- * @param outputs    The outputs, in memory of the caller.
- * @param timeout_ms The longest wait, milliseconds, or negative.
- *
- * @retval 0       The outputs are written.
- * @retval -EINVAL An argument or a pointer in it is NULL.
- * @return Another negative errno of opwest_runner_run()
- */
-static inline int many_kinds_runner_run(const struct device *runner,
-	const struct many_kinds_runner_inputs *inputs,
-	const struct many_kinds_runner_outputs *outputs, int32_t timeout_ms)
-{
-	if (inputs == NULL || outputs == NULL) {
-		return -EINVAL;
-	}
-	/* Structures of pointers without padding: arrays of pointers. */
-	return opwest_runner_run(runner, (const void *const *)(const void *)inputs,
-		(void *const *)(const void *)outputs, timeout_ms);
-}
-#endif
 
 #ifdef OPWEST_HAS_POINTS
 /** The measured points of many_kinds_run(), in the order of execution. */

@@ -19,11 +19,10 @@
 
 #include <opwest/model.h>
 #include <opwest/port.h>
+#if defined(CONFIG_OPWEST_PROFILE) || defined(CONFIG_OPWEST_CHECK_INPUTS)
 #include <opwest/profile.h>
-#include <opwest/registry.h>
-#ifdef CONFIG_OPWEST_RUNNER
-#include <opwest/runner.h>
 #endif
+#include <opwest/registry.h>
 #include <opwest/status.h>
 
 #ifdef __cplusplus
@@ -192,71 +191,6 @@ extern const struct opwest_details minimal_details;
 
 /** The operators by name, for opwest_find() and opwest_call(). */
 extern const struct opwest_registry minimal_registry;
-
-#ifdef CONFIG_OPWEST_RUNNER
-/** The inputs of minimal_runner_run(): inputs in the workspace too. */
-struct minimal_runner_inputs {
-	const int16_t *x;
-};
-
-/** The outputs of minimal_runner_run(): outputs in the workspace too. */
-struct minimal_runner_outputs {
-	int16_t *y;
-};
-
-/**
- * @brief Define a runner with its workspace and buffers, at file scope. Include
- * <minimal_devicetree.h>.
- *
- * @param name     The runner's name; DEVICE_GET(name) is the runner.
- * @param bytes    The stack of its thread, which operators use, bytes.
- * @param priority The priority of its thread.
- */
-#define MINIMAL_RUNNER_DEFINE(name, bytes, priority) \
-	MINIMAL_WORKSPACE_DEFINE(name##_workspace); \
-	static const struct minimal_devices name##_devices = MINIMAL_DEVICES_DT_INIT; \
-	OPWEST_ALIGNED(2) \
-	static int16_t name##_input_x[MINIMAL_INPUT_X_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static int16_t name##_output_y[MINIMAL_OUTPUT_Y_ELEMENTS]; \
-	static const struct minimal_inputs name##_inputs = { \
-		name##_input_x, \
-	}; \
-	static const struct minimal_outputs name##_outputs = { \
-		name##_output_y, \
-	}; \
-	static const struct opwest_runner_tensor name##_tensors[] = { \
-		{&name##_inputs.x, MINIMAL_INPUT_X_SIZE}, \
-		{&name##_outputs.y, MINIMAL_OUTPUT_Y_SIZE}, \
-	}; \
-	OPWEST_RUNNER_DEFINE(name, minimal, NULL, \
-		1, 1, bytes, priority)
-
-/**
- * @brief Run the model of a runner, from a user thread with permission for it. See
- * opwest_runner_run().
- *
- * @param runner     The runner.
- * @param inputs     The inputs, in memory of the caller.
- * @param outputs    The outputs, in memory of the caller.
- * @param timeout_ms The longest wait, milliseconds, or negative.
- *
- * @retval 0       The outputs are written.
- * @retval -EINVAL An argument or a pointer in it is NULL.
- * @return Another negative errno of opwest_runner_run()
- */
-static inline int minimal_runner_run(const struct device *runner,
-	const struct minimal_runner_inputs *inputs,
-	const struct minimal_runner_outputs *outputs, int32_t timeout_ms)
-{
-	if (inputs == NULL || outputs == NULL) {
-		return -EINVAL;
-	}
-	/* Structures of pointers without padding: arrays of pointers. */
-	return opwest_runner_run(runner, (const void *const *)(const void *)inputs,
-		(void *const *)(const void *)outputs, timeout_ms);
-}
-#endif
 
 #ifdef OPWEST_HAS_POINTS
 /** The measured points of minimal_run(), in the order of execution. */
