@@ -236,12 +236,13 @@ MODEL = "models/adder"
 def test_sizes_differ_and_headers_have_one_name(tmp_path):
     app = generate_project("variants", tmp_path)
     found = {}
-    for name in ("", "/variants/mla", "/variants/dsp", "/variants/mve"):
+    assert not (app / f"{MODEL}/variants/mla/include/adder.h").exists(), "equal to the header of the base"
+    assert '\n  "include/adder.h"\n' in (app / f"{MODEL}/variants/mla/model.cmake").read_text()
+    for name in ("", "/variants/dsp", "/variants/mve"):
         text = (app / f"{MODEL}{name}/include/adder.h").read_text()
         found[name.rpartition("/")[2]] = re.findall(r"#define (ADDER_POOL_\w+_SIZE) (\w+)", text)
     assert found == {
         "": [],
-        "mla": [],
         "dsp": [("ADDER_POOL_FAST_SIZE", "96U")],
         "mve": [("ADDER_POOL_SRAM_SIZE", "256U")],
     }

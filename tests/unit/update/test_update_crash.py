@@ -130,7 +130,7 @@ def test_killed_at_random_moments(tmp_path, capsys):
     manifest, before = source_and_app(tmp_path)
     change(before / "src/main.c", "/*\n", "/* mine */\n/*\n")
     change(before / "prj.conf", "4096", "8192")
-    (before / "VERSION").unlink()
+    (before / "README.md").unlink()
     change(manifest, "model: minimal", "model: other\nboards: [qemu_cortex_m3]")
     expected = copy(before, tmp_path / "expected")
     main(["update", str(expected)])
