@@ -199,6 +199,7 @@ def test_names_get_the_prefix_of_the_model(app):
         assert f"#define {name} times_two__{name}\n" in common
     for name in ("Tile", "kernels", "shared_name"):
         assert f"#define {name} times_two__{name}\n" in cpp
+    assert "KERNEL" not in header
     assert "select CPP\n" in (app / "models/times_two/Kconfig").read_text()
     assert "REQUIRES_FULL_LIBCPP" not in (app / "models/times_two/Kconfig").read_text()
 

@@ -94,8 +94,8 @@ def test_numbers_without_a_name_are_numbers():
     assert [text.split("{")[1] for text in flags] == [
         "0U};",
         "OPWEST_TENSOR_SCALAR};",
-        "0x30U};",
-        "OPWEST_TENSOR_SCALAR | 0x30U};",
+        "OPWEST_TENSOR_ALIGNED(8)};",
+        "OPWEST_TENSOR_SCALAR | OPWEST_TENSOR_ALIGNED(8)};",
     ]
     text = c_definitions([Definition("steps", layout.STEP, (step,))])
     assert "{.operator_index = 0U, .device_index = OPWEST_NO_DEVICE}," in text

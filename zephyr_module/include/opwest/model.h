@@ -22,6 +22,9 @@ extern "C" {
 #define OPWEST_STATIC_ASSERT(condition, message) _Static_assert(condition, message)
 #endif
 
+/** The argument of a macro for attributes that a definition does not have. */
+#define OPWEST_NO_ATTRIBUTE
+
 /** The version of the structures below; generated code checks it. */
 #define OPWEST_METADATA_VERSION 8
 
@@ -94,6 +97,10 @@ enum opwest_direction {
 #define OPWEST_TENSOR_IN_PLACE     0x02U
 /** The alignment of the data in bytes; the flags have its binary logarithm in bits 4 to 7. */
 #define OPWEST_TENSOR_ALIGN(flags) (1U << ((flags) >> 4))
+/** The flags of data that is aligned to @p bytes, a power of two up to 32768. */
+#define OPWEST_TENSOR_ALIGNED(bytes)                                                               \
+	((((bytes) & 0xaaaaU) != 0U ? 0x10U : 0U) | (((bytes) & 0xccccU) != 0U ? 0x20U : 0U) |     \
+	 (((bytes) & 0xf0f0U) != 0U ? 0x40U : 0U) | (((bytes) & 0xff00U) != 0U ? 0x80U : 0U))
 
 /** The operator returns a status; without this flag it returns void. */
 #define OPWEST_OPERATOR_STATUS   0x01U
@@ -205,7 +212,7 @@ struct opwest_tensor {
 	uint8_t rank;
 	/** enum opwest_direction */
 	uint8_t direction;
-	/** OPWEST_TENSOR_SCALAR, and see OPWEST_TENSOR_ALIGN(). */
+	/** OPWEST_TENSOR_SCALAR, OPWEST_TENSOR_IN_PLACE and OPWEST_TENSOR_ALIGNED(). */
 	uint8_t flags;
 };
 

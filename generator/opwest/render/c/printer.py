@@ -219,9 +219,9 @@ def _number(type_: FieldType | Struct, number: int | float) -> str:
     if isinstance(names, Enumeration):
         return names.constant(code)
     if isinstance(names, Flags):
-        known = [member for bit, member in enumerate(names.members) if code >> bit & 1]
-        rest = code >> len(names.members) << len(names.members)
-        return " | ".join([*map(names.constant, known), *([f"0x{rest:02x}U"] if rest else [])]) or "0U"
+        known = [names.constant(member) for bit, member in enumerate(names.members) if code >> bit & 1]
+        shifted = code >> names.shift if names.macro else 0
+        return " | ".join([*known, *([f"{names.macro}({1 << shifted})"] if shifted else [])]) or "0U"
     if names is not None and code == names.value:
         return names.constant
     is_small = dtype.size == 8 and 0 <= code < 1 << 31  # converted without a suffix

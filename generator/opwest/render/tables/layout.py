@@ -47,9 +47,7 @@ HALIDE_TYPE_CODE = Enumeration(
 )
 DLPACK_CODE = Enumeration("DLDataTypeCode", None, DLPACK_CODES)
 
-TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar", "in_place"))
-TENSOR_ALIGN_SHIFT = 4
-"""The flags of a tensor hold the binary logarithm of its alignment from this bit on: OPWEST_TENSOR_ALIGN()."""
+TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar", "in_place"), "OPWEST_TENSOR_ALIGNED", shift=4)
 OPERATOR_FLAGS = Flags(
     "OPWEST_OPERATOR_",
     ("status", "device", "stateful", "async", "launch", "heap", "io", "nondeterminism", "control", "fenv"),

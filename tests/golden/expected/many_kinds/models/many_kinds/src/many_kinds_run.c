@@ -126,8 +126,8 @@ static int __attribute__((noinline, cold)) failed(int32_t code,
 	return opwest_status_failed(&workspace->status, "many_kinds", step, code);
 }
 
-static int run_workspace(
-	const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
+static int run_workspace(const struct many_kinds_inputs *inputs,
+	const struct many_kinds_outputs *outputs,
 	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
 {
 	if (inputs == NULL) {
@@ -420,12 +420,8 @@ static int run_workspace(
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int many_kinds_run_profiled(
-#else
-int many_kinds_run(
-#endif
-	const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
+static int run_alone(const struct many_kinds_inputs *inputs,
+	const struct many_kinds_outputs *outputs,
 	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
 {
 	int rc;
@@ -440,6 +436,21 @@ int many_kinds_run(
 	opwest_port_give(&workspace->running);
 	return rc;
 }
+
+#ifdef CONFIG_OPWEST_PROFILE
+int many_kinds_run_profiled(const struct many_kinds_inputs *inputs,
+	const struct many_kinds_outputs *outputs,
+	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
+{
+	return run_alone(inputs, outputs, workspace, devices);
+}
+#else
+int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
+	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
+{
+	return run_alone(inputs, outputs, workspace, devices);
+}
+#endif
 
 #ifdef OPWEST_HAS_POINTS
 const struct opwest_point many_kinds_points[21] = {

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <zephyr/sys/util.h>
+
 #include <opwest/service.h>
 
 #include <many_kinds_devicetree.h>
@@ -185,7 +187,7 @@ static uint8_t *pool(uint16_t index)
 {
 	uint8_t *const pools[] = {workspace.fast, workspace.slow};
 
-	return index < sizeof(pools) / sizeof(pools[0]) ? pools[index] : NULL;
+	return index < ARRAY_SIZE(pools) ? pools[index] : NULL;
 }
 #endif
 

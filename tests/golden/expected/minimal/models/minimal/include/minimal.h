@@ -97,7 +97,7 @@ struct minimal_workspace {
  * @param workspace The variable's name.
  */
 #define MINIMAL_WORKSPACE_DEFINE(workspace) \
-	MINIMAL_WORKSPACE_DEFINE_WITH(workspace, , )
+	MINIMAL_WORKSPACE_DEFINE_WITH(workspace, OPWEST_NO_ATTRIBUTE, OPWEST_NO_ATTRIBUTE)
 
 /**
  * @brief Define a workspace in memory of user threads, at file scope.

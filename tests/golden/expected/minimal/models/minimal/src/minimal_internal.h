@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /* Operators. */
-int32_t minimal__negate(const int16_t *, int16_t *);
+int32_t minimal__negate(const int16_t *x, int16_t *y);
 
 /* The operators' signatures, in the manifest's order. */
 extern const struct opwest_operator minimal_operators[1];

@@ -17,19 +17,19 @@ static const uint32_t shape_4[] = {4U};
 
 static const struct opwest_tensor inputs[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
-		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_ALIGNED(2)},
 };
 
 static const struct opwest_tensor outputs[] = {
 	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
-		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
+		.rank = 1U, .direction = OPWEST_OUT, .flags = OPWEST_TENSOR_ALIGNED(2)},
 };
 
 static const struct opwest_tensor opwest_args_of_negate[] = {
 	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
-		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
+		.rank = 1U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_ALIGNED(2)},
 	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
-		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
+		.rank = 1U, .direction = OPWEST_OUT, .flags = OPWEST_TENSOR_ALIGNED(2)},
 };
 
 const struct opwest_operator minimal_operators[1] = {

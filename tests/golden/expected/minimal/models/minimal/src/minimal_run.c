@@ -87,8 +87,7 @@ static int __attribute__((noinline, cold)) failed(int32_t code, struct minimal_w
 	return opwest_status_failed(&workspace->status, "minimal", step, code);
 }
 
-static int run_workspace(
-	const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
+static int run_workspace(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
 	struct minimal_workspace *workspace, const struct minimal_devices *devices)
 {
 	if (inputs == NULL) {
@@ -137,12 +136,7 @@ static int run_workspace(
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int minimal_run_profiled(
-#else
-int minimal_run(
-#endif
-	const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
+static int run_alone(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
 	struct minimal_workspace *workspace, const struct minimal_devices *devices)
 {
 	int rc;
@@ -157,6 +151,20 @@ int minimal_run(
 	opwest_port_give(&workspace->running);
 	return rc;
 }
+
+#ifdef CONFIG_OPWEST_PROFILE
+int minimal_run_profiled(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
+	struct minimal_workspace *workspace, const struct minimal_devices *devices)
+{
+	return run_alone(inputs, outputs, workspace, devices);
+}
+#else
+int minimal_run(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
+	struct minimal_workspace *workspace, const struct minimal_devices *devices)
+{
+	return run_alone(inputs, outputs, workspace, devices);
+}
+#endif
 
 #ifdef OPWEST_HAS_POINTS
 const struct opwest_point minimal_points[2] = {
