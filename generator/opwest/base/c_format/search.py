@@ -101,6 +101,7 @@ class Search:
         numbers = count()
         queue: list[tuple[int, int, Token | None, State]] = [(0, next(numbers), self._first.next, state)]
         seen: set[object] = set()
+        rows = self._rows()
         while queue:
             penalty, number, token, state = heapq.heappop(queue)
             if token is None:
@@ -109,6 +110,9 @@ class Search:
             if key in seen:
                 continue
             seen.add(key)
+            if token in rows and self._can_break(state, token):  # every layout continues from this state, so the others cannot be better
+                queue.clear()
+                seen.clear()
             for newline in (False, True):
                 if newline and not self._can_break(state, token):
                     continue
@@ -118,6 +122,19 @@ class Search:
                 added, following = self._place(new, token, newline=newline)
                 heapq.heappush(queue, (penalty + added, next(numbers), following, new))
         return []
+
+    def _rows(self) -> frozenset[Token]:
+        """Return the tokens that begin rows of a table: each is on a line of its own."""
+        for token in self._line.tokens:
+            if token.kind == "{":
+                closing = token.match
+                is_whole = closing is not None and closing.next is not None and closing.next.kind == ";"
+                if token.nesting or not is_whole or closing is None or closing.prev is None:
+                    break
+                if closing.prev.kind != "," or len(token.columns) > 1:
+                    break
+                return frozenset(comma.next for comma in token.commas if comma.next is not None)
+        return frozenset()
 
     def _place(self, state: State, token: Token, *, newline: bool, spaces: int = 0) -> tuple[int, Token | None]:
         """Place a token; a list in columns is placed as a whole. Return the penalty and the next token."""
