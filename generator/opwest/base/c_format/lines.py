@@ -283,6 +283,8 @@ class Parser:
                 break
             if kind == "{":
                 if self._is_value():
+                    outside = all(block.kind in ("file", "macro", "record") for block in self._blocks)
+                    token.whole = outside and bool(self._line) and self._line[-1].kind == "="
                     self._bracket()
                     continue
                 self._open(level)

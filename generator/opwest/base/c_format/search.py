@@ -94,6 +94,15 @@ class Search:
 
     def breaks(self) -> list[Break]:
         """Return the breaks in the order of the tokens."""
+        rows = self._rows()
+        if rows:
+            penalty, breaks = self._search(rows)
+            if penalty < _EXCESS:
+                return breaks
+        return self._search(frozenset())[1]
+
+    def _search(self, rows: frozenset[Token]) -> tuple[int, list[Break]]:
+        """Return the least penalty and its breaks. `rows` begin lines that are independent of each other."""
         state = State()
         state.column = self._indent
         state.brackets = [_bracket(self._indent, self._indent, no_packing=False, no_break=False)]
@@ -101,11 +110,10 @@ class Search:
         numbers = count()
         queue: list[tuple[int, int, Token | None, State]] = [(0, next(numbers), self._first.next, state)]
         seen: set[object] = set()
-        rows = self._rows()
         while queue:
             penalty, number, token, state = heapq.heappop(queue)
             if token is None:
-                return _path(state)
+                return penalty, _path(state)
             key = (id(token), state.key() if number < _MAX_STATES else state.column)
             if key in seen:
                 continue
@@ -121,7 +129,7 @@ class Search:
                 new = state.copy()
                 added, following = self._place(new, token, newline=newline)
                 heapq.heappush(queue, (penalty + added, next(numbers), following, new))
-        return []
+        return 0, []
 
     def _rows(self) -> frozenset[Token]:
         """Return the tokens that begin rows of a table: each is on a line of its own."""
