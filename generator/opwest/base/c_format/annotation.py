@@ -56,8 +56,6 @@ class Annotated:
             if token.type != "name" or token.nesting:
                 continue
             following = token.next
-            while following is not None and following.kind == "##" and following.next is not None:
-                following = following.next.next
             if following is None or following.kind != "(" or following.match is None:
                 continue
             if self._is_parameter_list(following):
@@ -183,8 +181,7 @@ class Annotated:
             return False
         if rt == "pointer":
             following = right.next
-            is_bound = following is not None and (following.type == "function" or following.kind == "const")
-            return self._is_multiple or not is_bound
+            return self._is_multiple or following is None or following.type != "function"
         if rt in ("name", "function"):
             return True
         if lt == "pointer":

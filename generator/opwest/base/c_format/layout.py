@@ -41,18 +41,29 @@ def format_text(text: str) -> str:
     _align_values(rows)
     _align_comments(rows)
     out: list[str] = []
+    edges = _edges(rows)
     for number, row in enumerate(rows):
         if number:
             if row.escaped:
-                _escape(out, rows[number - 1])
+                width = columns(rows[number - 1].text)
+                out.append(" " * max(1, edges[number] - width - 1) + "\\")
             out.append("\n" * row.newlines)
         out.append(row.text.rstrip())
     return "".join(out) + "\n" if out else ""
 
 
-def _escape(out: list[str], row: _Row) -> None:
-    width = columns(row.text.rsplit("\n", 1)[-1])
-    out.append(" " * max(1, WIDTH - width - 1) + "\\")
+def _edges(rows: Sequence[_Row]) -> list[int]:
+    """Return for each row the column behind the backslash before it: the same for all rows of a macro."""
+    edges = [WIDTH] * len(rows)
+    start = 0
+    for number in range(1, len(rows) + 1):
+        if number < len(rows) and rows[number].escaped:
+            continue
+        if number - start > 1:
+            edge = max(WIDTH, *(columns(row.text) + 2 for row in rows[start : number - 1]))
+            edges[start:number] = [edge] * (number - start)
+        start = number
+    return edges
 
 
 def _layout(lines: Sequence[Line], rows: list[_Row], *, first: bool = False) -> None:
@@ -95,7 +106,7 @@ def _set_comment_levels(lines: Sequence[Line]) -> None:
 
 def _macro(head: Line, body: Sequence[Line], newlines: int, rows: list[_Row]) -> None:
     start = len(rows)
-    _rows(head, newlines, rows, escaped=False)
+    _rows(head, newlines, rows, escaped=False, is_last=True)
     if len(body) == 1 and body[0].verbatim is not None:
         rows[start].text += " " + body[0].verbatim
         return
@@ -107,6 +118,9 @@ def _macro(head: Line, body: Sequence[Line], newlines: int, rows: list[_Row]) ->
             rows[start].text = text + _joined(line.tokens)
             _find_comment(rows[start], line.tokens, len(text))
             return
+    if body:
+        del rows[start:]
+        _rows(head, newlines, rows, escaped=False)
     for part in body:
         _rows(part, min(max(part.newlines, 1), 2), rows, escaped=True, is_last=part is body[-1])
 
@@ -152,13 +166,18 @@ def _trailing(line: Line, indent: int, newlines: int, rows: list[_Row]) -> None:
 def _code(line: Line, indent: int, newlines: int, rows: list[_Row], *, escaped: bool, is_last: bool) -> None:
     tokens = line.tokens
     annotated = Annotated(line)
-    width = WIDTH - 2 if line.body and not is_last else WIDTH
+    width = WIDTH - 2 if line.directive == "define" and not is_last else WIDTH
     has_forced = any(token.must_break for token in tokens[1:])
     if not has_forced and indent + annotated.total <= width:
         row = _Row(indentation(indent) + _joined(tokens), newlines, escaped=escaped)
         _find_comment(row, tokens, indent // _TAB)
         rows.append(row)
         return
+    for number, token in enumerate(tokens):
+        if token.type == "annotation )" and token.nesting == 1 and (line.body or not line.directive):
+            _code(line.with_tokens(tokens[: number + 1]), indent, newlines, rows, escaped=escaped, is_last=False)
+            _code(line.with_tokens(tokens[number + 1 :]), indent, 1, rows, escaped=line.body, is_last=is_last)
+            return
     breaks = Search(annotated, indent).breaks()
     _broken(line, breaks, newlines, rows, escaped=escaped)
 

@@ -50,6 +50,17 @@ class _Block(NamedTuple):
     """Whether it has no braces: one statement."""
 
 
+class _Condition(NamedTuple):
+    """An open conditional of the preprocessor."""
+
+    before: list[_Block]
+    """The open blocks at its start."""
+    is_inside: bool
+    """Whether it is inside a statement."""
+    after: list[_Block] | None = None
+    """The open blocks at the end of its first branch."""
+
+
 class Parser:
     """Splits tokens into lines."""
 
@@ -59,7 +70,7 @@ class Parser:
         self._at = 0
         self._in_macro = in_macro
         self._blocks = [_Block("macro" if in_macro else "file", level)]
-        self._conditions: list[tuple[list[_Block], list[_Block] | None]] = []
+        self._conditions: list[_Condition] = []
         self._line: list[Token] = []
         self._above: list[Line] = []
         self.lines: list[Line] = []
@@ -128,16 +139,32 @@ class Parser:
         tokens = self._tokens[first : self._at]
         name = tokens[1].text if len(tokens) > 1 else ""
         if name in ("if", "ifdef", "ifndef"):
-            self._conditions.append((list(self._blocks), None))
-        elif name in ("else", "elif") and self._conditions:
-            before, after = self._conditions[-1]
-            self._conditions[-1] = (before, after or list(self._blocks))
-            self._blocks = list(before)
-        elif name == "endif" and self._conditions:
-            _, after = self._conditions.pop()
-            self._blocks = after or self._blocks
+            self._conditions.append(_Condition(list(self._blocks), is_inside=bool(self._line)))
         lines = directive_lines(self._text, tokens, name)
+        if name in ("else", "elif") and self._conditions:
+            condition = self._conditions[-1]
+            if self._line and not condition.is_inside:
+                lines += self._other_head()
+            else:
+                self._conditions[-1] = condition._replace(after=condition.after or list(self._blocks))
+                self._blocks = list(condition.before)
+        elif name == "endif" and self._conditions:
+            self._blocks = self._conditions.pop().after or self._blocks
         (self._above if self._line else self.lines).extend(lines)
+
+    def _other_head(self) -> list[Line]:
+        """Return the lines of the other branch of a conditional at the beginning of a statement."""
+        first, depth = self._at, 0
+        while (token := self._peek()) is not None:
+            if token.kind == "#" and not token.escaped:
+                following = self._peek(1)
+                name = following.text if following is not None else ""
+                if depth == 0 and name in ("else", "elif", "endif"):
+                    break
+                depth += name in ("if", "ifdef", "ifndef")
+                depth -= name == "endif"
+            self._at += 1
+        return Parser(self._text, self._tokens[first : self._at], self._blocks[-1].level).parse()
 
     def _close(self) -> None:
         block = self._blocks.pop() if len(self._blocks) > 1 else self._blocks[0]
@@ -256,6 +283,8 @@ class Parser:
                 break
             if kind == "{":
                 if self._is_value():
+                    outside = all(block.kind in ("file", "macro", "record") for block in self._blocks)
+                    token.whole = outside and bool(self._line) and self._line[-1].kind == "="
                     self._bracket()
                     continue
                 self._open(level)

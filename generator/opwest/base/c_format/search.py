@@ -94,6 +94,15 @@ class Search:
 
     def breaks(self) -> list[Break]:
         """Return the breaks in the order of the tokens."""
+        rows = self._rows()
+        if rows:
+            penalty, breaks = self._search(rows)
+            if penalty < _EXCESS:
+                return breaks
+        return self._search(frozenset())[1]
+
+    def _search(self, rows: frozenset[Token]) -> tuple[int, list[Break]]:
+        """Return the least penalty and its breaks. `rows` begin lines that are independent of each other."""
         state = State()
         state.column = self._indent
         state.brackets = [_bracket(self._indent, self._indent, no_packing=False, no_break=False)]
@@ -104,11 +113,14 @@ class Search:
         while queue:
             penalty, number, token, state = heapq.heappop(queue)
             if token is None:
-                return _path(state)
+                return penalty, _path(state)
             key = (id(token), state.key() if number < _MAX_STATES else state.column)
             if key in seen:
                 continue
             seen.add(key)
+            if token in rows and self._can_break(state, token):  # every layout continues from this state, so the others cannot be better
+                queue.clear()
+                seen.clear()
             for newline in (False, True):
                 if newline and not self._can_break(state, token):
                     continue
@@ -117,7 +129,20 @@ class Search:
                 new = state.copy()
                 added, following = self._place(new, token, newline=newline)
                 heapq.heappush(queue, (penalty + added, next(numbers), following, new))
-        return []
+        return 0, []
+
+    def _rows(self) -> frozenset[Token]:
+        """Return the tokens that begin rows of a table: each is on a line of its own."""
+        for token in self._line.tokens:
+            if token.kind == "{":
+                closing = token.match
+                is_whole = closing is not None and closing.next is not None and closing.next.kind == ";"
+                if token.nesting or not is_whole or closing is None or closing.prev is None:
+                    break
+                if closing.prev.kind != "," or len(token.columns) > 1:
+                    break
+                return frozenset(comma.next for comma in token.commas if comma.next is not None)
+        return frozenset()
 
     def _place(self, state: State, token: Token, *, newline: bool, spaces: int = 0) -> tuple[int, Token | None]:
         """Place a token; a list in columns is placed as a whole. Return the penalty and the next token."""

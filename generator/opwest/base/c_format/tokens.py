@@ -70,7 +70,7 @@ class Token:
     """A token, and what the stages of the formatter find out about it."""
 
     __slots__ = (
-        "text", "kind", "newlines", "escaped", "start", "column", "block", "above", "width", "type", "prev", "next",
+        "text", "kind", "newlines", "escaped", "start", "column", "block", "whole", "above", "width", "type", "prev", "next",
         "nesting", "binding", "match", "count", "commas", "left", "right", "starts_binary", "ends_binary",
         "operator_index", "next_operator", "space", "can_break", "must_break", "penalty", "total", "tail", "columns",
         "has_nested", "multi", "lengths",
@@ -89,6 +89,8 @@ class Token:
         self.column = column
         self.block = False
         """Whether a brace contains statements, not values."""
+        self.whole = False
+        """Whether a brace is the initialiser of a variable outside functions."""
         self.above: list[Line] = []
         """Finished lines between the previous token and this one."""
         self.width = len(text)
@@ -137,7 +139,7 @@ class Token:
 
     def is_values(self) -> bool:
         """Whether a brace contains values: not that of an initialiser as a whole, which the formatter does not know."""
-        return not self.block and not (self.nesting == 0 and self.prev is not None and self.prev.kind == "=")
+        return not self.block and not self.whole
 
     def precedence(self) -> int:
         """Return the precedence of a binary operator, comma or question mark; 0 for other tokens."""
