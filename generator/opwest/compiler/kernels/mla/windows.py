@@ -162,7 +162,7 @@ class Windows:
             lines.add(f"const int ix = x0 + {times('kx', dilation)};", "")
             if self._pads[1]:
                 with lines.block(f"if (ix < 0 || ix >= {width})"):
-                    lines.add(f"memset(t, {self.zero}, {depth if depth > 1 else 'sizeof(*t)'});")
+                    lines.add(f"memset(t, {self.zero}, {_size(depth)});")
             with lines.block("else") if self._pads[1] else nullcontext():
                 lines.add(f"const int8_t *from = image + {times(f'(iy * {width} + ix)', depth)};")
                 lines.add(*copied("t", "from", depth))
@@ -181,7 +181,7 @@ class Windows:
             )
             if pads_y:
                 with lines.block(f"if (iy < 0 || iy >= {height})"):
-                    lines.add(f"memset(t, {self.zero}, {self.row});", f"t += {self.row};", "continue;")
+                    lines.add(f"memset(t, {self.zero}, {_size(self.row)});", f"t += {self.row};", "continue;")
             if self.window.dilation[1] > 1:
                 self._columns(lines)
                 return
@@ -191,6 +191,11 @@ class Windows:
             if pads_x:
                 with lines.block("else"):
                     self._columns(lines)
+
+
+def _size(count: int) -> str:
+    """Return the size argument of memset(); for a size of 1, checkpatch expects that arguments are swapped."""
+    return str(count) if count > 1 else "sizeof(*t)"
 
 
 def copied(to: str, source: str, count: int) -> list[str]:
