@@ -406,6 +406,68 @@ struct opwest_details {
 	uint32_t scalar_count;
 };
 
+/** @cond INTERNAL_HIDDEN */
+/* The initialisers of the structures above: an argument for each member. */
+#define OPWEST_TENSOR(_name, _shape, _quantization, _size, _dtype, _rank, _direction, _flags)      \
+	{                                                                                          \
+		.name = (_name),                                                                   \
+		.shape = (_shape),                                                                 \
+		.quantization = (_quantization),                                                   \
+		.size = (_size),                                                                   \
+		.dtype = (_dtype),                                                                 \
+		.rank = (_rank),                                                                   \
+		.direction = (_direction),                                                         \
+		.flags = (_flags),                                                                 \
+	}
+#define OPWEST_OPERATOR(_name, _description, _args, _arg_count, _flags)                            \
+	{                                                                                          \
+		.name = (_name),                                                                   \
+		.description = (_description),                                                     \
+		.args = (_args),                                                                   \
+		.arg_count = (_arg_count),                                                         \
+		.flags = (_flags),                                                                 \
+	}
+#define OPWEST_DEVICE(_name, _type, _program, _timeout_ms, _own_timeout_ms, _first_step,           \
+		      _last_step, _queue_depth, _flags)                                            \
+	{                                                                                          \
+		.name = (_name),                                                                   \
+		.type = (_type),                                                                   \
+		.program = (_program),                                                             \
+		.timeout_ms = (_timeout_ms),                                                       \
+		.own_timeout_ms = (_own_timeout_ms),                                               \
+		.first_step = (_first_step),                                                       \
+		.last_step = (_last_step),                                                         \
+		.queue_depth = (_queue_depth),                                                     \
+		.flags = (_flags),                                                                 \
+	}
+#define OPWEST_CONSTANT(_name, _shape, _quantization, _size, _dtype, _rank, _direction, _flags,    \
+			_data)                                                                     \
+	{                                                                                          \
+		.tensor = OPWEST_TENSOR(_name, _shape, _quantization, _size, _dtype, _rank,        \
+					_direction, _flags),                                       \
+		.data = (_data),                                                                   \
+	}
+#define OPWEST_BUFFER(_name, _shape, _quantization, _size, _dtype, _rank, _direction, _flags,      \
+		      _offset, _pool, _first_step, _last_step, _role)                              \
+	{                                                                                          \
+		.tensor = OPWEST_TENSOR(_name, _shape, _quantization, _size, _dtype, _rank,        \
+					_direction, _flags),                                       \
+		.offset = (_offset),                                                               \
+		.pool = (_pool),                                                                   \
+		.first_step = (_first_step),                                                       \
+		.last_step = (_last_step),                                                         \
+		.role = (_role),                                                                   \
+	}
+#define OPWEST_VIEW(_name, _shape, _quantization, _size, _dtype, _rank, _direction, _flags, _kind, \
+		    _index, _offset)                                                               \
+	{                                                                                          \
+		.tensor = OPWEST_TENSOR(_name, _shape, _quantization, _size, _dtype, _rank,        \
+					_direction, _flags),                                       \
+		.base = {.kind = (_kind), .index = (_index)},                                      \
+		.offset = (_offset),                                                               \
+	}
+/** @endcond */
+
 /**
  * @brief Return the name of an element type.
  *

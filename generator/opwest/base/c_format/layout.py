@@ -8,7 +8,7 @@ from typing import Final
 
 from opwest.base.c_format.annotation import WIDTH, Annotated
 from opwest.base.c_format.comments import columns, comment_lines, indentation
-from opwest.base.c_format.lines import Line, parse
+from opwest.base.c_format.lines import Line, parse, parse_part
 from opwest.base.c_format.search import Break, Search
 from opwest.base.c_format.tokens import Token
 
@@ -35,7 +35,17 @@ class _Row:
 
 def format_text(text: str) -> str:
     """Return C source text in Zephyr's format."""
-    lines = parse(text)
+    out = _text(parse(text))
+    return out + "\n" if out else ""
+
+
+def format_part(text: str, level: int, *, in_function: bool) -> list[str] | None:
+    """Return the lines of a part of C source text at a level; None if it is not whole statements."""
+    lines = parse_part(text, level, in_function=in_function)
+    return None if lines is None else _text(lines).split("\n")
+
+
+def _text(lines: Sequence[Line]) -> str:
     rows: list[_Row] = []
     _layout(lines, rows, first=True)
     _align_values(rows)
@@ -49,7 +59,7 @@ def format_text(text: str) -> str:
                 out.append(" " * max(1, edges[number] - width - 1) + "\\")
             out.append("\n" * row.newlines)
         out.append(row.text.rstrip())
-    return "".join(out) + "\n" if out else ""
+    return "".join(out)
 
 
 def _edges(rows: Sequence[_Row]) -> list[int]:

@@ -81,6 +81,15 @@ class Parser:
             self._statement()
         return self.lines
 
+    def begin(self, *, in_function: bool, in_record: bool) -> None:
+        """Set what the text is in: a function, the end of a structure."""
+        level = self._blocks[0].level
+        if in_function:
+            self._blocks[0] = _Block("function", level)
+        if in_record:
+            is_else = len(self._tokens) > 1 and self._tokens[1].kind == "else"
+            self._blocks.append(_Block("if" if is_else else "record", level + 1))
+
     def _peek(self, ahead: int = 0) -> Token | None:
         at = self._at + ahead
         return self._tokens[at] if at < len(self._tokens) else None
@@ -423,3 +432,11 @@ def directive_lines(text: str, tokens: list[Token], name: str) -> list[Line]:
 def parse(text: str) -> list[Line]:
     """Return the lines of C source text."""
     return Parser(text, tokenize(text)).parse()
+
+
+def parse_part(text: str, level: int, *, in_function: bool) -> list[Line] | None:
+    """Return the lines of a part of C source text; None if brackets in it are not closed."""
+    tokens = tokenize(text)
+    parser = Parser(text, tokens, level)
+    parser.begin(in_function=in_function, in_record=bool(tokens) and tokens[0].kind == "}")
+    return parser.parse()

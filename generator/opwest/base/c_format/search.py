@@ -118,7 +118,9 @@ class Search:
             if key in seen:
                 continue
             seen.add(key)
-            if token in rows and self._can_break(state, token):  # every layout continues from this state, so the others cannot be better
+            if token in rows and self._can_break(
+                state, token
+            ):  # every layout continues from this state, so the others cannot be better
                 queue.clear()
                 seen.clear()
             for newline in (False, True):

@@ -363,6 +363,16 @@ def _memref(rank: int) -> Struct:
 MEMREFS = tuple(map(_memref, range(17)))
 """The descriptors of all ranks that a manifest permits."""
 
+ROWS = {
+    TENSOR.name: "OPWEST_TENSOR",
+    OPERATOR.name: "OPWEST_OPERATOR",
+    DEVICE.name: "OPWEST_DEVICE",
+    CONSTANT.name: "OPWEST_CONSTANT",
+    BUFFER.name: "OPWEST_BUFFER",
+    VIEW.name: "OPWEST_VIEW",
+}
+"""The macros of the runtime's headers that initialise a structure: one argument for each member, also of nested ones."""
+
 OPTIONAL = (BUILD, CONSTANT, BUFFER, REGION, POOL_PLACE, BINDING, STEP_BINDINGS, VIEW, DETAILS)
 """Structures of the parts of the metadata that only `<model>_details` refers to."""
 METADATA = (
