@@ -142,7 +142,7 @@ class Annotated:
         if lt == "cast":
             return rt == "binary"
         if rk == ":":
-            return rt == "conditional"
+            return rt in ("conditional", "operands")
         if lk == ":":
             return True
         if rt == "postfix":
@@ -164,7 +164,7 @@ class Annotated:
                 return True
             if self.in_directive and not self.line.body and lk in ("if", "elif"):
                 return True
-            return not (is_word(left) or lk in (")", "]") or left.text in FOR_EACH)
+            return not (is_word(left) or lk in (")", "]", "str") or left.text in FOR_EACH)
         if rt == "unary":
             return True
         if rk == "{" and not right.block:
@@ -193,7 +193,7 @@ class Annotated:
         if lt == "conditional":
             return False
         if rk == ":":
-            return False
+            return rt == "operands"
         if lt == "annotation )":
             return True
         if lt == "unary" or lt == "attribute (" or (lk == "(" and lt == "type of"):
@@ -324,7 +324,7 @@ class _Expressions:
             return -1
         if token.type == "conditional":
             return CONDITIONAL
-        if token.kind == ";":
+        if token.kind == ";" or token.type == "operands":
             return 0
         if token.type == "binary" or token.kind == ",":
             return token.precedence()
@@ -379,8 +379,10 @@ class _Expressions:
             token = self._current
             level = self._level()
             is_end = token is None or (token.kind in CLOSES and token.match is not None)
-            if token is not None and token.kind == ":" and level == CONDITIONAL and lowest != ASSIGNMENT:
-                level = ASSIGNMENT + 1
+            is_operands = token is not None and token.type == "operands"
+            is_alternative = token is not None and token.kind == ":" and level == CONDITIONAL and lowest != ASSIGNMENT
+            if token is not None and (is_operands or is_alternative):
+                level = COMMA if is_operands else ASSIGNMENT + 1
                 self._close(starts, latest, indices, level)
                 self._step()
                 starts[level:] = [self._current or token] * (UNARY - level)

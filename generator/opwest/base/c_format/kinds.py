@@ -56,10 +56,13 @@ class Kinds:
 
     def find(self) -> None:
         """Set the types of all tokens."""
+        is_assembly = self._line.tokens[0].kind in ("asm", "__asm__")
         for token in self._line.tokens:
             token.reset()
             if token.text in ATTRIBUTES:
                 token.type = "attribute"
+            elif is_assembly and token.kind == ":":
+                token.type = "operands"
         if self._line.directive and not self._line.body:
             self._next()
             if self._line.directive in ("if", "elif"):

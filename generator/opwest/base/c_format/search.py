@@ -216,7 +216,7 @@ class Search:
         return not bracket[NO_BREAK]
 
     def _must_break(self, state: State, token: Token) -> bool:  # noqa: PLR0911
-        if token.must_break or state.forced:
+        if token.must_break or state.forced or token.type == "operands":
             return True
         bracket = state.brackets[-1]
         left = token.prev
@@ -360,7 +360,7 @@ class Search:
             if (
                 before.kind not in (",", ":", ";")
                 and before.type not in ("binary", "annotation )")
-                and token.type != "binary"
+                and token.type not in ("binary", "operands")
                 and before.kind not in OPENS
             ):
                 bracket[BREAK_NEXT] = 1
