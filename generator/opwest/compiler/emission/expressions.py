@@ -367,8 +367,7 @@ def _(function: Prelu, dtypes: Sequence[str], result: str) -> Expression:
     below, other = scale_twice(f"x * ({{1}}{plus(-numbers.zeros[1])})", numbers.negative)
     lines = (
         f"const int32_t x = {{0}}{plus(-numbers.zeros[0])};",
-        f"const int32_t scaled = x >= 0 ? {above} :",
-        f"\t{below};",
+        f"const int32_t scaled = x >= 0 ? {above} : {below};",
     )
     value = clamped(wrapped_sum("scaled", numbers.zero), numbers.low, numbers.high, result)
     return Expression("prelu", value, lines, tuple(sorted({helper, other, "clamp"})))
@@ -418,8 +417,8 @@ def _(function: Rescaled, dtypes: Sequence[str], result: str) -> Expression:
     if numbers.negative != numbers.positive or numbers.sign < 0:
         below, helper = scale_twice(name, numbers.negative)
         used.add(helper)
-        lines.append(f"const int32_t scaled = {name} >= 0 ? {scaled} :")
-        lines.append(f"\t{'-' if numbers.sign < 0 else ''}{below};")
+        sign = "-" if numbers.sign < 0 else ""
+        lines.append(f"const int32_t scaled = {name} >= 0 ? {scaled} : {sign}{below};")
         scaled = "scaled"
     value = wrapped_sum(scaled, numbers.zero)
     if (numbers.low, numbers.high) != RANGES["int32"]:

@@ -20,7 +20,6 @@ from opwest.compiler.graph.user import UserOperator
 from opwest.compiler.ir.operations import UserCall
 from opwest.compiler.ir.program import Operation, Value
 
-
 _DECLARATION = re.compile(
     r"(?:(?:const|static|struct|volatile) )*(?!return|goto)[a-z_]\w* \*?(?:const |restrict )*\w+(?: = |\[|;|, \w+ = )"
 )
@@ -56,6 +55,8 @@ class Lines:
         yield
         self._depth -= 1
         self._declares = False
+        if not self._lines[-1]:
+            self._lines.pop()
         self.add("}")
 
     @contextmanager
@@ -70,7 +71,7 @@ class Lines:
         return self.loop(variable, count) if count > 1 else nullcontext()
 
     def __str__(self) -> str:
-        return "".join(f"{line}\n" for line in self._lines)
+        return "\n".join(self._lines).rstrip("\n") + "\n" if self._lines else ""
 
 
 def number(value: float, dtype: str) -> str:

@@ -26,9 +26,9 @@ def naked(name: str, parameters: Sequence[str], lines: Iterable[str], result: st
 
     Its parameters are in r0 to r3, further ones on the stack (AAPCS32).
     """
-    unused = ",\n\t".join(f"{parameter} __attribute__((unused))" for parameter in parameters)
+    unused = ", ".join(f"{parameter} __attribute__((unused))" for parameter in parameters)
     body = "\n".join(f'\t\t"{line}\\n"' for line in lines)
-    return f"static OPWEST_NAKED {result}{name}(\n\t{unused})\n{{\n\t__asm__ volatile(\n{body});\n}}\n"
+    return f"static OPWEST_NAKED {result}{name}({unused})\n{{\n\t__asm__ volatile(\n{body});\n}}\n"
 
 
 def code_bytes(definition: str) -> int:
