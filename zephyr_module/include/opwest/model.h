@@ -466,6 +466,15 @@ struct opwest_details {
 		.base = {.kind = (_kind), .index = (_index)},                                      \
 		.offset = (_offset),                                                               \
 	}
+#define OPWEST_POOL_PLACE(_regions, _devices, _cache_line, _region_count, _device_count, _flags)   \
+	{                                                                                          \
+		.regions = (_regions),                                                             \
+		.devices = (_devices),                                                             \
+		.cache_line = (_cache_line),                                                       \
+		.region_count = (_region_count),                                                   \
+		.device_count = (_device_count),                                                   \
+		.flags = (_flags),                                                                 \
+	}
 /** @endcond */
 
 /**

@@ -12,21 +12,36 @@ from typing import Final
 
 _WIDTH: Final = 100
 _TAB: Final = 8
-_IRREGULAR: Final = re.compile(r"  |\t|,[^ )]|[\w)]\{|\}\w|[^ ] ;|\( | \)(?<!, \))|\) \)| ,[^ ]|^ |\s$")
+_IRREGULAR: Final = re.compile(
+    r"  |\t|,[^ )]|[\w)]\{|\}\w|[^ ] ;|\( | \)(?<!, \))|\) \)| ,[^ ]|^ |\s$|\{ (?!$)|[^{;,)] \}(?! |;|$)"
+)
 """White space that is not Zephyr's: the text needs all stages."""
 _STRING: Final = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'')
 _CONTROL: Final = ("if (", "for (", "while (", "switch (", "else", "do ")
 _SIGNS: Final = re.compile(
     r'[()\[\]{},]|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'| (?:[-+*/%&|^<>!=]=?|&&|\|\||<<|>>|\?|:) |/\*'
 )
-_DEFINE: Final = re.compile(r"#define (\w+(?:\([^()]*\))?)(?: (\S.*))?")
+_DEFINE: Final = re.compile(r"#define (\w+(?:\([^()]*\))?)(?: (\S.*?))??( /\*.*\*/)?")
+_MACRO: Final = re.compile(r"#define \w+\([^()]*\)\s*\\")
+_ATTRIBUTE: Final = re.compile(r"[A-Z][A-Z0-9_]{4,}\([^()]*\)")
+"""A macro on a line of its own, before a declaration."""
 _OPEN: Final = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[()\[\]{}]', re.DOTALL)
 _NAME: Final = re.compile(r"[A-Z_0-9]+\(")
 
 
 def format_c(text: str) -> str:
     """Return C source text in Zephyr's format."""
-    lines = text.split("\n")
+    out = _formatted(text.split("\n"), _WIDTH)
+    if out is None:
+        from opwest.base.c_format.layout import format_text  # the search is needed by few files
+
+        return format_text(text)
+    result = "\n".join(out)
+    return result.rstrip("\n") + "\n" if result.strip() else ""
+
+
+def _formatted(lines: list[str], width: int) -> list[str] | None:
+    """Return the lines in Zephyr's format; None if they need all stages. `width` is smaller in macros."""
     out: list[str] = []
     at, count = 0, len(lines)
     in_function = False
@@ -38,13 +53,17 @@ def format_c(text: str) -> str:
             continue
         body = line.lstrip("\t")
         tabs = len(line) - len(body)
-        if _TAB * tabs + len(body) <= _WIDTH and _is_whole(body, tabs, lines, at):
-            if _IRREGULAR.search(body) and _IRREGULAR.search(_STRING.sub('""', body)):
-                return _slow(text)
+        if _TAB * tabs + len(body) <= width and _is_whole(body, tabs, lines, at):
+            if _is_irregular(body):
+                return None
             out.append(line)
             at += 1
             if tabs == 0:
                 in_function = body == "{" or (in_function and body != "}")
+            continue
+        if body[-1] == "/" and body[0] not in "/#" and _is_alone(lines, at, width):
+            out.append(line)
+            at += 1
             continue
         if body.startswith("/*"):
             end = at
@@ -54,37 +73,69 @@ def format_c(text: str) -> str:
                 _comment(lines[at : end + 1], out)
                 at = end + 1
                 continue
-        end = _define_run(lines, at, out) if body.startswith("#define ") else at
-        if end > at:
-            at = end
-            continue
-        if body.endswith("= {") and (table := _table(lines, at, tabs)) is not None:
+        if body[0] == "#":
+            end = _define_run(lines, at, out) or _macro(lines, at, out) or _condition(line, at, out)
+            if end:
+                at = end
+                continue
+        elif body.endswith("= {") and (table := _table(lines, at, tabs, width)) is not None:
             out += table
             at = lines.index(table[-1], at) + 1
             continue
         end = _end(lines, at)
         if end < 0:
-            return _slow(text)
-        part = lines[at:end]
-        broken = _call(part[0], body, tabs) if len(part) == 1 else None
-        if broken is not None:
-            out += broken
-        else:
-            from opwest.base.c_format.layout import format_part  # the search is needed by few files
+            return None
+        laid_out = _statement(lines[at:end], tabs, width)
+        if laid_out is None:
+            if width < _WIDTH:
+                return None
+            from opwest.base.c_format.layout import format_part
 
-            laid_out = format_part("\n".join(part), tabs, in_function=in_function)
+            laid_out = format_part("\n".join(lines[at:end]), tabs, in_function=in_function)
             if laid_out is None:
-                return _slow(text)
-            out += laid_out
+                return None
+        out += laid_out
         at = end
-    result = "\n".join(out)
-    return result.rstrip("\n") + "\n" if result.strip() else ""
+    return out
 
 
-def _slow(text: str) -> str:
-    from opwest.base.c_format.layout import format_text
+def _is_alone(lines: list[str], at: int, width: int) -> bool:
+    """Whether a line is a statement with a comment behind it that no other comment is aligned with."""
+    line = lines[at]
+    code, _, _ = line.partition(" /*")
+    body = code.lstrip("\t")
+    tabs = len(code) - len(body)
+    neighbours = (lines[at - 1] if at else "", lines[at + 1] if at + 1 < len(lines) else "")
+    return (
+        len(line) + 7 * tabs <= width
+        and line.count("*/") == 1
+        and body[-1:] in (";", "{")
+        and _is_whole(body, 1, [], 0)
+        and not _is_irregular(body)
+        and not any(other.endswith("*/") and not other.lstrip().startswith(("/*", "*")) for other in neighbours)
+    )
 
-    return format_text(text)
+
+def _is_irregular(body: str) -> bool:
+    return bool(_IRREGULAR.search(body)) and bool(_IRREGULAR.search(_STRING.sub('""', body)))
+
+
+def _statement(part: list[str], tabs: int, width: int) -> list[str] | None:
+    """Return the lines of a statement that has one or two lines; None for others."""
+    body = part[0].lstrip("\t")
+    for line in part[1:]:
+        words = line.strip()
+        if not words or words[0] == "#":
+            return None
+        body += words if body[-1] in "([" else f" {words}"
+    if body[0] in "#}{" or "/*" in body or body[-1] not in ";){" or body.endswith("= {"):
+        return None
+    if body[-1] == "{" and not body.startswith(_CONTROL):
+        return None
+    if _TAB * tabs + len(body) <= width:
+        is_whole = _is_whole(body, 1, [], 0) or (body[-1] == ")" and tabs == 0)
+        return ["\t" * tabs + body] if is_whole and not _is_irregular(body) else None
+    return _call(body, tabs, width)
 
 
 def _is_whole(body: str, tabs: int, lines: list[str], at: int) -> bool:
@@ -92,7 +143,10 @@ def _is_whole(body: str, tabs: int, lines: list[str], at: int) -> bool:
     last = body[-1]
     if last == ";":
         return (
-            "{" not in body
+            (
+                "{" not in body
+                or (body.endswith("};") and "= {" in body and ",}" not in body and body.count("{") == body.count("}"))
+            )
             and body.count(";") == 1
             and body.count("(") == body.count(")")
             and not body.startswith(_CONTROL)
@@ -113,13 +167,10 @@ def _is_whole(body: str, tabs: int, lines: list[str], at: int) -> bool:
         return body.startswith(("case ", "default:"))
     if body[0] == "#":
         return last != "\\" and not body.startswith("#define")
-    return (
-        last == ")"
-        and tabs == 0
-        and at + 1 < len(lines)
-        and lines[at + 1] == "{"
-        and body.count("(") == body.count(")")
-    )
+    if last != ")" or at + 1 >= len(lines) or body.count("(") != body.count(")"):
+        return False
+    following = lines[at + 1].lstrip("\t")
+    return (tabs == 0 and following == "{") or (_ATTRIBUTE.fullmatch(body) is not None and following[:1].isalpha())
 
 
 def _comment(part: list[str], out: list[str]) -> None:
@@ -134,16 +185,22 @@ def _comment(part: list[str], out: list[str]) -> None:
 
 
 def _define_run(lines: list[str], at: int, out: list[str]) -> int:
-    """Align the values of macros of one line each. Return the end of the run; `at` if it has other macros."""
+    """Align the values of macros of one line each. Return the end of the run; 0 if it has other macros."""
     rows: list[tuple[str, str | None]] = []
+    comments: list[str | None] = []
     end = at
+    if not lines[at].startswith("#define "):
+        return 0
     while end < len(lines):
         line = lines[end]
         if line.startswith("#define "):
             match = _DEFINE.fullmatch(line)
-            if match is None or len(line) > _WIDTH or line.endswith("\\") or "/*" in line:
-                return at
+            if match is None or len(line) > _WIDTH or line.endswith("\\"):
+                return 0
+            if "/*" in line and (match[3] is None or match[2] is None or "/*" in match[2]):
+                return 0
             rows.append((f"#define {match[1]}", match[2] or None))
+            comments.append(match[3])
         elif line.startswith("/*"):
             while "*/" not in line and end + 1 < len(lines):
                 rows.append((line, None))
@@ -151,10 +208,12 @@ def _define_run(lines: list[str], at: int, out: list[str]) -> int:
                 line = lines[end]
             rows.append((line, None))
             if not line.endswith("*/") or len(line) > _WIDTH:
-                return at
+                return 0
         else:
             break
         end += 1
+    if any(comments):
+        return _commented(rows, comments, out) and end
     first = 0
     for number in range(len(rows) + 1):
         is_end = number == len(rows)
@@ -165,6 +224,73 @@ def _define_run(lines: list[str], at: int, out: list[str]) -> int:
                 out.append(rows[number][0])
             first = number + 1
     return end
+
+
+def _commented(rows: list[tuple[str, str | None]], comments: list[str | None], out: list[str]) -> bool:
+    """Align the values and comments of macros that all have both; False if others are among them."""
+    if len(rows) != len(comments) or not all(comments):
+        return False
+    width = max(len(name) for name, _ in rows)
+    values = max(len(value or "") for _, value in rows)
+    aligned = [
+        f"{name:{width}} {value:{values}}{comment}" for (name, value), comment in zip(rows, comments, strict=True)
+    ]
+    if max(map(len, aligned)) > _WIDTH:
+        return False
+    out += aligned
+    return True
+
+
+def _macro(lines: list[str], at: int, out: list[str]) -> int:
+    """Align the backslashes of a macro whose body is statements that fit. Return its end; 0 if it has others."""
+    head = lines[at]
+    if not head.startswith("#define ") or not head.endswith("\\") or _MACRO.fullmatch(head) is None:
+        return 0
+    end = at + 1
+    while end < len(lines) and lines[end - 1].endswith("\\"):
+        end += 1
+    if end < len(lines) and lines[end].startswith(("#define", "/*")):
+        return 0
+    if end - at == 2:
+        joined = f"{head[:-1].rstrip()} {lines[at + 1].strip()}"
+        if len(joined) <= _WIDTH:
+            if _is_irregular(lines[at + 1].strip()):
+                return 0
+            out.append(joined)
+            return end
+    body = [line.rstrip("\\").rstrip() for line in lines[at + 1 : end]]
+    if not all(line.startswith("\t") for line in body):
+        return 0
+    if body[-1][-1] == ")":
+        body[-1] += ";"  # the user of the macro adds it
+        laid_out = _formatted(body, _WIDTH - 2)
+        if laid_out is not None:
+            laid_out[-1] = laid_out[-1][:-1]
+    else:
+        laid_out = _formatted(body, _WIDTH - 2)
+    if laid_out is None or any('"' in line for line in laid_out):
+        return 0
+    rows = [head[:-1].rstrip(), *laid_out]
+    widths = [len(row.expandtabs(_TAB)) for row in rows]
+    if max(widths) > _WIDTH - 2:
+        return 0
+    out += [f"{row}{' ' * (_WIDTH - 1 - width)}\\" for row, width in zip(rows[:-1], widths, strict=False)]
+    out.append(rows[-1])
+    return end
+
+
+def _condition(line: str, at: int, out: list[str]) -> int:
+    """Break a conditional of the preprocessor at one operator. Return the line behind it; 0 for others."""
+    if not line.startswith(("#if ", "#elif ")) or line[-1] == "\\" or "/*" in line or '"' in line:
+        return 0
+    signs = {sign for sign in _SIGNS.findall(line) if sign[0] == " "}
+    if len(signs) != 1 or not signs <= {" && ", " || "}:
+        return 0
+    place = line.rfind(*signs, 0, _WIDTH - 1) + 3
+    if place < 3 or len(line) - place - 1 > _WIDTH - _TAB or line.count("(", 0, place) != line.count(")", 0, place):
+        return 0
+    out += [f"{line[:place]}{' ' * (_WIDTH - 1 - place)}\\", f"\t{line[place + 1 :]}"]
+    return at + 1
 
 
 def _end(lines: list[str], at: int) -> int:
@@ -212,91 +338,151 @@ def _end(lines: list[str], at: int) -> int:
     return end
 
 
-def _call(line: str, body: str, tabs: int) -> list[str] | None:
+def _call(body: str, tabs: int, width: int = _WIDTH) -> list[str] | None:
     """Break a statement or the head of a function at one comma between the arguments of its call, or behind || or &&.
 
     The search breaks there if two lines are enough: a break behind an assignment has a lower penalty, all others have
-    a higher one. None if this line is another one.
+    a higher one. Conditions with three or more operands are broken behind each last operator that fits, because the
+    search does not break such an operand. None if this line is another one.
     """
     is_control = body.startswith("if (")
     if body[-1] not in (";),{" if is_control else ";),") or (body.startswith(_CONTROL) and not is_control):
         return None
-    if body[0] in "#}{" or (_IRREGULAR.search(body) and _IRREGULAR.search(_STRING.sub('""', body))):
+    if _is_irregular(body):
         return None
     depth = 0
-    comma = alternative = conjunction = assignment = opening = 0
-    room = _WIDTH - _TAB * tabs
+    comma = assignment = opening = 0
+    commas: list[int] = []
+    operators: list[int] = []
+    signs: set[str] = set()
+    room = width - _TAB * tabs
     for match in _SIGNS.finditer(body):
         sign = match[0]
         first = sign[0]
         if first in "([":
             depth += 1
-            if depth == 1:
-                if opening and sign == "(" and (comma or alternative or conjunction):
+            if depth == 1 and sign == "(":
+                if opening and (comma or operators):
                     return None
-                if sign == "(":
-                    opening = match.end()
+                opening = match.end()
         elif first in ")]":
             depth -= 1
         elif first == ",":
             if depth == 0 and match.end() < len(body):
                 return None
-            if depth == 1 and match.end() <= room and opening:
-                comma = match.end()
+            if depth == 1 and opening:
+                commas.append(match.end())
+                comma = match.end() if match.end() <= room else comma
         elif first == " ":
             if sign in (" ? ", " : ") or (depth == 0 and (sign != " = " or assignment)):
                 return None
             if depth == 0:
                 assignment = match.end()
-            elif depth == 1 and match.end() - 1 <= room:
-                if sign == " || ":
-                    alternative = match.end() - 1
-                elif sign == " && ":
-                    conjunction = match.end() - 1
+            elif depth == 1:
+                signs.add(sign)
+                if sign in (" || ", " && "):
+                    operators.append(match.end() - 1)
         elif first in "}/" or (first == "{" and match.end() < len(body)) or (first == '"' and len(sign) > room - _TAB):
             return None
     if depth or '" "' in body:
         return None
+    prefix = "\t" * tabs
     if assignment and assignment - 1 <= room and len(body) - assignment <= room - _TAB:
-        return [line[: tabs + assignment - 1], "\t" * (tabs + 1) + body[assignment:]]
-    place = comma or alternative or conjunction
+        return [prefix + body[: assignment - 1], f"{prefix}\t{body[assignment:]}"]
     column = _TAB * tabs + opening
-    if not place or column + len(body) - place - 1 > _WIDTH:
+    indent = "\t" * (column // _TAB) + " " * (column % _TAB)
+    if not comma and len(operators) > 1 and len(signs) == 1:
+        return _chain(body, operators, prefix, indent, width)
+    places = [place for place in operators if place <= room]
+    place = comma or (places[-1] if places and len(signs) == 1 else 0)
+    if not place:
         return None
-    return [line[: tabs + place], "\t" * (column // _TAB) + " " * (column % _TAB) + body[place + 1 :]]
+    if column + len(body) - place - 1 > width:
+        is_head = tabs == 0 and not assignment and not signs and len(body) - body.rfind(" ", 0, opening) - 1 > width
+        lines = _chain(body, commas, prefix, indent, width) if is_head and comma else None
+        return lines if lines is not None and len(lines) == 3 else None
+    return [prefix + body[:place], indent + body[place + 1 :]]
 
 
-def _table(lines: list[str], at: int, tabs: int) -> list[str] | None:
+def _chain(body: str, operators: list[int], prefix: str, indent: str, width: int) -> list[str] | None:
+    """Break a condition behind each last operator that fits."""
+    out: list[str] = []
+    start, lead, column = 0, prefix, _TAB * len(prefix)
+    ends = [*operators, len(body)]
+    while start < len(body):
+        fitting = [end for end in ends if end > start and column + end - start <= width]
+        if not fitting:
+            return None
+        out.append(lead + body[start : fitting[-1]])
+        start, lead, column = fitting[-1] + 1, indent, len(indent.expandtabs(_TAB))
+    return out
+
+
+def _table(lines: list[str], at: int, tabs: int, width: int = _WIDTH) -> list[str] | None:
     """Return the lines of an initialiser with a line for each value; None if its values can be laid out otherwise."""
     head = lines[at]
-    if not head.endswith("= {") or len(head) + 7 * tabs > _WIDTH or head[tabs] == "}":
+    if not head.endswith("= {") or len(head) + 7 * tabs > width or head[tabs] == "}":
         return None
     end = at + 1
     prefix = "\t" * (tabs + 1)
+    room = width - _TAB * (tabs + 1)
+    rows: list[str] = []
+    while end < len(lines) and lines[end].startswith(prefix):
+        body = lines[end][tabs + 1 :]
+        if not body or body[-1] != "," or body[0] in "\t/#" or body.endswith(",},") or _is_irregular(body):
+            return None
+        if body.count("(") != body.count(")") or body.count("{") != body.count("}"):
+            return None
+        rows.append(body)
+        end += 1
+    if not rows or end == len(lines) or lines[end] != "\t" * tabs + "};":
+        return None
     out = [head]
-    shortest = _WIDTH
-    while end < len(lines):
-        row = lines[end]
-        if not row.startswith(prefix):
-            break
-        body = row[tabs + 1 :]
-        if not body or body[-1] != "," or body[0] in "\t/#":
-            return None
-        if body.count("(") != body.count(")") or body.count("{") != body.count("}") or body.endswith(",},"):
-            return None
-        if _IRREGULAR.search(body) and _IRREGULAR.search(_STRING.sub('""', body)):
-            return None
-        if len(body) + _TAB * (tabs + 1) <= _WIDTH:
-            out.append(row)
-        elif body[0].isalpha() and (broken := _call(row, body, tabs + 1)) is not None:
+    is_grid = rows[0][0] != "." and len(rows) >= 5 and 2 * min(map(len, rows)) < _WIDTH
+    if is_grid and (max(map(len, rows)) > room or any(_values(row) != 1 for row in rows)):
+        return None
+    for row in _grid(rows, room) if is_grid else rows:
+        if len(row) <= room:
+            out.append(prefix + row)
+        elif row[0].isalpha() and (broken := _call(row, tabs + 1, width)) is not None:
             out += broken
         else:
             return None
-        shortest = min(shortest, len(body))
-        end += 1
-    if end == at + 1 or end == len(lines) or lines[end] != "\t" * tabs + "};":
-        return None
-    is_designated = lines[at + 1][tabs + 1] == "."
-    if not is_designated and end - at - 1 >= 5 and 2 * shortest < _WIDTH:
-        return None
     return [*out, lines[end]]
+
+
+def _values(row: str) -> int:
+    """Return the number of values in a row of a table."""
+    depth = count = 0
+    for match in _SIGNS.finditer(row):
+        sign = match[0]
+        depth += (sign in "([{") - (sign in ")]}")
+        count += sign == "," and depth == 0
+    return count
+
+
+def _grid(rows: list[str], room: int) -> list[str]:
+    """Return values in columns: the layout with the fewest lines, and of those the one with the fewest columns."""
+    best: tuple[int, list[int]] | None = None
+    layouts: list[tuple[int, int, list[int]]] = []
+    for columns in range(1, _WIDTH // 3 + 1):
+        if columns > len(rows):
+            break
+        parts = [rows[column::columns] for column in range(columns)]
+        sizes = [max(map(len, part)) for part in parts]
+        if any(size - min(map(len, part)) > 10 for size, part in zip(sizes[:-1], parts, strict=False)):
+            continue
+        width = columns - 1 + sum(sizes)
+        if width > _WIDTH and columns > 1:
+            continue
+        layouts.append((width, -(-len(rows) // columns), sizes))
+    for width, count, sizes in reversed(layouts):
+        if width <= room or len(sizes) == 1:
+            if best is not None and count > best[0]:
+                break
+            best = count, sizes
+    if best is None or len(layouts) < 2:
+        return rows
+    sizes = best[1]
+    lines = [rows[start : start + len(sizes)] for start in range(0, len(rows), len(sizes))]
+    return [" ".join(f"{row:{size}}" for row, size in zip(line, sizes, strict=False)).rstrip() for line in lines]

@@ -370,6 +370,8 @@ ROWS = {
     CONSTANT.name: "OPWEST_CONSTANT",
     BUFFER.name: "OPWEST_BUFFER",
     VIEW.name: "OPWEST_VIEW",
+    POOL_PLACE.name: "OPWEST_POOL_PLACE",
+    POINT.name: "OPWEST_POINT",
 }
 """The macros of the runtime's headers that initialise a structure: one argument for each member, also of nested ones."""
 
