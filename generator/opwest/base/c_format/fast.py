@@ -26,6 +26,10 @@ _MACRO: Final = re.compile(r"#define \w+\([^()]*\)\s*\\")
 _ATTRIBUTE: Final = re.compile(r"[A-Z][A-Z0-9_]{4,}\([^()]*\)")
 """A macro on a line of its own, before a declaration."""
 _OPEN: Final = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[()\[\]{}]', re.DOTALL)
+_FIRST_STRING: Final = re.compile(r'(\t+[\w ]+\()"(?:\\.|[^"\\])*"')
+_DIGIT: Final = re.compile(r"(?<!int)(?<!int[0-9])[0-9]")
+"""A digit, but not one of the name of a type."""
+_WITHOUT_SPACE: Final = str.maketrans("", "", " \t\n")
 _NAME: Final = re.compile(r"[A-Z_0-9]+\(")
 
 
@@ -82,6 +86,10 @@ def _formatted(lines: list[str], width: int) -> list[str] | None:
             out += table
             at = lines.index(table[-1], at) + 1
             continue
+        if body[-1] == '"' and width == _WIDTH and (end := _strings(lines, at)):
+            out += lines[at:end]
+            at = end
+            continue
         end = _end(lines, at)
         if end < 0:
             return None
@@ -89,9 +97,7 @@ def _formatted(lines: list[str], width: int) -> list[str] | None:
         if laid_out is None:
             if width < _WIDTH:
                 return None
-            from opwest.base.c_format.layout import format_part
-
-            laid_out = format_part("\n".join(lines[at:end]), tabs, in_function=in_function)
+            laid_out = _searched("\n".join(lines[at:end]), tabs, in_function=in_function)
             if laid_out is None:
                 return None
         out += laid_out
@@ -416,6 +422,41 @@ def _chain(body: str, operators: list[int], prefix: str, indent: str, width: int
         out.append(lead + body[start : fitting[-1]])
         start, lead, column = fitting[-1] + 1, indent, len(indent.expandtabs(_TAB))
     return out
+
+
+def _searched(text: str, tabs: int, *, in_function: bool) -> list[str] | None:
+    """Return the lines of a part that needs the search, which is made once for parts that differ only in digits."""
+    from opwest.base.c_format.layout import format_part  # needed by few files
+
+    if any(sign in text for sign in "\"'/\\#"):
+        return format_part(text, tabs, in_function=in_function)
+    lines = format_part(_DIGIT.sub("0", text), tabs, in_function=in_function)
+    if lines is None:
+        return None
+    laid_out, signs = "\n".join(lines), "".join(text.split())
+    if len("".join(lines).translate(_WITHOUT_SPACE)) != len(signs):
+        return format_part(text, tabs, in_function=in_function)
+    rest = iter(signs)
+    return "".join(sign if sign in " \t\n" else next(rest) for sign in laid_out).split("\n")
+
+
+def _strings(lines: list[str], at: int) -> int:
+    """Return the end of a call whose argument is several strings, if it is laid out already; 0 for another one."""
+    head = _FIRST_STRING.fullmatch(lines[at])
+    if head is None or len(lines[at].expandtabs(_TAB)) > _WIDTH:
+        return 0
+    column = len(head[1].expandtabs(_TAB))
+    prefix = "\t" * (column // _TAB) + " " * (column % _TAB)
+    for end in range(at + 1, len(lines)):
+        line = lines[end]
+        if not line.startswith(prefix + '"') or column + len(line) - len(prefix) > _WIDTH:
+            return 0
+        string = _STRING.match(line, len(prefix))
+        if string is None or line[string.end() :] not in ("", ");"):
+            return 0
+        if line[-1] == ";":
+            return end + 1
+    return 0
 
 
 def _table(lines: list[str], at: int, tabs: int, width: int = _WIDTH) -> list[str] | None:

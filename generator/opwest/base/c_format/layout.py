@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Final
 
@@ -39,6 +40,7 @@ def format_text(text: str) -> str:
     return out + "\n" if out else ""
 
 
+@functools.lru_cache(maxsize=4096)
 def format_part(text: str, level: int, *, in_function: bool) -> list[str] | None:
     """Return the lines of a part of C source text at a level; None if it is not whole statements."""
     lines = parse_part(text, level, in_function=in_function)

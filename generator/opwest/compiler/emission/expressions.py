@@ -111,7 +111,11 @@ def _(function: AddQuantised, dtypes: Sequence[str], result: str) -> Expression:
     return Expression(
         "subtract" if function.subtract else "add",
         clamped(f"{text}{plus(numbers.zero)}", numbers.low, numbers.high, result),
-        (f"const int32_t sum = {parts[0]} {sign}", f"\t{parts[1]};"),
+        (
+            f"const int32_t term0 = {parts[0]};",
+            f"const int32_t term1 = {parts[1]};",
+            f"const int32_t sum = term0 {sign} term1;",
+        ),
         tuple(sorted({"clamp", helper, *used})),
     )
 
