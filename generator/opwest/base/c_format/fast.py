@@ -12,21 +12,17 @@ from typing import Final
 
 _WIDTH: Final = 100
 _TAB: Final = 8
-_IRREGULAR: Final = re.compile(
+_IRREGULAR: Final = (
     r"  |\t|,[^ )]|[\w)]\{|\}\w|[^ ] ;|\( | \)(?<!, \))|\) \)| ,[^ ]|^ |\s$|\{ (?!$)|[^{;,)] \}(?! |;|$)"
 )
 """White space that is not Zephyr's: the text needs all stages."""
-_STRING: Final = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'')
+_STRING: Final = r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\''
 _CONTROL: Final = ("if (", "for (", "while (", "switch (", "else", "do ")
 _SIGNS: Final = re.compile(
     r'[()\[\]{},]|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'| (?:[-+*/%&|^<>!=]=?|&&|\|\||<<|>>|\?|:) |/\*'
 )
 _DEFINE: Final = re.compile(r"#define (\w+(?:\([^()]*\))?)(?: (\S.*?))??( /\*.*\*/)?")
-_MACRO: Final = re.compile(r"#define \w+\([^()]*\)\s*\\")
-_ATTRIBUTE: Final = re.compile(r"[A-Z][A-Z0-9_]{4,}\([^()]*\)")
-"""A macro on a line of its own, before a declaration."""
 _OPEN: Final = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[()\[\]{}]', re.DOTALL)
-_NAME: Final = re.compile(r"[A-Z_0-9]+\(")
 
 
 def format_c(text: str) -> str:
@@ -117,7 +113,22 @@ def _is_alone(lines: list[str], at: int, width: int) -> bool:
 
 
 def _is_irregular(body: str) -> bool:
-    return bool(_IRREGULAR.search(body)) and bool(_IRREGULAR.search(_STRING.sub('""', body)))
+    """Whether the white space of a line is not Zephyr's. Most lines need no regular expression."""
+    if (
+        "  " in body
+        or "( " in body
+        or " )" in body
+        or " ;" in body
+        or "{" in body[:-1]
+        or "\t" in body
+        or body[0] == " "
+        or body[-1] == " "
+        or body.count(",") != body.count(", ") + (body[-1] == ",")
+    ):
+        return (
+            re.search(_IRREGULAR, body) is not None and re.search(_IRREGULAR, re.sub(_STRING, '""', body)) is not None
+        )
+    return False
 
 
 def _statement(part: list[str], tabs: int, width: int) -> list[str] | None:
@@ -170,7 +181,13 @@ def _is_whole(body: str, tabs: int, lines: list[str], at: int) -> bool:
     if last != ")" or at + 1 >= len(lines) or body.count("(") != body.count(")"):
         return False
     following = lines[at + 1].lstrip("\t")
-    return (tabs == 0 and following == "{") or (_ATTRIBUTE.fullmatch(body) is not None and following[:1].isalpha())
+    return (tabs == 0 and following == "{") or (following[:1].isalpha() and _is_macro(body))
+
+
+def _is_macro(body: str) -> bool:
+    """Whether a line is a macro in capitals, before a declaration."""
+    name, _, arguments = body.partition("(")
+    return len(name) > 4 and name.isupper() and name.isidentifier() and arguments.count("(") == 0
 
 
 def _comment(part: list[str], out: list[str]) -> None:
@@ -244,7 +261,12 @@ def _commented(rows: list[tuple[str, str | None]], comments: list[str | None], o
 def _macro(lines: list[str], at: int, out: list[str]) -> int:
     """Align the backslashes of a macro whose body is statements that fit. Return its end; 0 if it has others."""
     head = lines[at]
-    if not head.startswith("#define ") or not head.endswith("\\") or _MACRO.fullmatch(head) is None:
+    if (
+        not head.startswith("#define ")
+        or not head.endswith("\\")
+        or head.count("(") != 1
+        or not head[:-1].rstrip().endswith(")")
+    ):
         return 0
     end = at + 1
     while end < len(lines) and lines[end - 1].endswith("\\"):
@@ -333,7 +355,7 @@ def _end(lines: list[str], at: int) -> int:
         if depth == 1 and code.endswith("{") and not code.endswith(("= {", ", {", "({")) and "enum" not in code:
             break
         if depth <= 0 and code.endswith(")") and end < len(lines):
-            if lines[end].startswith("{") or _NAME.match(code.lstrip("\t")):
+            if lines[end].startswith("{") or code.lstrip("\t").partition("(")[0].isupper():
                 break
     return end
 
@@ -353,6 +375,7 @@ def _call(body: str, tabs: int, width: int = _WIDTH) -> list[str] | None:
     depth = 0
     comma = assignment = opening = 0
     commas: list[int] = []
+    nested: list[int] = []
     operators: list[int] = []
     signs: set[str] = set()
     room = width - _TAB * tabs
@@ -370,7 +393,9 @@ def _call(body: str, tabs: int, width: int = _WIDTH) -> list[str] | None:
         elif first == ",":
             if depth == 0 and match.end() < len(body):
                 return None
-            if depth == 1 and opening:
+            if depth > 1:
+                nested.append(match.end())
+            elif opening:
                 commas.append(match.end())
                 comma = match.end() if match.end() <= room else comma
         elif first == " ":
@@ -378,7 +403,9 @@ def _call(body: str, tabs: int, width: int = _WIDTH) -> list[str] | None:
                 return None
             if depth == 0:
                 assignment = match.end()
-            elif depth == 1:
+            elif depth > 1:
+                nested.append(match.end())
+            else:
                 signs.add(sign)
                 if sign in (" || ", " && "):
                     operators.append(match.end() - 1)
@@ -398,10 +425,47 @@ def _call(body: str, tabs: int, width: int = _WIDTH) -> list[str] | None:
     if not place:
         return None
     if column + len(body) - place - 1 > width:
-        is_head = tabs == 0 and not assignment and not signs and len(body) - body.rfind(" ", 0, opening) - 1 > width
+        is_head = tabs == 0 and not assignment and not signs and len(body) - body[:opening].rfind(" ") - 1 > width
         lines = _chain(body, commas, prefix, indent, width) if is_head and comma else None
-        return lines if lines is not None and len(lines) == 3 else None
+        if lines is not None and len(lines) in (3, 4):
+            return lines
+        if not tabs or signs or any(place < end <= room for end in nested):
+            return None
+        return _after_parenthesis(body, opening, assignment, tabs, width) or _after_assignment(
+            body, opening, assignment, commas, tabs, width
+        )
     return [prefix + body[:place], indent + body[place + 1 :]]
+
+
+def _after_parenthesis(body: str, opening: int, assignment: int, tabs: int, width: int) -> list[str] | None:
+    """Break a call behind its parenthesis, if all arguments fit on a line."""
+    head = body[:opening]
+    callee = head[assignment:].removeprefix("return ")
+    if not callee[:-1].isidentifier() or len(head) + _TAB * tabs > width or not callee[0].islower():
+        return None
+    if len(body) - opening + _TAB * (tabs + 1) > width:
+        return None
+    return ["\t" * tabs + head, "\t" * (tabs + 1) + body[opening:]]
+
+
+def _after_assignment(
+    body: str, opening: int, assignment: int, commas: list[int], tabs: int, width: int
+) -> list[str] | None:
+    """Break an assignment of a call behind the operator and behind one comma."""
+    room = width - _TAB * (tabs + 1)
+    places = [place for place in commas if place - assignment <= room]
+    if not assignment or not places or not body[assignment : opening - 1].isidentifier():
+        return None
+    column = _TAB * (tabs + 1) + opening - assignment
+    if column + len(body) - places[-1] - 1 > width:
+        return None
+    indent = "\t" * (column // _TAB) + " " * (column % _TAB)
+    prefix = "\t" * tabs
+    return [
+        prefix + body[: assignment - 1],
+        f"{prefix}\t{body[assignment : places[-1]]}",
+        indent + body[places[-1] + 1 :],
+    ]
 
 
 def _chain(body: str, operators: list[int], prefix: str, indent: str, width: int) -> list[str] | None:
@@ -429,6 +493,10 @@ def _table(lines: list[str], at: int, tabs: int, width: int = _WIDTH) -> list[st
     rows: list[str] = []
     while end < len(lines) and lines[end].startswith(prefix):
         body = lines[end][tabs + 1 :]
+        if body == "{" and len(rows) < 4 and (nested := _nested(lines, end, tabs + 1, width)):
+            rows.append("\n".join([body, *lines[end + 1 : nested]]))
+            end = nested
+            continue
         if not body or body[-1] != "," or body[0] in "\t/#" or body.endswith(",},") or _is_irregular(body):
             return None
         if body.count("(") != body.count(")") or body.count("{") != body.count("}"):
@@ -438,17 +506,29 @@ def _table(lines: list[str], at: int, tabs: int, width: int = _WIDTH) -> list[st
     if not rows or end == len(lines) or lines[end] != "\t" * tabs + "};":
         return None
     out = [head]
-    is_grid = rows[0][0] != "." and len(rows) >= 5 and 2 * min(map(len, rows)) < _WIDTH
+    is_grid = rows[0][0] != "." and len(rows) >= 5 and "\n" not in "".join(rows) and 2 * min(map(len, rows)) < _WIDTH
     if is_grid and (max(map(len, rows)) > room or any(_values(row) != 1 for row in rows)):
         return None
     for row in _grid(rows, room) if is_grid else rows:
-        if len(row) <= room:
+        if len(row) <= room or row[0] == "{" and "\n" in row:
             out.append(prefix + row)
         elif row[0].isalpha() and (broken := _call(row, tabs + 1, width)) is not None:
             out += broken
         else:
             return None
     return [*out, lines[end]]
+
+
+def _nested(lines: list[str], at: int, tabs: int, width: int) -> int:
+    """Return the end of a structure with a line for each member in a table; 0 if it is laid out otherwise."""
+    end = at + 1
+    prefix = "\t" * (tabs + 1) + "."
+    while end < len(lines) and lines[end].startswith(prefix):
+        row = lines[end]
+        if row[-1] != "," or "{" in row or len(row) + 7 * (tabs + 1) > width or _is_irregular(row[tabs + 1 :]):
+            return 0
+        end += 1
+    return end + 1 if end > at + 1 and end < len(lines) and lines[end] == "\t" * tabs + "}," else 0
 
 
 def _values(row: str) -> int:
