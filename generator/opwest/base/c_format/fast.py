@@ -374,6 +374,7 @@ def _call(body: str, tabs: int, width: int = _WIDTH) -> list[str] | None:
         return None
     depth = 0
     comma = assignment = opening = 0
+    last = 0
     commas: list[int] = []
     nested: list[int] = []
     operators: list[int] = []
@@ -411,7 +412,11 @@ def _call(body: str, tabs: int, width: int = _WIDTH) -> list[str] | None:
                     operators.append(match.end() - 1)
         elif first in "}/" or (first == "{" and match.end() < len(body)) or (first == '"' and len(sign) > room - _TAB):
             return None
-    if depth or '" "' in body:
+        if first == '"':
+            if last and not body[last : match.start()].strip():
+                return None
+            last = match.end()
+    if depth:
         return None
     prefix = "\t" * tabs
     if assignment and assignment - 1 <= room and len(body) - assignment <= room - _TAB:
@@ -426,13 +431,15 @@ def _call(body: str, tabs: int, width: int = _WIDTH) -> list[str] | None:
         return None
     if column + len(body) - place - 1 > width:
         is_head = tabs == 0 and not assignment and not signs and len(body) - body[:opening].rfind(" ") - 1 > width
-        lines = _chain(body, commas, prefix, indent, width) if is_head and comma else None
-        if lines is not None and len(lines) in (3, 4):
-            return lines
+        lines = _chain(body, commas, prefix, indent, width) if comma else None
+        if is_head:
+            return lines if lines is not None and len(lines) in (3, 4) else None
         if not tabs or signs or any(place < end <= room for end in nested):
             return None
-        return _after_parenthesis(body, opening, assignment, tabs, width) or _after_assignment(
-            body, opening, assignment, commas, tabs, width
+        return (
+            _after_parenthesis(body, opening, assignment, tabs, width)
+            or _after_assignment(body, opening, assignment, commas, tabs, width)
+            or (lines if lines is not None and len(lines) == 3 else None)
         )
     return [prefix + body[:place], indent + body[place + 1 :]]
 
