@@ -13,7 +13,7 @@
 #include <opwest/port.h>
 
 OPWEST_STATIC_ASSERT(OPWEST_METADATA_VERSION == VERSION,
-	"generated for another opwest runtime: generate again");
+		     "generated for another opwest runtime: generate again");
 OPWEST_STATIC_ASSERT(sizeof(float) == 4 && sizeof(double) == 8, "float32 and float64 must be IEEE");
 OPWEST_STATIC_ASSERT((uint8_t)-1 == 255, "a byte has 8 bits");
 
@@ -35,7 +35,7 @@ int32_t many_kinds__copy_float32(const float *, float *);
 int32_t many_kinds__copy_float64(const double *, double *);
 int32_t many_kinds__copy_bool(const uint8_t *, uint8_t *);
 int32_t many_kinds__store(int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t,
-	uint16_t, float, double, uint8_t, uint8_t *);
+			  uint16_t, float, double, uint8_t, uint8_t *);
 void many_kinds__start(const int32_t *, const int16_t *, const uint8_t *, int32_t *);
 void many_kinds__add(const int32_t *, int32_t *, int32_t *);
 void many_kinds__finish(const int32_t *, int32_t *);
