@@ -141,6 +141,8 @@ def _statement(part: list[str], tabs: int, width: int) -> list[str] | None:
         body += words if body[-1] in "([" else f" {words}"
     if body[0] in "#}{" or "/*" in body or body[-1] not in ";){" or body.endswith("= {"):
         return None
+    if body.endswith("};") and _TAB * tabs + len(body) > width == _WIDTH:
+        return _numbers(body, tabs)
     if body[-1] == "{" and not body.startswith(_CONTROL):
         return None
     if _TAB * tabs + len(body) <= width:
@@ -549,27 +551,62 @@ def _values(row: str) -> int:
 
 
 def _grid(rows: list[str], room: int) -> list[str]:
-    """Return values in columns: the layout with the fewest lines, and of those the one with the fewest columns."""
-    best: tuple[int, list[int]] | None = None
+    """Return values in columns; unchanged if only one column is possible."""
+    lengths = [len(row) for row in rows]
+    sizes = _sizes(lengths, lengths, room)
+    if sizes is None:
+        return rows
+    lines = [rows[start : start + len(sizes)] for start in range(0, len(rows), len(sizes))]
+    return [" ".join(f"{row:{size}}" for row, size in zip(line, sizes, strict=False)).rstrip() for line in lines]
+
+
+def _sizes(lengths: list[int], ends: list[int], room: int) -> list[int] | None:
+    """Return the widths of the columns with which values need the fewest lines, and of those the fewest columns.
+
+    `ends` are the lengths of values at the end of a line. None if only one column is possible.
+    """
     layouts: list[tuple[int, int, list[int]]] = []
-    for columns in range(1, _WIDTH // 3 + 1):
-        if columns > len(rows):
-            break
-        parts = [rows[column::columns] for column in range(columns)]
-        sizes = [max(map(len, part)) for part in parts]
-        if any(size - min(map(len, part)) > 10 for size, part in zip(sizes[:-1], parts, strict=False)):
+    for columns in range(1, min(_WIDTH // 3, len(lengths)) + 1):
+        parts = [lengths[column::columns] for column in range(columns - 1)] + [ends[columns - 1 :: columns]]
+        sizes = [max(part) for part in parts]
+        if any(size - min(part) > 10 for size, part in zip(sizes[:-1], parts, strict=False)):
             continue
         width = columns - 1 + sum(sizes)
-        if width > _WIDTH and columns > 1:
-            continue
-        layouts.append((width, -(-len(rows) // columns), sizes))
+        if width <= _WIDTH or columns == 1:
+            layouts.append((width, -(-len(lengths) // columns), sizes))
+    best: tuple[int, list[int]] | None = None
     for width, count, sizes in reversed(layouts):
         if width <= room or len(sizes) == 1:
             if best is not None and count > best[0]:
                 break
             best = count, sizes
-    if best is None or len(layouts) < 2:
-        return rows
-    sizes = best[1]
-    lines = [rows[start : start + len(sizes)] for start in range(0, len(rows), len(sizes))]
-    return [" ".join(f"{row:{size}}" for row, size in zip(line, sizes, strict=False)).rstrip() for line in lines]
+    return best[1] if best is not None and len(layouts) > 1 else None
+
+
+def _numbers(body: str, tabs: int) -> list[str] | None:
+    """Lay out an array of numbers or names in columns: behind the brace, or on lines of its own if that is better."""
+    head, _, rest = body.partition("= {")
+    if not rest.endswith("};") or re.search(r"[^\w, -]", rest[:-2]) or head.count("(") or head.count("{"):
+        return None
+    values = rest[:-2].split(", ")
+    if len(values) < 6 or not all(values) or any(" " in value for value in values):
+        return None
+    texts = [f"{value}," for value in values[:-1]] + [values[-1]]
+    lengths = [len(text) for text in texts]
+    ends = [*lengths[:-1], lengths[-1] + 2]
+    start, inner = _TAB * tabs + len(head) + 3, _TAB * (tabs + 1)
+    options: list[tuple[int, int, list[int], int]] = []
+    for penalty, column in ((0, start), (74, inner)):
+        sizes = _sizes(lengths, ends, _WIDTH - column)
+        if sizes is None or sum(sizes) + len(sizes) - 1 > _WIDTH - column:
+            return None
+        options.append((penalty + 41 * (-(-len(texts) // len(sizes)) - 1), column, sizes, penalty))
+    _, column, sizes, own_line = min(options)
+    indent = "\t" * (column // _TAB) + " " * (column % _TAB)
+    lines = []
+    for first in range(0, len(texts), len(sizes)):
+        row = texts[first : first + len(sizes)]
+        lines.append(indent + " ".join(f"{text:{size}}" for text, size in zip(row, sizes, strict=False)).rstrip())
+    lines[-1] += "};"
+    prefix = "\t" * tabs + head + "= {"
+    return [prefix, *lines] if own_line else [prefix + lines[0].lstrip(), *lines[1:]]
