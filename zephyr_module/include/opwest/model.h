@@ -408,6 +408,14 @@ struct opwest_details {
 
 /** @cond INTERNAL_HIDDEN */
 /* The initialisers of the structures above: an argument for each member. */
+#define OPWEST_QUANTIZATION(_scales, _zero_points, _scale_count, _zero_point_count, _axis)         \
+	{                                                                                          \
+		.scales = (_scales),                                                               \
+		.zero_points = (_zero_points),                                                     \
+		.scale_count = (_scale_count),                                                     \
+		.zero_point_count = (_zero_point_count),                                           \
+		.axis = (_axis),                                                                   \
+	}
 #define OPWEST_TENSOR(_name, _shape, _quantization, _size, _dtype, _rank, _direction, _flags)      \
 	{                                                                                          \
 		.name = (_name),                                                                   \

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from typing import Final
 
 _WIDTH: Final = 100
@@ -74,15 +73,17 @@ def _rewrapped(lines: list[str]) -> list[str]:
 
 
 def _wrapped(words: str, prefix: str) -> list[str]:
-    width = _WIDTH - columns(prefix) + len(prefix)
-    return textwrap.wrap(
-        words,
-        width,
-        initial_indent=prefix,
-        subsequent_indent=prefix,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    """Return words in lines after a prefix; a word that does not fit is alone on its line."""
+    room = _WIDTH - columns(prefix)
+    lines: list[str] = []
+    line = ""
+    for word in words.split(" "):
+        if line and len(line) + 1 + len(word) > room:
+            lines.append(prefix + line.rstrip())
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, prefix + line]
 
 
 def _moved(text: str, column: int, indent: int) -> list[str]:

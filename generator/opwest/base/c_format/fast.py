@@ -12,25 +12,21 @@ from typing import Final
 
 _WIDTH: Final = 100
 _TAB: Final = 8
-_IRREGULAR: Final = re.compile(
+_IRREGULAR: Final = (
     r"  |\t|,[^ )]|[\w)]\{|\}\w|[^ ] ;|\( | \)(?<!, \))|\) \)| ,[^ ]|^ |\s$|\{ (?!$)|[^{;,)] \}(?! |;|$)"
 )
 """White space that is not Zephyr's: the text needs all stages."""
-_STRING: Final = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'')
+_STRING: Final = r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\''
 _CONTROL: Final = ("if (", "for (", "while (", "switch (", "else", "do ")
 _SIGNS: Final = re.compile(
     r'[()\[\]{},]|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'| (?:[-+*/%&|^<>!=]=?|&&|\|\||<<|>>|\?|:) |/\*'
 )
 _DEFINE: Final = re.compile(r"#define (\w+(?:\([^()]*\))?)(?: (\S.*?))??( /\*.*\*/)?")
-_MACRO: Final = re.compile(r"#define \w+\([^()]*\)\s*\\")
-_ATTRIBUTE: Final = re.compile(r"[A-Z][A-Z0-9_]{4,}\([^()]*\)")
-"""A macro on a line of its own, before a declaration."""
 _OPEN: Final = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[()\[\]{}]', re.DOTALL)
 _FIRST_STRING: Final = re.compile(r'(\t+[\w ]+\()"(?:\\.|[^"\\])*"')
 _DIGIT: Final = re.compile(r"(?<!int)(?<!int[0-9])[0-9]")
 """A digit, but not one of the name of a type."""
 _WITHOUT_SPACE: Final = str.maketrans("", "", " \t\n")
-_NAME: Final = re.compile(r"[A-Z_0-9]+\(")
 
 
 def format_c(text: str) -> str:
@@ -123,7 +119,22 @@ def _is_alone(lines: list[str], at: int, width: int) -> bool:
 
 
 def _is_irregular(body: str) -> bool:
-    return bool(_IRREGULAR.search(body)) and bool(_IRREGULAR.search(_STRING.sub('""', body)))
+    """Whether the white space of a line is not Zephyr's. Most lines need no regular expression."""
+    if (
+        "  " in body
+        or "( " in body
+        or " )" in body
+        or " ;" in body
+        or "{" in body[:-1]
+        or "\t" in body
+        or body[0] == " "
+        or body[-1] == " "
+        or body.count(",") != body.count(", ") + (body[-1] == ",")
+    ):
+        return (
+            re.search(_IRREGULAR, body) is not None and re.search(_IRREGULAR, re.sub(_STRING, '""', body)) is not None
+        )
+    return False
 
 
 def _statement(part: list[str], tabs: int, width: int) -> list[str] | None:
@@ -136,6 +147,8 @@ def _statement(part: list[str], tabs: int, width: int) -> list[str] | None:
         body += words if body[-1] in "([" else f" {words}"
     if body[0] in "#}{" or "/*" in body or body[-1] not in ";){" or body.endswith("= {"):
         return None
+    if body.endswith("};") and _TAB * tabs + len(body) > width == _WIDTH:
+        return _numbers(body, tabs)
     if body[-1] == "{" and not body.startswith(_CONTROL):
         return None
     if _TAB * tabs + len(body) <= width:
@@ -176,7 +189,13 @@ def _is_whole(body: str, tabs: int, lines: list[str], at: int) -> bool:
     if last != ")" or at + 1 >= len(lines) or body.count("(") != body.count(")"):
         return False
     following = lines[at + 1].lstrip("\t")
-    return (tabs == 0 and following == "{") or (_ATTRIBUTE.fullmatch(body) is not None and following[:1].isalpha())
+    return (tabs == 0 and following == "{") or (following[:1].isalpha() and _is_macro(body))
+
+
+def _is_macro(body: str) -> bool:
+    """Whether a line is a macro in capitals, before a declaration."""
+    name, _, arguments = body.partition("(")
+    return len(name) > 4 and name.isupper() and name.isidentifier() and arguments.count("(") == 0
 
 
 def _comment(part: list[str], out: list[str]) -> None:
@@ -250,7 +269,12 @@ def _commented(rows: list[tuple[str, str | None]], comments: list[str | None], o
 def _macro(lines: list[str], at: int, out: list[str]) -> int:
     """Align the backslashes of a macro whose body is statements that fit. Return its end; 0 if it has others."""
     head = lines[at]
-    if not head.startswith("#define ") or not head.endswith("\\") or _MACRO.fullmatch(head) is None:
+    if (
+        not head.startswith("#define ")
+        or not head.endswith("\\")
+        or head.count("(") != 1
+        or not head[:-1].rstrip().endswith(")")
+    ):
         return 0
     end = at + 1
     while end < len(lines) and lines[end - 1].endswith("\\"):
@@ -339,7 +363,7 @@ def _end(lines: list[str], at: int) -> int:
         if depth == 1 and code.endswith("{") and not code.endswith(("= {", ", {", "({")) and "enum" not in code:
             break
         if depth <= 0 and code.endswith(")") and end < len(lines):
-            if lines[end].startswith("{") or _NAME.match(code.lstrip("\t")):
+            if lines[end].startswith("{") or code.lstrip("\t").partition("(")[0].isupper():
                 break
     return end
 
@@ -358,7 +382,9 @@ def _call(body: str, tabs: int, width: int = _WIDTH) -> list[str] | None:
         return None
     depth = 0
     comma = assignment = opening = 0
+    last = 0
     commas: list[int] = []
+    nested: list[int] = []
     operators: list[int] = []
     signs: set[str] = set()
     room = width - _TAB * tabs
@@ -376,7 +402,9 @@ def _call(body: str, tabs: int, width: int = _WIDTH) -> list[str] | None:
         elif first == ",":
             if depth == 0 and match.end() < len(body):
                 return None
-            if depth == 1 and opening:
+            if depth > 1:
+                nested.append(match.end())
+            elif opening:
                 commas.append(match.end())
                 comma = match.end() if match.end() <= room else comma
         elif first == " ":
@@ -384,13 +412,19 @@ def _call(body: str, tabs: int, width: int = _WIDTH) -> list[str] | None:
                 return None
             if depth == 0:
                 assignment = match.end()
-            elif depth == 1:
+            elif depth > 1:
+                nested.append(match.end())
+            else:
                 signs.add(sign)
                 if sign in (" || ", " && "):
                     operators.append(match.end() - 1)
         elif first in "}/" or (first == "{" and match.end() < len(body)) or (first == '"' and len(sign) > room - _TAB):
             return None
-    if depth or '" "' in body:
+        if first == '"':
+            if last and not body[last : match.start()].strip():
+                return None
+            last = match.end()
+    if depth:
         return None
     prefix = "\t" * tabs
     if assignment and assignment - 1 <= room and len(body) - assignment <= room - _TAB:
@@ -404,10 +438,49 @@ def _call(body: str, tabs: int, width: int = _WIDTH) -> list[str] | None:
     if not place:
         return None
     if column + len(body) - place - 1 > width:
-        is_head = tabs == 0 and not assignment and not signs and len(body) - body.rfind(" ", 0, opening) - 1 > width
-        lines = _chain(body, commas, prefix, indent, width) if is_head and comma else None
-        return lines if lines is not None and len(lines) == 3 else None
+        is_head = tabs == 0 and not assignment and not signs and len(body) - body[:opening].rfind(" ") - 1 > width
+        lines = _chain(body, commas, prefix, indent, width) if comma else None
+        if is_head:
+            return lines if lines is not None and len(lines) in (3, 4) else None
+        if not tabs or signs or any(place < end <= room for end in nested):
+            return None
+        return (
+            _after_parenthesis(body, opening, assignment, tabs, width)
+            or _after_assignment(body, opening, assignment, commas, tabs, width)
+            or (lines if lines is not None and len(lines) == 3 else None)
+        )
     return [prefix + body[:place], indent + body[place + 1 :]]
+
+
+def _after_parenthesis(body: str, opening: int, assignment: int, tabs: int, width: int) -> list[str] | None:
+    """Break a call behind its parenthesis, if all arguments fit on a line."""
+    head = body[:opening]
+    callee = head[assignment:].removeprefix("return ")
+    if not callee[:-1].isidentifier() or len(head) + _TAB * tabs > width or not callee[0].islower():
+        return None
+    if len(body) - opening + _TAB * (tabs + 1) > width:
+        return None
+    return ["\t" * tabs + head, "\t" * (tabs + 1) + body[opening:]]
+
+
+def _after_assignment(
+    body: str, opening: int, assignment: int, commas: list[int], tabs: int, width: int
+) -> list[str] | None:
+    """Break an assignment of a call behind the operator and behind one comma."""
+    room = width - _TAB * (tabs + 1)
+    places = [place for place in commas if place - assignment <= room]
+    if not assignment or not places or not body[assignment : opening - 1].isidentifier():
+        return None
+    column = _TAB * (tabs + 1) + opening - assignment
+    if column + len(body) - places[-1] - 1 > width:
+        return None
+    indent = "\t" * (column // _TAB) + " " * (column % _TAB)
+    prefix = "\t" * tabs
+    return [
+        prefix + body[: assignment - 1],
+        f"{prefix}\t{body[assignment : places[-1]]}",
+        indent + body[places[-1] + 1 :],
+    ]
 
 
 def _chain(body: str, operators: list[int], prefix: str, indent: str, width: int) -> list[str] | None:
@@ -470,6 +543,10 @@ def _table(lines: list[str], at: int, tabs: int, width: int = _WIDTH) -> list[st
     rows: list[str] = []
     while end < len(lines) and lines[end].startswith(prefix):
         body = lines[end][tabs + 1 :]
+        if body == "{" and len(rows) < 4 and (nested := _nested(lines, end, tabs + 1, width)):
+            rows.append("\n".join([body, *lines[end + 1 : nested]]))
+            end = nested
+            continue
         if not body or body[-1] != "," or body[0] in "\t/#" or body.endswith(",},") or _is_irregular(body):
             return None
         if body.count("(") != body.count(")") or body.count("{") != body.count("}"):
@@ -479,17 +556,29 @@ def _table(lines: list[str], at: int, tabs: int, width: int = _WIDTH) -> list[st
     if not rows or end == len(lines) or lines[end] != "\t" * tabs + "};":
         return None
     out = [head]
-    is_grid = rows[0][0] != "." and len(rows) >= 5 and 2 * min(map(len, rows)) < _WIDTH
+    is_grid = rows[0][0] != "." and len(rows) >= 5 and "\n" not in "".join(rows) and 2 * min(map(len, rows)) < _WIDTH
     if is_grid and (max(map(len, rows)) > room or any(_values(row) != 1 for row in rows)):
         return None
     for row in _grid(rows, room) if is_grid else rows:
-        if len(row) <= room:
+        if len(row) <= room or row[0] == "{" and "\n" in row:
             out.append(prefix + row)
         elif row[0].isalpha() and (broken := _call(row, tabs + 1, width)) is not None:
             out += broken
         else:
             return None
     return [*out, lines[end]]
+
+
+def _nested(lines: list[str], at: int, tabs: int, width: int) -> int:
+    """Return the end of a structure with a line for each member in a table; 0 if it is laid out otherwise."""
+    end = at + 1
+    prefix = "\t" * (tabs + 1) + "."
+    while end < len(lines) and lines[end].startswith(prefix):
+        row = lines[end]
+        if row[-1] != "," or "{" in row or len(row) + 7 * (tabs + 1) > width or _is_irregular(row[tabs + 1 :]):
+            return 0
+        end += 1
+    return end + 1 if end > at + 1 and end < len(lines) and lines[end] == "\t" * tabs + "}," else 0
 
 
 def _values(row: str) -> int:
@@ -503,27 +592,62 @@ def _values(row: str) -> int:
 
 
 def _grid(rows: list[str], room: int) -> list[str]:
-    """Return values in columns: the layout with the fewest lines, and of those the one with the fewest columns."""
-    best: tuple[int, list[int]] | None = None
+    """Return values in columns; unchanged if only one column is possible."""
+    lengths = [len(row) for row in rows]
+    sizes = _sizes(lengths, lengths, room)
+    if sizes is None:
+        return rows
+    lines = [rows[start : start + len(sizes)] for start in range(0, len(rows), len(sizes))]
+    return [" ".join(f"{row:{size}}" for row, size in zip(line, sizes, strict=False)).rstrip() for line in lines]
+
+
+def _sizes(lengths: list[int], ends: list[int], room: int) -> list[int] | None:
+    """Return the widths of the columns with which values need the fewest lines, and of those the fewest columns.
+
+    `ends` are the lengths of values at the end of a line. None if only one column is possible.
+    """
     layouts: list[tuple[int, int, list[int]]] = []
-    for columns in range(1, _WIDTH // 3 + 1):
-        if columns > len(rows):
-            break
-        parts = [rows[column::columns] for column in range(columns)]
-        sizes = [max(map(len, part)) for part in parts]
-        if any(size - min(map(len, part)) > 10 for size, part in zip(sizes[:-1], parts, strict=False)):
+    for columns in range(1, min(_WIDTH // 3, len(lengths)) + 1):
+        parts = [lengths[column::columns] for column in range(columns - 1)] + [ends[columns - 1 :: columns]]
+        sizes = [max(part) for part in parts]
+        if any(size - min(part) > 10 for size, part in zip(sizes[:-1], parts, strict=False)):
             continue
         width = columns - 1 + sum(sizes)
-        if width > _WIDTH and columns > 1:
-            continue
-        layouts.append((width, -(-len(rows) // columns), sizes))
+        if width <= _WIDTH or columns == 1:
+            layouts.append((width, -(-len(lengths) // columns), sizes))
+    best: tuple[int, list[int]] | None = None
     for width, count, sizes in reversed(layouts):
         if width <= room or len(sizes) == 1:
             if best is not None and count > best[0]:
                 break
             best = count, sizes
-    if best is None or len(layouts) < 2:
-        return rows
-    sizes = best[1]
-    lines = [rows[start : start + len(sizes)] for start in range(0, len(rows), len(sizes))]
-    return [" ".join(f"{row:{size}}" for row, size in zip(line, sizes, strict=False)).rstrip() for line in lines]
+    return best[1] if best is not None and len(layouts) > 1 else None
+
+
+def _numbers(body: str, tabs: int) -> list[str] | None:
+    """Lay out an array of numbers or names in columns: behind the brace, or on lines of its own if that is better."""
+    head, _, rest = body.partition("= {")
+    if not rest.endswith("};") or re.search(r"[^\w, -]", rest[:-2]) or head.count("(") or head.count("{"):
+        return None
+    values = rest[:-2].split(", ")
+    if len(values) < 6 or not all(values) or any(" " in value for value in values):
+        return None
+    texts = [f"{value}," for value in values[:-1]] + [values[-1]]
+    lengths = [len(text) for text in texts]
+    ends = [*lengths[:-1], lengths[-1] + 2]
+    start, inner = _TAB * tabs + len(head) + 3, _TAB * (tabs + 1)
+    options: list[tuple[int, int, list[int], int]] = []
+    for penalty, column in ((0, start), (74, inner)):
+        sizes = _sizes(lengths, ends, _WIDTH - column)
+        if sizes is None or sum(sizes) + len(sizes) - 1 > _WIDTH - column:
+            return None
+        options.append((penalty + 41 * (-(-len(texts) // len(sizes)) - 1), column, sizes, penalty))
+    _, column, sizes, own_line = min(options)
+    indent = "\t" * (column // _TAB) + " " * (column % _TAB)
+    lines = []
+    for first in range(0, len(texts), len(sizes)):
+        row = texts[first : first + len(sizes)]
+        lines.append(indent + " ".join(f"{text:{size}}" for text, size in zip(row, sizes, strict=False)).rstrip())
+    lines[-1] += "};"
+    prefix = "\t" * tabs + head + "= {"
+    return [prefix, *lines] if own_line else [prefix + lines[0].lstrip(), *lines[1:]]

@@ -411,7 +411,7 @@ def directive_lines(text: str, tokens: list[Token], name: str) -> list[Line]:
                     break
         head = Line(tokens[:end], 0, directive="define")
         body = tokens[end:]
-        comments = []
+        comments: list[Token] = []
         while body and body[-1].kind == "comment" and not body[-1].newlines:
             comments.insert(0, body.pop())
         if body and body[0].kind == "<" and body[-1].kind == ">":  # the name of a header

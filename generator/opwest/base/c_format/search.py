@@ -579,7 +579,7 @@ def _path(state: State) -> list[Break]:
     breaks: list[Break] = []
     node = state.breaks
     while node is not None:
-        node, item = node  # type: ignore[misc,assignment]
+        node, item = node  # type: ignore[assignment]
         assert isinstance(item, Break)
         breaks.append(item)
     return breaks[::-1]

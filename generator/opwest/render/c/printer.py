@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import assert_never
 
@@ -162,30 +162,37 @@ def _declared(element: Struct | Scalar | String, symbol: str) -> str:
 
 def _members(struct: StructValue, literal: Callable[[str], str], omitted: frozenset[str] = _ABSENT) -> list[str]:
     """Return the members except those with an `omitted` value; the first one if it is the only one."""
-    heads = [head for head, _, _ in _fields(struct.struct)]
-    texts = [head + text for head, text in zip(heads, _texts(struct, literal), strict=True) if text not in omitted]
-    return texts or [f"{heads[0]}{next(_texts(struct, literal))}"]
+    texts = _texts(struct, literal)
+    fields = _fields(struct.struct)
+    members = [field[0] + text for field, text in zip(fields, texts, strict=True) if text not in omitted]
+    return members or [fields[0][0] + texts[0]]
 
 
-def _arguments(struct: StructValue, literal: Callable[[str], str]) -> Iterator[str]:
-    """Yield the values of all members, also of nested structures."""
+def _arguments(struct: StructValue, literal: Callable[[str], str]) -> list[str]:
+    """Return the values of all members, also of nested structures."""
+    arguments = []
     for text, (_, value) in zip(_texts(struct, literal), struct.values, strict=True):
-        if isinstance(value, StructValue):
-            yield from _arguments(value, literal)
+        if type(value) is StructValue:
+            arguments += _arguments(value, literal)
         else:
-            yield text
+            arguments.append(text)
+    return arguments
 
 
-def _texts(struct: StructValue, literal: Callable[[str], str]) -> Iterator[str]:
+def _texts(struct: StructValue, literal: Callable[[str], str]) -> list[str]:
+    texts = []
     for (_, type_, numbers), (_, value) in zip(_fields(struct.struct), struct.values, strict=True):
         if type(value) is int:
             if value not in numbers:  # most numbers occur in many rows
                 numbers[value] = _value(type_, value, literal)
-            yield numbers[value]
+            texts.append(numbers[value])
         elif type(value) is str:
-            yield literal(value)
+            texts.append(literal(value))
+        elif value is None:
+            texts.append("NULL")
         else:
-            yield _value(type_, value, literal)
+            texts.append(_value(type_, value, literal))
+    return texts
 
 
 _Fields = list[tuple[str, FieldType, dict[int, str]]]

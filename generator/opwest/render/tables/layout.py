@@ -364,6 +364,7 @@ MEMREFS = tuple(map(_memref, range(17)))
 """The descriptors of all ranks that a manifest permits."""
 
 ROWS = {
+    QUANTIZATION.name: "OPWEST_QUANTIZATION",
     TENSOR.name: "OPWEST_TENSOR",
     OPERATOR.name: "OPWEST_OPERATOR",
     DEVICE.name: "OPWEST_DEVICE",
@@ -373,7 +374,7 @@ ROWS = {
     POOL_PLACE.name: "OPWEST_POOL_PLACE",
     POINT.name: "OPWEST_POINT",
 }
-"""The macros of the runtime's headers that initialise a structure: one argument for each member, also of nested ones."""
+"""The macros of the runtime's headers that initialise a structure: an argument for each member, also of nested ones."""
 
 OPTIONAL = (BUILD, CONSTANT, BUFFER, REGION, POOL_PLACE, BINDING, STEP_BINDINGS, VIEW, DETAILS)
 """Structures of the parts of the metadata that only `<model>_details` refers to."""

@@ -41,20 +41,20 @@ OPWEST_ALIGNED(1) static uint8_t many_kinds_input_seen[MANY_KINDS_INPUT_SEEN_ELE
 OPWEST_ALIGNED(1) static int8_t many_kinds_output_out_int8[MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_out_uint8[MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS];
 OPWEST_ALIGNED(2) static int16_t many_kinds_output_out_int16[MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS];
-OPWEST_ALIGNED(
-	2) static uint16_t many_kinds_output_out_uint16[MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS];
+OPWEST_ALIGNED(2)
+static uint16_t many_kinds_output_out_uint16[MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS];
 OPWEST_ALIGNED(4) static int32_t many_kinds_output_out_int32[MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS];
-OPWEST_ALIGNED(
-	4) static uint32_t many_kinds_output_out_uint32[MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS];
+OPWEST_ALIGNED(4)
+static uint32_t many_kinds_output_out_uint32[MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS];
 OPWEST_ALIGNED(8) static int64_t many_kinds_output_out_int64[MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS];
-OPWEST_ALIGNED(
-	8) static uint64_t many_kinds_output_out_uint64[MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS];
-OPWEST_ALIGNED(
-	2) static uint16_t many_kinds_output_out_float16[MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS];
-OPWEST_ALIGNED(
-	4) static float many_kinds_output_out_float32[MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS];
-OPWEST_ALIGNED(
-	8) static double many_kinds_output_out_float64[MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS];
+OPWEST_ALIGNED(8)
+static uint64_t many_kinds_output_out_uint64[MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS];
+OPWEST_ALIGNED(2)
+static uint16_t many_kinds_output_out_float16[MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS];
+OPWEST_ALIGNED(4)
+static float many_kinds_output_out_float32[MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS];
+OPWEST_ALIGNED(8)
+static double many_kinds_output_out_float64[MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_out_bool[MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_lowest[MANY_KINDS_OUTPUT_LOWEST_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_highest[MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS];
@@ -64,26 +64,35 @@ OPWEST_ALIGNED(1) static uint8_t many_kinds_output_count[MANY_KINDS_OUTPUT_COUNT
 static int try_many_kinds(void)
 {
 	const struct many_kinds_inputs inputs = {.in_int8 = many_kinds_input_in_int8,
-		.in_uint8 = many_kinds_input_in_uint8, .in_int16 = many_kinds_input_in_int16,
-		.in_uint16 = many_kinds_input_in_uint16, .in_int32 = many_kinds_input_in_int32,
-		.in_uint32 = many_kinds_input_in_uint32, .in_int64 = many_kinds_input_in_int64,
-		.in_uint64 = many_kinds_input_in_uint64, .in_float16 = many_kinds_input_in_float16,
-		.in_float32 = many_kinds_input_in_float32,
-		.in_float64 = many_kinds_input_in_float64, .in_bool = many_kinds_input_in_bool,
-		.values = many_kinds_input_values, .seen = many_kinds_input_seen};
+						 .in_uint8 = many_kinds_input_in_uint8,
+						 .in_int16 = many_kinds_input_in_int16,
+						 .in_uint16 = many_kinds_input_in_uint16,
+						 .in_int32 = many_kinds_input_in_int32,
+						 .in_uint32 = many_kinds_input_in_uint32,
+						 .in_int64 = many_kinds_input_in_int64,
+						 .in_uint64 = many_kinds_input_in_uint64,
+						 .in_float16 = many_kinds_input_in_float16,
+						 .in_float32 = many_kinds_input_in_float32,
+						 .in_float64 = many_kinds_input_in_float64,
+						 .in_bool = many_kinds_input_in_bool,
+						 .values = many_kinds_input_values,
+						 .seen = many_kinds_input_seen};
 	const struct many_kinds_outputs outputs = {.out_int8 = many_kinds_output_out_int8,
-		.out_uint8 = many_kinds_output_out_uint8, .out_int16 = many_kinds_output_out_int16,
-		.out_uint16 = many_kinds_output_out_uint16,
-		.out_int32 = many_kinds_output_out_int32,
-		.out_uint32 = many_kinds_output_out_uint32,
-		.out_int64 = many_kinds_output_out_int64,
-		.out_uint64 = many_kinds_output_out_uint64,
-		.out_float16 = many_kinds_output_out_float16,
-		.out_float32 = many_kinds_output_out_float32,
-		.out_float64 = many_kinds_output_out_float64,
-		.out_bool = many_kinds_output_out_bool, .lowest = many_kinds_output_lowest,
-		.highest = many_kinds_output_highest, .sum = many_kinds_output_sum,
-		.count = many_kinds_output_count};
+						   .out_uint8 = many_kinds_output_out_uint8,
+						   .out_int16 = many_kinds_output_out_int16,
+						   .out_uint16 = many_kinds_output_out_uint16,
+						   .out_int32 = many_kinds_output_out_int32,
+						   .out_uint32 = many_kinds_output_out_uint32,
+						   .out_int64 = many_kinds_output_out_int64,
+						   .out_uint64 = many_kinds_output_out_uint64,
+						   .out_float16 = many_kinds_output_out_float16,
+						   .out_float32 = many_kinds_output_out_float32,
+						   .out_float64 = many_kinds_output_out_float64,
+						   .out_bool = many_kinds_output_out_bool,
+						   .lowest = many_kinds_output_lowest,
+						   .highest = many_kinds_output_highest,
+						   .sum = many_kinds_output_sum,
+						   .count = many_kinds_output_count};
 	int rc = many_kinds_open(&many_kinds_workspace, &many_kinds_context);
 
 	if (rc != 0) {

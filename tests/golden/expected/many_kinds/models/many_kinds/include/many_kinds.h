@@ -36,14 +36,14 @@ extern "C" {
  * Input in_int8: int8 [2, 3], 6 bytes, real = 0.0078125 * (value - -128). Pixels * / / " ü %
  * @{
  */
-#define MANY_KINDS_INPUT_IN_INT8_DTYPE OPWEST_INT8
-#define MANY_KINDS_INPUT_IN_INT8_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_INT8_SIZE 6U
-#define MANY_KINDS_INPUT_IN_INT8_ALIGN 1U
-#define MANY_KINDS_INPUT_IN_INT8_RANK 2U
-#define MANY_KINDS_INPUT_IN_INT8_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_INT8_DIM_1 3U
-#define MANY_KINDS_INPUT_IN_INT8_SCALE 0.0078125f
+#define MANY_KINDS_INPUT_IN_INT8_DTYPE      OPWEST_INT8
+#define MANY_KINDS_INPUT_IN_INT8_ELEMENTS   6U
+#define MANY_KINDS_INPUT_IN_INT8_SIZE       6U
+#define MANY_KINDS_INPUT_IN_INT8_ALIGN      1U
+#define MANY_KINDS_INPUT_IN_INT8_RANK       2U
+#define MANY_KINDS_INPUT_IN_INT8_DIM_0      2U
+#define MANY_KINDS_INPUT_IN_INT8_DIM_1      3U
+#define MANY_KINDS_INPUT_IN_INT8_SCALE      0.0078125f
 #define MANY_KINDS_INPUT_IN_INT8_ZERO_POINT (-128)
 /** @} */
 
@@ -52,13 +52,13 @@ extern "C" {
  * Input in_uint8: uint8 [2, 3], 6 bytes, quantized along axis 1
  * @{
  */
-#define MANY_KINDS_INPUT_IN_UINT8_DTYPE OPWEST_UINT8
+#define MANY_KINDS_INPUT_IN_UINT8_DTYPE    OPWEST_UINT8
 #define MANY_KINDS_INPUT_IN_UINT8_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_UINT8_SIZE 6U
-#define MANY_KINDS_INPUT_IN_UINT8_ALIGN 16U
-#define MANY_KINDS_INPUT_IN_UINT8_RANK 2U
-#define MANY_KINDS_INPUT_IN_UINT8_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_UINT8_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_UINT8_SIZE     6U
+#define MANY_KINDS_INPUT_IN_UINT8_ALIGN    16U
+#define MANY_KINDS_INPUT_IN_UINT8_RANK     2U
+#define MANY_KINDS_INPUT_IN_UINT8_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_UINT8_DIM_1    3U
 /** @} */
 
 /** @name Input in_int16
@@ -66,13 +66,13 @@ extern "C" {
  * Input in_int16: int16 [2, 3], 12 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_INT16_DTYPE OPWEST_INT16
+#define MANY_KINDS_INPUT_IN_INT16_DTYPE    OPWEST_INT16
 #define MANY_KINDS_INPUT_IN_INT16_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_INT16_SIZE 12U
-#define MANY_KINDS_INPUT_IN_INT16_ALIGN 2U
-#define MANY_KINDS_INPUT_IN_INT16_RANK 2U
-#define MANY_KINDS_INPUT_IN_INT16_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_INT16_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_INT16_SIZE     12U
+#define MANY_KINDS_INPUT_IN_INT16_ALIGN    2U
+#define MANY_KINDS_INPUT_IN_INT16_RANK     2U
+#define MANY_KINDS_INPUT_IN_INT16_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_INT16_DIM_1    3U
 /** @} */
 
 /** @name Input in_uint16
@@ -80,13 +80,13 @@ extern "C" {
  * Input in_uint16: uint16 [2, 3], 12 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_UINT16_DTYPE OPWEST_UINT16
+#define MANY_KINDS_INPUT_IN_UINT16_DTYPE    OPWEST_UINT16
 #define MANY_KINDS_INPUT_IN_UINT16_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_UINT16_SIZE 12U
-#define MANY_KINDS_INPUT_IN_UINT16_ALIGN 2U
-#define MANY_KINDS_INPUT_IN_UINT16_RANK 2U
-#define MANY_KINDS_INPUT_IN_UINT16_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_UINT16_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_UINT16_SIZE     12U
+#define MANY_KINDS_INPUT_IN_UINT16_ALIGN    2U
+#define MANY_KINDS_INPUT_IN_UINT16_RANK     2U
+#define MANY_KINDS_INPUT_IN_UINT16_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_UINT16_DIM_1    3U
 /** @} */
 
 /** @name Input in_int32
@@ -94,13 +94,13 @@ extern "C" {
  * Input in_int32: int32 [2, 3], 24 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_INT32_DTYPE OPWEST_INT32
+#define MANY_KINDS_INPUT_IN_INT32_DTYPE    OPWEST_INT32
 #define MANY_KINDS_INPUT_IN_INT32_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_INT32_SIZE 24U
-#define MANY_KINDS_INPUT_IN_INT32_ALIGN 4U
-#define MANY_KINDS_INPUT_IN_INT32_RANK 2U
-#define MANY_KINDS_INPUT_IN_INT32_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_INT32_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_INT32_SIZE     24U
+#define MANY_KINDS_INPUT_IN_INT32_ALIGN    4U
+#define MANY_KINDS_INPUT_IN_INT32_RANK     2U
+#define MANY_KINDS_INPUT_IN_INT32_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_INT32_DIM_1    3U
 /** @} */
 
 /** @name Input in_uint32
@@ -108,13 +108,13 @@ extern "C" {
  * Input in_uint32: uint32 [2, 3], 24 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_UINT32_DTYPE OPWEST_UINT32
+#define MANY_KINDS_INPUT_IN_UINT32_DTYPE    OPWEST_UINT32
 #define MANY_KINDS_INPUT_IN_UINT32_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_UINT32_SIZE 24U
-#define MANY_KINDS_INPUT_IN_UINT32_ALIGN 4U
-#define MANY_KINDS_INPUT_IN_UINT32_RANK 2U
-#define MANY_KINDS_INPUT_IN_UINT32_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_UINT32_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_UINT32_SIZE     24U
+#define MANY_KINDS_INPUT_IN_UINT32_ALIGN    4U
+#define MANY_KINDS_INPUT_IN_UINT32_RANK     2U
+#define MANY_KINDS_INPUT_IN_UINT32_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_UINT32_DIM_1    3U
 /** @} */
 
 /** @name Input in_int64
@@ -122,13 +122,13 @@ extern "C" {
  * Input in_int64: int64 [2, 3], 48 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_INT64_DTYPE OPWEST_INT64
+#define MANY_KINDS_INPUT_IN_INT64_DTYPE    OPWEST_INT64
 #define MANY_KINDS_INPUT_IN_INT64_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_INT64_SIZE 48U
-#define MANY_KINDS_INPUT_IN_INT64_ALIGN 8U
-#define MANY_KINDS_INPUT_IN_INT64_RANK 2U
-#define MANY_KINDS_INPUT_IN_INT64_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_INT64_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_INT64_SIZE     48U
+#define MANY_KINDS_INPUT_IN_INT64_ALIGN    8U
+#define MANY_KINDS_INPUT_IN_INT64_RANK     2U
+#define MANY_KINDS_INPUT_IN_INT64_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_INT64_DIM_1    3U
 /** @} */
 
 /** @name Input in_uint64
@@ -136,13 +136,13 @@ extern "C" {
  * Input in_uint64: uint64 [2, 3], 48 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_UINT64_DTYPE OPWEST_UINT64
+#define MANY_KINDS_INPUT_IN_UINT64_DTYPE    OPWEST_UINT64
 #define MANY_KINDS_INPUT_IN_UINT64_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_UINT64_SIZE 48U
-#define MANY_KINDS_INPUT_IN_UINT64_ALIGN 8U
-#define MANY_KINDS_INPUT_IN_UINT64_RANK 2U
-#define MANY_KINDS_INPUT_IN_UINT64_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_UINT64_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_UINT64_SIZE     48U
+#define MANY_KINDS_INPUT_IN_UINT64_ALIGN    8U
+#define MANY_KINDS_INPUT_IN_UINT64_RANK     2U
+#define MANY_KINDS_INPUT_IN_UINT64_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_UINT64_DIM_1    3U
 /** @} */
 
 /** @name Input in_float16
@@ -150,13 +150,13 @@ extern "C" {
  * Input in_float16: float16 [2, 3], 12 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_FLOAT16_DTYPE OPWEST_FLOAT16
+#define MANY_KINDS_INPUT_IN_FLOAT16_DTYPE    OPWEST_FLOAT16
 #define MANY_KINDS_INPUT_IN_FLOAT16_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_FLOAT16_SIZE 12U
-#define MANY_KINDS_INPUT_IN_FLOAT16_ALIGN 2U
-#define MANY_KINDS_INPUT_IN_FLOAT16_RANK 2U
-#define MANY_KINDS_INPUT_IN_FLOAT16_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_FLOAT16_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_FLOAT16_SIZE     12U
+#define MANY_KINDS_INPUT_IN_FLOAT16_ALIGN    2U
+#define MANY_KINDS_INPUT_IN_FLOAT16_RANK     2U
+#define MANY_KINDS_INPUT_IN_FLOAT16_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_FLOAT16_DIM_1    3U
 /** @} */
 
 /** @name Input in_float32
@@ -164,13 +164,13 @@ extern "C" {
  * Input in_float32: float32 [2, 3], 24 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_FLOAT32_DTYPE OPWEST_FLOAT32
+#define MANY_KINDS_INPUT_IN_FLOAT32_DTYPE    OPWEST_FLOAT32
 #define MANY_KINDS_INPUT_IN_FLOAT32_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_FLOAT32_SIZE 24U
-#define MANY_KINDS_INPUT_IN_FLOAT32_ALIGN 64U
-#define MANY_KINDS_INPUT_IN_FLOAT32_RANK 2U
-#define MANY_KINDS_INPUT_IN_FLOAT32_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_FLOAT32_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_FLOAT32_SIZE     24U
+#define MANY_KINDS_INPUT_IN_FLOAT32_ALIGN    64U
+#define MANY_KINDS_INPUT_IN_FLOAT32_RANK     2U
+#define MANY_KINDS_INPUT_IN_FLOAT32_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_FLOAT32_DIM_1    3U
 /** @} */
 
 /** @name Input in_float64
@@ -178,13 +178,13 @@ extern "C" {
  * Input in_float64: float64 [2, 3], 48 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_FLOAT64_DTYPE OPWEST_FLOAT64
+#define MANY_KINDS_INPUT_IN_FLOAT64_DTYPE    OPWEST_FLOAT64
 #define MANY_KINDS_INPUT_IN_FLOAT64_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_FLOAT64_SIZE 48U
-#define MANY_KINDS_INPUT_IN_FLOAT64_ALIGN 8U
-#define MANY_KINDS_INPUT_IN_FLOAT64_RANK 2U
-#define MANY_KINDS_INPUT_IN_FLOAT64_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_FLOAT64_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_FLOAT64_SIZE     48U
+#define MANY_KINDS_INPUT_IN_FLOAT64_ALIGN    8U
+#define MANY_KINDS_INPUT_IN_FLOAT64_RANK     2U
+#define MANY_KINDS_INPUT_IN_FLOAT64_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_FLOAT64_DIM_1    3U
 /** @} */
 
 /** @name Input in_bool
@@ -192,13 +192,13 @@ extern "C" {
  * Input in_bool: bool [2, 3], 6 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_BOOL_DTYPE OPWEST_BOOL
+#define MANY_KINDS_INPUT_IN_BOOL_DTYPE    OPWEST_BOOL
 #define MANY_KINDS_INPUT_IN_BOOL_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_BOOL_SIZE 6U
-#define MANY_KINDS_INPUT_IN_BOOL_ALIGN 1U
-#define MANY_KINDS_INPUT_IN_BOOL_RANK 2U
-#define MANY_KINDS_INPUT_IN_BOOL_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_BOOL_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_BOOL_SIZE     6U
+#define MANY_KINDS_INPUT_IN_BOOL_ALIGN    1U
+#define MANY_KINDS_INPUT_IN_BOOL_RANK     2U
+#define MANY_KINDS_INPUT_IN_BOOL_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_BOOL_DIM_1    3U
 /** @} */
 
 /** @name Input values
@@ -206,12 +206,12 @@ extern "C" {
  * Input values: int32 [8], 32 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_VALUES_DTYPE OPWEST_INT32
+#define MANY_KINDS_INPUT_VALUES_DTYPE    OPWEST_INT32
 #define MANY_KINDS_INPUT_VALUES_ELEMENTS 8U
-#define MANY_KINDS_INPUT_VALUES_SIZE 32U
-#define MANY_KINDS_INPUT_VALUES_ALIGN 4U
-#define MANY_KINDS_INPUT_VALUES_RANK 1U
-#define MANY_KINDS_INPUT_VALUES_DIM_0 8U
+#define MANY_KINDS_INPUT_VALUES_SIZE     32U
+#define MANY_KINDS_INPUT_VALUES_ALIGN    4U
+#define MANY_KINDS_INPUT_VALUES_RANK     1U
+#define MANY_KINDS_INPUT_VALUES_DIM_0    8U
 /** @} */
 
 /** @name Input seen
@@ -219,11 +219,11 @@ extern "C" {
  * Input seen: uint8 [], 1 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_SEEN_DTYPE OPWEST_UINT8
+#define MANY_KINDS_INPUT_SEEN_DTYPE    OPWEST_UINT8
 #define MANY_KINDS_INPUT_SEEN_ELEMENTS 1U
-#define MANY_KINDS_INPUT_SEEN_SIZE 1U
-#define MANY_KINDS_INPUT_SEEN_ALIGN 1U
-#define MANY_KINDS_INPUT_SEEN_RANK 0U
+#define MANY_KINDS_INPUT_SEEN_SIZE     1U
+#define MANY_KINDS_INPUT_SEEN_ALIGN    1U
+#define MANY_KINDS_INPUT_SEEN_RANK     0U
 /** @} */
 
 /** @name Output out_int8
@@ -231,13 +231,13 @@ extern "C" {
  * Output out_int8: int8 [2, 3], 6 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_INT8_DTYPE OPWEST_INT8
+#define MANY_KINDS_OUTPUT_OUT_INT8_DTYPE    OPWEST_INT8
 #define MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_INT8_SIZE 6U
-#define MANY_KINDS_OUTPUT_OUT_INT8_ALIGN 1U
-#define MANY_KINDS_OUTPUT_OUT_INT8_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_INT8_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_INT8_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_INT8_SIZE     6U
+#define MANY_KINDS_OUTPUT_OUT_INT8_ALIGN    1U
+#define MANY_KINDS_OUTPUT_OUT_INT8_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_INT8_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_INT8_DIM_1    3U
 /** @} */
 
 /** @name Output out_uint8
@@ -245,13 +245,13 @@ extern "C" {
  * Output out_uint8: uint8 [2, 3], 6 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_UINT8_DTYPE OPWEST_UINT8
+#define MANY_KINDS_OUTPUT_OUT_UINT8_DTYPE    OPWEST_UINT8
 #define MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_UINT8_SIZE 6U
-#define MANY_KINDS_OUTPUT_OUT_UINT8_ALIGN 1U
-#define MANY_KINDS_OUTPUT_OUT_UINT8_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT8_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT8_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_UINT8_SIZE     6U
+#define MANY_KINDS_OUTPUT_OUT_UINT8_ALIGN    1U
+#define MANY_KINDS_OUTPUT_OUT_UINT8_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_UINT8_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_UINT8_DIM_1    3U
 /** @} */
 
 /** @name Output out_int16
@@ -259,13 +259,13 @@ extern "C" {
  * Output out_int16: int16 [2, 3], 12 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_INT16_DTYPE OPWEST_INT16
+#define MANY_KINDS_OUTPUT_OUT_INT16_DTYPE    OPWEST_INT16
 #define MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_INT16_SIZE 12U
-#define MANY_KINDS_OUTPUT_OUT_INT16_ALIGN 2U
-#define MANY_KINDS_OUTPUT_OUT_INT16_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_INT16_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_INT16_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_INT16_SIZE     12U
+#define MANY_KINDS_OUTPUT_OUT_INT16_ALIGN    2U
+#define MANY_KINDS_OUTPUT_OUT_INT16_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_INT16_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_INT16_DIM_1    3U
 /** @} */
 
 /** @name Output out_uint16
@@ -273,13 +273,13 @@ extern "C" {
  * Output out_uint16: uint16 [2, 3], 12 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_UINT16_DTYPE OPWEST_UINT16
+#define MANY_KINDS_OUTPUT_OUT_UINT16_DTYPE    OPWEST_UINT16
 #define MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_UINT16_SIZE 12U
-#define MANY_KINDS_OUTPUT_OUT_UINT16_ALIGN 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT16_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT16_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT16_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_UINT16_SIZE     12U
+#define MANY_KINDS_OUTPUT_OUT_UINT16_ALIGN    2U
+#define MANY_KINDS_OUTPUT_OUT_UINT16_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_UINT16_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_UINT16_DIM_1    3U
 /** @} */
 
 /** @name Output out_int32
@@ -287,13 +287,13 @@ extern "C" {
  * Output out_int32: int32 [2, 3], 24 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_INT32_DTYPE OPWEST_INT32
+#define MANY_KINDS_OUTPUT_OUT_INT32_DTYPE    OPWEST_INT32
 #define MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_INT32_SIZE 24U
-#define MANY_KINDS_OUTPUT_OUT_INT32_ALIGN 4U
-#define MANY_KINDS_OUTPUT_OUT_INT32_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_INT32_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_INT32_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_INT32_SIZE     24U
+#define MANY_KINDS_OUTPUT_OUT_INT32_ALIGN    4U
+#define MANY_KINDS_OUTPUT_OUT_INT32_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_INT32_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_INT32_DIM_1    3U
 /** @} */
 
 /** @name Output out_uint32
@@ -301,13 +301,13 @@ extern "C" {
  * Output out_uint32: uint32 [2, 3], 24 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_UINT32_DTYPE OPWEST_UINT32
+#define MANY_KINDS_OUTPUT_OUT_UINT32_DTYPE    OPWEST_UINT32
 #define MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_UINT32_SIZE 24U
-#define MANY_KINDS_OUTPUT_OUT_UINT32_ALIGN 4U
-#define MANY_KINDS_OUTPUT_OUT_UINT32_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT32_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT32_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_UINT32_SIZE     24U
+#define MANY_KINDS_OUTPUT_OUT_UINT32_ALIGN    4U
+#define MANY_KINDS_OUTPUT_OUT_UINT32_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_UINT32_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_UINT32_DIM_1    3U
 /** @} */
 
 /** @name Output out_int64
@@ -315,13 +315,13 @@ extern "C" {
  * Output out_int64: int64 [2, 3], 48 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_INT64_DTYPE OPWEST_INT64
+#define MANY_KINDS_OUTPUT_OUT_INT64_DTYPE    OPWEST_INT64
 #define MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_INT64_SIZE 48U
-#define MANY_KINDS_OUTPUT_OUT_INT64_ALIGN 8U
-#define MANY_KINDS_OUTPUT_OUT_INT64_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_INT64_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_INT64_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_INT64_SIZE     48U
+#define MANY_KINDS_OUTPUT_OUT_INT64_ALIGN    8U
+#define MANY_KINDS_OUTPUT_OUT_INT64_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_INT64_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_INT64_DIM_1    3U
 /** @} */
 
 /** @name Output out_uint64
@@ -329,13 +329,13 @@ extern "C" {
  * Output out_uint64: uint64 [2, 3], 48 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_UINT64_DTYPE OPWEST_UINT64
+#define MANY_KINDS_OUTPUT_OUT_UINT64_DTYPE    OPWEST_UINT64
 #define MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_UINT64_SIZE 48U
-#define MANY_KINDS_OUTPUT_OUT_UINT64_ALIGN 8U
-#define MANY_KINDS_OUTPUT_OUT_UINT64_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT64_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT64_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_UINT64_SIZE     48U
+#define MANY_KINDS_OUTPUT_OUT_UINT64_ALIGN    8U
+#define MANY_KINDS_OUTPUT_OUT_UINT64_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_UINT64_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_UINT64_DIM_1    3U
 /** @} */
 
 /** @name Output out_float16
@@ -343,13 +343,13 @@ extern "C" {
  * Output out_float16: float16 [2, 3], 12 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_FLOAT16_DTYPE OPWEST_FLOAT16
+#define MANY_KINDS_OUTPUT_OUT_FLOAT16_DTYPE    OPWEST_FLOAT16
 #define MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT16_SIZE 12U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT16_ALIGN 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT16_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT16_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT16_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT16_SIZE     12U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT16_ALIGN    2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT16_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT16_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT16_DIM_1    3U
 /** @} */
 
 /** @name Output out_float32
@@ -357,13 +357,13 @@ extern "C" {
  * Output out_float32: float32 [2, 3], 24 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_FLOAT32_DTYPE OPWEST_FLOAT32
+#define MANY_KINDS_OUTPUT_OUT_FLOAT32_DTYPE    OPWEST_FLOAT32
 #define MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT32_SIZE 24U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT32_ALIGN 4U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT32_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT32_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT32_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT32_SIZE     24U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT32_ALIGN    4U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT32_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT32_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT32_DIM_1    3U
 /** @} */
 
 /** @name Output out_float64
@@ -371,13 +371,13 @@ extern "C" {
  * Output out_float64: float64 [2, 3], 48 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_FLOAT64_DTYPE OPWEST_FLOAT64
+#define MANY_KINDS_OUTPUT_OUT_FLOAT64_DTYPE    OPWEST_FLOAT64
 #define MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT64_SIZE 48U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT64_ALIGN 8U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT64_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT64_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT64_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT64_SIZE     48U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT64_ALIGN    8U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT64_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT64_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT64_DIM_1    3U
 /** @} */
 
 /** @name Output out_bool
@@ -385,13 +385,13 @@ extern "C" {
  * Output out_bool: bool [2, 3], 6 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_BOOL_DTYPE OPWEST_BOOL
+#define MANY_KINDS_OUTPUT_OUT_BOOL_DTYPE    OPWEST_BOOL
 #define MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_BOOL_SIZE 6U
-#define MANY_KINDS_OUTPUT_OUT_BOOL_ALIGN 1U
-#define MANY_KINDS_OUTPUT_OUT_BOOL_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_BOOL_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_BOOL_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_BOOL_SIZE     6U
+#define MANY_KINDS_OUTPUT_OUT_BOOL_ALIGN    1U
+#define MANY_KINDS_OUTPUT_OUT_BOOL_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_BOOL_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_BOOL_DIM_1    3U
 /** @} */
 
 /** @name Output lowest
@@ -399,12 +399,12 @@ extern "C" {
  * Output lowest: uint8 [45], 45 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_LOWEST_DTYPE OPWEST_UINT8
+#define MANY_KINDS_OUTPUT_LOWEST_DTYPE    OPWEST_UINT8
 #define MANY_KINDS_OUTPUT_LOWEST_ELEMENTS 45U
-#define MANY_KINDS_OUTPUT_LOWEST_SIZE 45U
-#define MANY_KINDS_OUTPUT_LOWEST_ALIGN 1U
-#define MANY_KINDS_OUTPUT_LOWEST_RANK 1U
-#define MANY_KINDS_OUTPUT_LOWEST_DIM_0 45U
+#define MANY_KINDS_OUTPUT_LOWEST_SIZE     45U
+#define MANY_KINDS_OUTPUT_LOWEST_ALIGN    1U
+#define MANY_KINDS_OUTPUT_LOWEST_RANK     1U
+#define MANY_KINDS_OUTPUT_LOWEST_DIM_0    45U
 /** @} */
 
 /** @name Output highest
@@ -412,12 +412,12 @@ extern "C" {
  * Output highest: uint8 [45], 45 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_HIGHEST_DTYPE OPWEST_UINT8
+#define MANY_KINDS_OUTPUT_HIGHEST_DTYPE    OPWEST_UINT8
 #define MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS 45U
-#define MANY_KINDS_OUTPUT_HIGHEST_SIZE 45U
-#define MANY_KINDS_OUTPUT_HIGHEST_ALIGN 1U
-#define MANY_KINDS_OUTPUT_HIGHEST_RANK 1U
-#define MANY_KINDS_OUTPUT_HIGHEST_DIM_0 45U
+#define MANY_KINDS_OUTPUT_HIGHEST_SIZE     45U
+#define MANY_KINDS_OUTPUT_HIGHEST_ALIGN    1U
+#define MANY_KINDS_OUTPUT_HIGHEST_RANK     1U
+#define MANY_KINDS_OUTPUT_HIGHEST_DIM_0    45U
 /** @} */
 
 /** @name Output sum
@@ -425,11 +425,11 @@ extern "C" {
  * Output sum: int32 [], 4 bytes. One / * element * /
  * @{
  */
-#define MANY_KINDS_OUTPUT_SUM_DTYPE OPWEST_INT32
+#define MANY_KINDS_OUTPUT_SUM_DTYPE    OPWEST_INT32
 #define MANY_KINDS_OUTPUT_SUM_ELEMENTS 1U
-#define MANY_KINDS_OUTPUT_SUM_SIZE 4U
-#define MANY_KINDS_OUTPUT_SUM_ALIGN 4U
-#define MANY_KINDS_OUTPUT_SUM_RANK 0U
+#define MANY_KINDS_OUTPUT_SUM_SIZE     4U
+#define MANY_KINDS_OUTPUT_SUM_ALIGN    4U
+#define MANY_KINDS_OUTPUT_SUM_RANK     0U
 /** @} */
 
 /** @name Output count
@@ -437,26 +437,26 @@ extern "C" {
  * Output count: uint8 [], 1 bytes, real = 0.001 * (value - 255)
  * @{
  */
-#define MANY_KINDS_OUTPUT_COUNT_DTYPE OPWEST_UINT8
-#define MANY_KINDS_OUTPUT_COUNT_ELEMENTS 1U
-#define MANY_KINDS_OUTPUT_COUNT_SIZE 1U
-#define MANY_KINDS_OUTPUT_COUNT_ALIGN 1U
-#define MANY_KINDS_OUTPUT_COUNT_RANK 0U
-#define MANY_KINDS_OUTPUT_COUNT_SCALE 0.001f
+#define MANY_KINDS_OUTPUT_COUNT_DTYPE      OPWEST_UINT8
+#define MANY_KINDS_OUTPUT_COUNT_ELEMENTS   1U
+#define MANY_KINDS_OUTPUT_COUNT_SIZE       1U
+#define MANY_KINDS_OUTPUT_COUNT_ALIGN      1U
+#define MANY_KINDS_OUTPUT_COUNT_RANK       0U
+#define MANY_KINDS_OUTPUT_COUNT_SCALE      0.001f
 #define MANY_KINDS_OUTPUT_COUNT_ZERO_POINT 255
 /** @} */
 
 /** @name Pool fast: size and alignment in bytes
  * @{
  */
-#define MANY_KINDS_POOL_FAST_SIZE 64U
+#define MANY_KINDS_POOL_FAST_SIZE  64U
 #define MANY_KINDS_POOL_FAST_ALIGN 32U
 /** @} */
 
 /** @name Pool slow: size and alignment in bytes
  * @{
  */
-#define MANY_KINDS_POOL_SLOW_SIZE 128U
+#define MANY_KINDS_POOL_SLOW_SIZE  128U
 #define MANY_KINDS_POOL_SLOW_ALIGN 128U
 /** @} */
 
@@ -571,18 +571,16 @@ struct many_kinds_workspace {
  *
  * @param workspace The variable's name.
  */
-#define MANY_KINDS_WORKSPACE_DEFINE(workspace) \
-	OPWEST_ALIGNED(MANY_KINDS_POOL_FAST_ALIGN) \
-	static uint8_t workspace##_fast[MANY_KINDS_POOL_FAST_SIZE]; \
-	OPWEST_ALIGNED(MANY_KINDS_POOL_SLOW_ALIGN) \
-	static uint8_t workspace##_slow[MANY_KINDS_POOL_SLOW_SIZE]; \
-	static struct many_kinds_workspace workspace = { \
-		workspace##_fast, \
-		workspace##_slow, \
-		OPWEST_STATUS_INIT, false, \
-		0, \
-		OPWEST_PROFILE_INIT \
-	} OPWEST_PROFILE_LIST(many_kinds, workspace)
+#define MANY_KINDS_WORKSPACE_DEFINE(workspace)                                                     \
+	OPWEST_ALIGNED(MANY_KINDS_POOL_FAST_ALIGN)                                                 \
+	static uint8_t workspace##_fast[MANY_KINDS_POOL_FAST_SIZE];                                \
+	OPWEST_ALIGNED(MANY_KINDS_POOL_SLOW_ALIGN)                                                 \
+	static uint8_t workspace##_slow[MANY_KINDS_POOL_SLOW_SIZE];                                \
+	static struct many_kinds_workspace workspace = {                                           \
+		workspace##_fast,        workspace##_slow, OPWEST_STATUS_INIT, false,              \
+		OPWEST_PROFILE_AFTER(0),                                                           \
+	};                                                                                         \
+	OPWEST_PROFILE_LIST(many_kinds, workspace)
 
 #ifndef __ZEPHYR__
 /** The device context of a host: no devices. On Zephyr <many_kinds_devicetree.h> defines it. */
@@ -603,7 +601,7 @@ struct many_kinds_workspace {
  * @retval -EBUSY    Another workspace is open: operators have writable state.
  */
 int many_kinds_open(struct many_kinds_workspace *workspace,
-	const struct many_kinds_devices *devices);
+		    const struct many_kinds_devices *devices);
 
 /**
  * @brief Run the model once: 20 operator calls, in order.
@@ -623,15 +621,18 @@ int many_kinds_open(struct many_kinds_workspace *workspace,
  */
 #ifndef CONFIG_OPWEST_PROFILE
 int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
-	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices);
+		   struct many_kinds_workspace *workspace,
+		   const struct many_kinds_devices *devices);
 #else
 /* A separate symbol: code without the option has a smaller workspace and must not link with it. */
 int many_kinds_run_profiled(const struct many_kinds_inputs *inputs,
-	const struct many_kinds_outputs *outputs,
-	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices);
+			    const struct many_kinds_outputs *outputs,
+			    struct many_kinds_workspace *workspace,
+			    const struct many_kinds_devices *devices);
 static inline int many_kinds_run(const struct many_kinds_inputs *inputs,
-	const struct many_kinds_outputs *outputs,
-	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices);
+				 const struct many_kinds_outputs *outputs,
+				 struct many_kinds_workspace *workspace,
+				 const struct many_kinds_devices *devices);
 #endif
 
 /**
@@ -646,7 +647,7 @@ static inline int many_kinds_run(const struct many_kinds_inputs *inputs,
  * @retval -EBUSY    Another function of the workspace runs.
  */
 int many_kinds_close(struct many_kinds_workspace *workspace,
-	const struct many_kinds_devices *devices);
+		     const struct many_kinds_devices *devices);
 
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model many_kinds_model;
@@ -718,137 +719,117 @@ struct many_kinds_runner_outputs {
  * @param bytes    The stack of its thread, which operators use, bytes.
  * @param priority The priority of its thread.
  */
-#define MANY_KINDS_RUNNER_DEFINE(name, bytes, priority) \
-	MANY_KINDS_WORKSPACE_DEFINE(name##_workspace); \
-	static const struct many_kinds_devices name##_devices = MANY_KINDS_DEVICES_DT_INIT; \
-	OPWEST_ALIGNED(1) \
-	static int8_t name##_input_in_int8[MANY_KINDS_INPUT_IN_INT8_ELEMENTS]; \
-	OPWEST_ALIGNED(16) \
-	static uint8_t name##_input_in_uint8[MANY_KINDS_INPUT_IN_UINT8_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static int16_t name##_input_in_int16[MANY_KINDS_INPUT_IN_INT16_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static uint16_t name##_input_in_uint16[MANY_KINDS_INPUT_IN_UINT16_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static int32_t name##_input_in_int32[MANY_KINDS_INPUT_IN_INT32_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static uint32_t name##_input_in_uint32[MANY_KINDS_INPUT_IN_UINT32_ELEMENTS]; \
-	OPWEST_ALIGNED(8) \
-	static int64_t name##_input_in_int64[MANY_KINDS_INPUT_IN_INT64_ELEMENTS]; \
-	OPWEST_ALIGNED(8) \
-	static uint64_t name##_input_in_uint64[MANY_KINDS_INPUT_IN_UINT64_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static uint16_t name##_input_in_float16[MANY_KINDS_INPUT_IN_FLOAT16_ELEMENTS]; \
-	OPWEST_ALIGNED(64) \
-	static float name##_input_in_float32[MANY_KINDS_INPUT_IN_FLOAT32_ELEMENTS]; \
-	OPWEST_ALIGNED(8) \
-	static double name##_input_in_float64[MANY_KINDS_INPUT_IN_FLOAT64_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_input_in_bool[MANY_KINDS_INPUT_IN_BOOL_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static int32_t name##_input_values[MANY_KINDS_INPUT_VALUES_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_input_seen[MANY_KINDS_INPUT_SEEN_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static int8_t name##_output_out_int8[MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_output_out_uint8[MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static int16_t name##_output_out_int16[MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static uint16_t name##_output_out_uint16[MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static int32_t name##_output_out_int32[MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static uint32_t name##_output_out_uint32[MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS]; \
-	OPWEST_ALIGNED(8) \
-	static int64_t name##_output_out_int64[MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS]; \
-	OPWEST_ALIGNED(8) \
-	static uint64_t name##_output_out_uint64[MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static uint16_t name##_output_out_float16[MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static float name##_output_out_float32[MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS]; \
-	OPWEST_ALIGNED(8) \
-	static double name##_output_out_float64[MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_output_out_bool[MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_output_lowest[MANY_KINDS_OUTPUT_LOWEST_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_output_highest[MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS]; \
-	OPWEST_ALIGNED(4) \
-	static int32_t name##_output_sum[MANY_KINDS_OUTPUT_SUM_ELEMENTS]; \
-	OPWEST_ALIGNED(1) \
-	static uint8_t name##_output_count[MANY_KINDS_OUTPUT_COUNT_ELEMENTS]; \
-	static const struct many_kinds_inputs name##_inputs = { \
-		name##_input_in_int8, \
-		name##_input_in_uint8, \
-		name##_input_in_int16, \
-		name##_input_in_uint16, \
-		name##_input_in_int32, \
-		name##_input_in_uint32, \
-		name##_input_in_int64, \
-		name##_input_in_uint64, \
-		name##_input_in_float16, \
-		name##_input_in_float32, \
-		name##_input_in_float64, \
-		name##_input_in_bool, \
-		name##_input_values, \
-		name##_input_seen, \
-	}; \
-	static const struct many_kinds_outputs name##_outputs = { \
-		name##_output_out_int8, \
-		name##_output_out_uint8, \
-		name##_output_out_int16, \
-		name##_output_out_uint16, \
-		name##_output_out_int32, \
-		name##_output_out_uint32, \
-		name##_output_out_int64, \
-		name##_output_out_uint64, \
-		name##_output_out_float16, \
-		name##_output_out_float32, \
-		name##_output_out_float64, \
-		name##_output_out_bool, \
-		name##_output_lowest, \
-		name##_output_highest, \
-		name##_output_sum, \
-		name##_output_count, \
-	}; \
-	static const struct opwest_runner_tensor name##_tensors[] = { \
-		{&name##_inputs.in_int8, MANY_KINDS_INPUT_IN_INT8_SIZE}, \
-		{&name##_inputs.in_uint8, MANY_KINDS_INPUT_IN_UINT8_SIZE}, \
-		{&name##_inputs.in_int16, MANY_KINDS_INPUT_IN_INT16_SIZE}, \
-		{&name##_inputs.in_uint16, MANY_KINDS_INPUT_IN_UINT16_SIZE}, \
-		{&name##_inputs.in_int32, MANY_KINDS_INPUT_IN_INT32_SIZE}, \
-		{&name##_inputs.in_uint32, MANY_KINDS_INPUT_IN_UINT32_SIZE}, \
-		{&name##_inputs.in_int64, MANY_KINDS_INPUT_IN_INT64_SIZE}, \
-		{&name##_inputs.in_uint64, MANY_KINDS_INPUT_IN_UINT64_SIZE}, \
-		{&name##_inputs.in_float16, MANY_KINDS_INPUT_IN_FLOAT16_SIZE}, \
-		{&name##_inputs.in_float32, MANY_KINDS_INPUT_IN_FLOAT32_SIZE}, \
-		{&name##_inputs.in_float64, MANY_KINDS_INPUT_IN_FLOAT64_SIZE}, \
-		{&name##_inputs.in_bool, MANY_KINDS_INPUT_IN_BOOL_SIZE}, \
-		{&name##_inputs.values, MANY_KINDS_INPUT_VALUES_SIZE}, \
-		{&name##_inputs.seen, MANY_KINDS_INPUT_SEEN_SIZE}, \
-		{&name##_outputs.out_int8, MANY_KINDS_OUTPUT_OUT_INT8_SIZE}, \
-		{&name##_outputs.out_uint8, MANY_KINDS_OUTPUT_OUT_UINT8_SIZE}, \
-		{&name##_outputs.out_int16, MANY_KINDS_OUTPUT_OUT_INT16_SIZE}, \
-		{&name##_outputs.out_uint16, MANY_KINDS_OUTPUT_OUT_UINT16_SIZE}, \
-		{&name##_outputs.out_int32, MANY_KINDS_OUTPUT_OUT_INT32_SIZE}, \
-		{&name##_outputs.out_uint32, MANY_KINDS_OUTPUT_OUT_UINT32_SIZE}, \
-		{&name##_outputs.out_int64, MANY_KINDS_OUTPUT_OUT_INT64_SIZE}, \
-		{&name##_outputs.out_uint64, MANY_KINDS_OUTPUT_OUT_UINT64_SIZE}, \
-		{&name##_outputs.out_float16, MANY_KINDS_OUTPUT_OUT_FLOAT16_SIZE}, \
-		{&name##_outputs.out_float32, MANY_KINDS_OUTPUT_OUT_FLOAT32_SIZE}, \
-		{&name##_outputs.out_float64, MANY_KINDS_OUTPUT_OUT_FLOAT64_SIZE}, \
-		{&name##_outputs.out_bool, MANY_KINDS_OUTPUT_OUT_BOOL_SIZE}, \
-		{&name##_outputs.lowest, MANY_KINDS_OUTPUT_LOWEST_SIZE}, \
-		{&name##_outputs.highest, MANY_KINDS_OUTPUT_HIGHEST_SIZE}, \
-		{&name##_outputs.sum, MANY_KINDS_OUTPUT_SUM_SIZE}, \
-		{&name##_outputs.count, MANY_KINDS_OUTPUT_COUNT_SIZE}, \
-	}; \
-	OPWEST_RUNNER_DEFINE(name, many_kinds, NULL, \
-		14, 16, bytes, priority)
+#define MANY_KINDS_RUNNER_DEFINE(name, bytes, priority)                                            \
+	MANY_KINDS_WORKSPACE_DEFINE(name##_workspace);                                             \
+	static const struct many_kinds_devices name##_devices = MANY_KINDS_DEVICES_DT_INIT;        \
+	OPWEST_ALIGNED(1)                                                                          \
+	static int8_t name##_input_in_int8[MANY_KINDS_INPUT_IN_INT8_ELEMENTS];                     \
+	OPWEST_ALIGNED(16)                                                                         \
+	static uint8_t name##_input_in_uint8[MANY_KINDS_INPUT_IN_UINT8_ELEMENTS];                  \
+	OPWEST_ALIGNED(2)                                                                          \
+	static int16_t name##_input_in_int16[MANY_KINDS_INPUT_IN_INT16_ELEMENTS];                  \
+	OPWEST_ALIGNED(2)                                                                          \
+	static uint16_t name##_input_in_uint16[MANY_KINDS_INPUT_IN_UINT16_ELEMENTS];               \
+	OPWEST_ALIGNED(4)                                                                          \
+	static int32_t name##_input_in_int32[MANY_KINDS_INPUT_IN_INT32_ELEMENTS];                  \
+	OPWEST_ALIGNED(4)                                                                          \
+	static uint32_t name##_input_in_uint32[MANY_KINDS_INPUT_IN_UINT32_ELEMENTS];               \
+	OPWEST_ALIGNED(8)                                                                          \
+	static int64_t name##_input_in_int64[MANY_KINDS_INPUT_IN_INT64_ELEMENTS];                  \
+	OPWEST_ALIGNED(8)                                                                          \
+	static uint64_t name##_input_in_uint64[MANY_KINDS_INPUT_IN_UINT64_ELEMENTS];               \
+	OPWEST_ALIGNED(2)                                                                          \
+	static uint16_t name##_input_in_float16[MANY_KINDS_INPUT_IN_FLOAT16_ELEMENTS];             \
+	OPWEST_ALIGNED(64)                                                                         \
+	static float name##_input_in_float32[MANY_KINDS_INPUT_IN_FLOAT32_ELEMENTS];                \
+	OPWEST_ALIGNED(8)                                                                          \
+	static double name##_input_in_float64[MANY_KINDS_INPUT_IN_FLOAT64_ELEMENTS];               \
+	OPWEST_ALIGNED(1)                                                                          \
+	static uint8_t name##_input_in_bool[MANY_KINDS_INPUT_IN_BOOL_ELEMENTS];                    \
+	OPWEST_ALIGNED(4)                                                                          \
+	static int32_t name##_input_values[MANY_KINDS_INPUT_VALUES_ELEMENTS];                      \
+	OPWEST_ALIGNED(1)                                                                          \
+	static uint8_t name##_input_seen[MANY_KINDS_INPUT_SEEN_ELEMENTS];                          \
+	OPWEST_ALIGNED(1)                                                                          \
+	static int8_t name##_output_out_int8[MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS];                 \
+	OPWEST_ALIGNED(1)                                                                          \
+	static uint8_t name##_output_out_uint8[MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS];              \
+	OPWEST_ALIGNED(2)                                                                          \
+	static int16_t name##_output_out_int16[MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS];              \
+	OPWEST_ALIGNED(2)                                                                          \
+	static uint16_t name##_output_out_uint16[MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS];           \
+	OPWEST_ALIGNED(4)                                                                          \
+	static int32_t name##_output_out_int32[MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS];              \
+	OPWEST_ALIGNED(4)                                                                          \
+	static uint32_t name##_output_out_uint32[MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS];           \
+	OPWEST_ALIGNED(8)                                                                          \
+	static int64_t name##_output_out_int64[MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS];              \
+	OPWEST_ALIGNED(8)                                                                          \
+	static uint64_t name##_output_out_uint64[MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS];           \
+	OPWEST_ALIGNED(2)                                                                          \
+	static uint16_t name##_output_out_float16[MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS];         \
+	OPWEST_ALIGNED(4)                                                                          \
+	static float name##_output_out_float32[MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS];            \
+	OPWEST_ALIGNED(8)                                                                          \
+	static double name##_output_out_float64[MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS];           \
+	OPWEST_ALIGNED(1)                                                                          \
+	static uint8_t name##_output_out_bool[MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS];                \
+	OPWEST_ALIGNED(1)                                                                          \
+	static uint8_t name##_output_lowest[MANY_KINDS_OUTPUT_LOWEST_ELEMENTS];                    \
+	OPWEST_ALIGNED(1)                                                                          \
+	static uint8_t name##_output_highest[MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS];                  \
+	OPWEST_ALIGNED(4)                                                                          \
+	static int32_t name##_output_sum[MANY_KINDS_OUTPUT_SUM_ELEMENTS];                          \
+	OPWEST_ALIGNED(1)                                                                          \
+	static uint8_t name##_output_count[MANY_KINDS_OUTPUT_COUNT_ELEMENTS];                      \
+	static const struct many_kinds_inputs name##_inputs = {                                    \
+		name##_input_in_int8,    name##_input_in_uint8,   name##_input_in_int16,           \
+		name##_input_in_uint16,  name##_input_in_int32,   name##_input_in_uint32,          \
+		name##_input_in_int64,   name##_input_in_uint64,  name##_input_in_float16,         \
+		name##_input_in_float32, name##_input_in_float64, name##_input_in_bool,            \
+		name##_input_values,     name##_input_seen,                                        \
+	};                                                                                         \
+	static const struct many_kinds_outputs name##_outputs = {                                  \
+		name##_output_out_int8,    name##_output_out_uint8,   name##_output_out_int16,     \
+		name##_output_out_uint16,  name##_output_out_int32,   name##_output_out_uint32,    \
+		name##_output_out_int64,   name##_output_out_uint64,  name##_output_out_float16,   \
+		name##_output_out_float32, name##_output_out_float64, name##_output_out_bool,      \
+		name##_output_lowest,      name##_output_highest,     name##_output_sum,           \
+		name##_output_count,                                                               \
+	};                                                                                         \
+	static const struct opwest_runner_tensor name##_tensors[] = {                              \
+		{&name##_inputs.in_int8, MANY_KINDS_INPUT_IN_INT8_SIZE},                           \
+		{&name##_inputs.in_uint8, MANY_KINDS_INPUT_IN_UINT8_SIZE},                         \
+		{&name##_inputs.in_int16, MANY_KINDS_INPUT_IN_INT16_SIZE},                         \
+		{&name##_inputs.in_uint16, MANY_KINDS_INPUT_IN_UINT16_SIZE},                       \
+		{&name##_inputs.in_int32, MANY_KINDS_INPUT_IN_INT32_SIZE},                         \
+		{&name##_inputs.in_uint32, MANY_KINDS_INPUT_IN_UINT32_SIZE},                       \
+		{&name##_inputs.in_int64, MANY_KINDS_INPUT_IN_INT64_SIZE},                         \
+		{&name##_inputs.in_uint64, MANY_KINDS_INPUT_IN_UINT64_SIZE},                       \
+		{&name##_inputs.in_float16, MANY_KINDS_INPUT_IN_FLOAT16_SIZE},                     \
+		{&name##_inputs.in_float32, MANY_KINDS_INPUT_IN_FLOAT32_SIZE},                     \
+		{&name##_inputs.in_float64, MANY_KINDS_INPUT_IN_FLOAT64_SIZE},                     \
+		{&name##_inputs.in_bool, MANY_KINDS_INPUT_IN_BOOL_SIZE},                           \
+		{&name##_inputs.values, MANY_KINDS_INPUT_VALUES_SIZE},                             \
+		{&name##_inputs.seen, MANY_KINDS_INPUT_SEEN_SIZE},                                 \
+		{&name##_outputs.out_int8, MANY_KINDS_OUTPUT_OUT_INT8_SIZE},                       \
+		{&name##_outputs.out_uint8, MANY_KINDS_OUTPUT_OUT_UINT8_SIZE},                     \
+		{&name##_outputs.out_int16, MANY_KINDS_OUTPUT_OUT_INT16_SIZE},                     \
+		{&name##_outputs.out_uint16, MANY_KINDS_OUTPUT_OUT_UINT16_SIZE},                   \
+		{&name##_outputs.out_int32, MANY_KINDS_OUTPUT_OUT_INT32_SIZE},                     \
+		{&name##_outputs.out_uint32, MANY_KINDS_OUTPUT_OUT_UINT32_SIZE},                   \
+		{&name##_outputs.out_int64, MANY_KINDS_OUTPUT_OUT_INT64_SIZE},                     \
+		{&name##_outputs.out_uint64, MANY_KINDS_OUTPUT_OUT_UINT64_SIZE},                   \
+		{&name##_outputs.out_float16, MANY_KINDS_OUTPUT_OUT_FLOAT16_SIZE},                 \
+		{&name##_outputs.out_float32, MANY_KINDS_OUTPUT_OUT_FLOAT32_SIZE},                 \
+		{&name##_outputs.out_float64, MANY_KINDS_OUTPUT_OUT_FLOAT64_SIZE},                 \
+		{&name##_outputs.out_bool, MANY_KINDS_OUTPUT_OUT_BOOL_SIZE},                       \
+		{&name##_outputs.lowest, MANY_KINDS_OUTPUT_LOWEST_SIZE},                           \
+		{&name##_outputs.highest, MANY_KINDS_OUTPUT_HIGHEST_SIZE},                         \
+		{&name##_outputs.sum, MANY_KINDS_OUTPUT_SUM_SIZE},                                 \
+		{&name##_outputs.count, MANY_KINDS_OUTPUT_COUNT_SIZE},                             \
+	};                                                                                         \
+	OPWEST_RUNNER_DEFINE(name, many_kinds, NULL, 14, 16, bytes, priority)
 
 /**
  * @brief Run the model of a runner, from a user thread with permission for it. See
@@ -864,15 +845,16 @@ struct many_kinds_runner_outputs {
  * @return Another negative errno of opwest_runner_run()
  */
 static inline int many_kinds_runner_run(const struct device *runner,
-	const struct many_kinds_runner_inputs *inputs,
-	const struct many_kinds_runner_outputs *outputs, int32_t timeout_ms)
+					const struct many_kinds_runner_inputs *inputs,
+					const struct many_kinds_runner_outputs *outputs,
+					int32_t timeout_ms)
 {
 	if (inputs == NULL || outputs == NULL) {
 		return -EINVAL;
 	}
 	/* Structures of pointers without padding: arrays of pointers. */
 	return opwest_runner_run(runner, (const void *const *)(const void *)inputs,
-		(void *const *)(const void *)outputs, timeout_ms);
+				 (void *const *)(const void *)outputs, timeout_ms);
 }
 #endif
 
@@ -883,8 +865,9 @@ extern const struct opwest_point many_kinds_points[21];
 
 #ifdef CONFIG_OPWEST_PROFILE
 static inline int many_kinds_run(const struct many_kinds_inputs *inputs,
-	const struct many_kinds_outputs *outputs,
-	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
+				 const struct many_kinds_outputs *outputs,
+				 struct many_kinds_workspace *workspace,
+				 const struct many_kinds_devices *devices)
 {
 	/*
 	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and

@@ -13,7 +13,7 @@
 #include <opwest/port.h>
 
 OPWEST_STATIC_ASSERT(OPWEST_METADATA_VERSION == VERSION,
-	"generated for another opwest runtime: generate again");
+		     "generated for another opwest runtime: generate again");
 OPWEST_STATIC_ASSERT(sizeof(float) == 4 && sizeof(double) == 8, "float32 and float64 must be IEEE");
 OPWEST_STATIC_ASSERT((uint8_t)-1 == 255, "a byte has 8 bits");
 
@@ -35,9 +35,10 @@ int32_t many_kinds__copy_float32(const float *x, float *y);
 int32_t many_kinds__copy_float64(const double *x, double *y);
 int32_t many_kinds__copy_bool(const uint8_t *x, uint8_t *y);
 int32_t many_kinds__store(int8_t a, uint8_t b, int16_t c, uint16_t d, int32_t e, uint32_t f,
-	int64_t g, uint64_t h, uint16_t i, float j, double k, uint8_t l, uint8_t *bytes);
+			  int64_t g, uint64_t h, uint16_t i, float j, double k, uint8_t l,
+			  uint8_t *bytes);
 void many_kinds__start(const int32_t *table, const int16_t *offsets, const uint8_t *gains,
-	int32_t *total);
+		       int32_t *total);
 void many_kinds__add(const int32_t *x, int32_t *total, int32_t *scratch);
 void many_kinds__finish(const int32_t *total, int32_t *sum);
 int32_t many_kinds__tick(const uint8_t *seen, uint8_t *count);

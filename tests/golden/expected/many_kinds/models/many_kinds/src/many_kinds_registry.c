@@ -8,124 +8,125 @@
 #include "many_kinds_internal.h"
 
 static int32_t opwest_adapter_of_copy_int8(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					   const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_uint8(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					    const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_uint8(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_int16(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					    const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int16(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_uint16(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					     const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_uint16(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_int32(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					    const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int32(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_uint32(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					     const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_uint32(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_int64(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					    const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int64(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_uint64(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					     const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_uint64(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_float16(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					      const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_float16(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_float32(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					      const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_float32(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_float64(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					      const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_float64(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_bool(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					   const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_bool(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_on(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				    const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_no(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				    const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_y(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				   const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_store(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				       const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__store((int8_t)args[0].as.integer, (uint8_t)args[1].as.integer,
-		(int16_t)args[2].as.integer, (uint16_t)args[3].as.integer,
-		(int32_t)args[4].as.integer, (uint32_t)args[5].as.integer,
-		(int64_t)args[6].as.integer, (uint64_t)args[7].as.integer,
-		(uint16_t)args[8].as.integer, (float)args[9].as.real, (double)args[10].as.real,
-		(uint8_t)args[11].as.integer, args[12].as.out);
+				 (int16_t)args[2].as.integer, (uint16_t)args[3].as.integer,
+				 (int32_t)args[4].as.integer, (uint32_t)args[5].as.integer,
+				 (int64_t)args[6].as.integer, (uint64_t)args[7].as.integer,
+				 (uint16_t)args[8].as.integer, (float)args[9].as.real,
+				 (double)args[10].as.real, (uint8_t)args[11].as.integer,
+				 args[12].as.out);
 }
 
 static int32_t opwest_adapter_of_start(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				       const struct opwest_launch *launch)
 {
 	(void)launch;
 	many_kinds__start(args[0].as.in, args[1].as.in, args[2].as.in, args[3].as.out);
@@ -133,7 +134,7 @@ static int32_t opwest_adapter_of_start(const struct opwest_value *args,
 }
 
 static int32_t opwest_adapter_of_add(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				     const struct opwest_launch *launch)
 {
 	(void)launch;
 	many_kinds__add(args[0].as.in, args[1].as.out, args[2].as.out);
@@ -141,7 +142,7 @@ static int32_t opwest_adapter_of_add(const struct opwest_value *args,
 }
 
 static int32_t opwest_adapter_of_finish(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					const struct opwest_launch *launch)
 {
 	(void)launch;
 	many_kinds__finish(args[0].as.in, args[1].as.out);
@@ -149,48 +150,33 @@ static int32_t opwest_adapter_of_finish(const struct opwest_value *args,
 }
 
 static int32_t opwest_adapter_of_tick(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				      const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__tick(args[0].as.in, args[1].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &many_kinds_operators[14], .adapter = opwest_adapter_of_y, .requirement = NULL},
-	{.info = &many_kinds_operators[11], .adapter = opwest_adapter_of_copy_bool,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[5], .adapter = opwest_adapter_of_copy_uint32,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[17], .adapter = opwest_adapter_of_add, .requirement = NULL},
-	{.info = &many_kinds_operators[15], .adapter = opwest_adapter_of_store,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[7], .adapter = opwest_adapter_of_copy_uint64,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[12], .adapter = opwest_adapter_of_on, .requirement = NULL},
-	{.info = &many_kinds_operators[0], .adapter = opwest_adapter_of_copy_int8,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[1], .adapter = opwest_adapter_of_copy_uint8,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[4], .adapter = opwest_adapter_of_copy_int32,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[10], .adapter = opwest_adapter_of_copy_float64,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[13], .adapter = opwest_adapter_of_no, .requirement = NULL},
-	{.info = &many_kinds_operators[2], .adapter = opwest_adapter_of_copy_int16,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[19], .adapter = opwest_adapter_of_tick, .requirement = NULL},
-	{.info = &many_kinds_operators[16], .adapter = opwest_adapter_of_start,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[9], .adapter = opwest_adapter_of_copy_float32,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[3], .adapter = opwest_adapter_of_copy_uint16,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[6], .adapter = opwest_adapter_of_copy_int64,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[18], .adapter = opwest_adapter_of_finish,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[8], .adapter = opwest_adapter_of_copy_float16,
-		.requirement = NULL},
+	{.info = &many_kinds_operators[14], .adapter = opwest_adapter_of_y},
+	{.info = &many_kinds_operators[11], .adapter = opwest_adapter_of_copy_bool},
+	{.info = &many_kinds_operators[5], .adapter = opwest_adapter_of_copy_uint32},
+	{.info = &many_kinds_operators[17], .adapter = opwest_adapter_of_add},
+	{.info = &many_kinds_operators[15], .adapter = opwest_adapter_of_store},
+	{.info = &many_kinds_operators[7], .adapter = opwest_adapter_of_copy_uint64},
+	{.info = &many_kinds_operators[12], .adapter = opwest_adapter_of_on},
+	{.info = &many_kinds_operators[0], .adapter = opwest_adapter_of_copy_int8},
+	{.info = &many_kinds_operators[1], .adapter = opwest_adapter_of_copy_uint8},
+	{.info = &many_kinds_operators[4], .adapter = opwest_adapter_of_copy_int32},
+	{.info = &many_kinds_operators[10], .adapter = opwest_adapter_of_copy_float64},
+	{.info = &many_kinds_operators[13], .adapter = opwest_adapter_of_no},
+	{.info = &many_kinds_operators[2], .adapter = opwest_adapter_of_copy_int16},
+	{.info = &many_kinds_operators[19], .adapter = opwest_adapter_of_tick},
+	{.info = &many_kinds_operators[16], .adapter = opwest_adapter_of_start},
+	{.info = &many_kinds_operators[9], .adapter = opwest_adapter_of_copy_float32},
+	{.info = &many_kinds_operators[3], .adapter = opwest_adapter_of_copy_uint16},
+	{.info = &many_kinds_operators[6], .adapter = opwest_adapter_of_copy_int64},
+	{.info = &many_kinds_operators[18], .adapter = opwest_adapter_of_finish},
+	{.info = &many_kinds_operators[8], .adapter = opwest_adapter_of_copy_float16},
 };
 
 static const uint16_t displacements[] = {311U, 469U, 0U, 9U, 53U};
@@ -198,7 +184,6 @@ static const uint16_t displacements[] = {311U, 469U, 0U, 9U, 53U};
 const struct opwest_registry many_kinds_registry = {
 	.entries = entries,
 	.displacements = displacements,
-	.seed = 0U,
 	.bucket_count = 5U,
 	.count = 20U,
 };

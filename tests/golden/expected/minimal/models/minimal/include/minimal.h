@@ -35,12 +35,12 @@ extern "C" {
  * Input x: int16 [4], 8 bytes
  * @{
  */
-#define MINIMAL_INPUT_X_DTYPE OPWEST_INT16
+#define MINIMAL_INPUT_X_DTYPE    OPWEST_INT16
 #define MINIMAL_INPUT_X_ELEMENTS 4U
-#define MINIMAL_INPUT_X_SIZE 8U
-#define MINIMAL_INPUT_X_ALIGN 2U
-#define MINIMAL_INPUT_X_RANK 1U
-#define MINIMAL_INPUT_X_DIM_0 4U
+#define MINIMAL_INPUT_X_SIZE     8U
+#define MINIMAL_INPUT_X_ALIGN    2U
+#define MINIMAL_INPUT_X_RANK     1U
+#define MINIMAL_INPUT_X_DIM_0    4U
 /** @} */
 
 /** @name Output y
@@ -48,12 +48,12 @@ extern "C" {
  * Output y: int16 [4], 8 bytes
  * @{
  */
-#define MINIMAL_OUTPUT_Y_DTYPE OPWEST_INT16
+#define MINIMAL_OUTPUT_Y_DTYPE    OPWEST_INT16
 #define MINIMAL_OUTPUT_Y_ELEMENTS 4U
-#define MINIMAL_OUTPUT_Y_SIZE 8U
-#define MINIMAL_OUTPUT_Y_ALIGN 2U
-#define MINIMAL_OUTPUT_Y_RANK 1U
-#define MINIMAL_OUTPUT_Y_DIM_0 4U
+#define MINIMAL_OUTPUT_Y_SIZE     8U
+#define MINIMAL_OUTPUT_Y_ALIGN    2U
+#define MINIMAL_OUTPUT_Y_RANK     1U
+#define MINIMAL_OUTPUT_Y_DIM_0    4U
 /** @} */
 
 /** The inputs of minimal_run(). Do not change the buffers during the call. */
@@ -96,7 +96,7 @@ struct minimal_workspace {
  *
  * @param workspace The variable's name.
  */
-#define MINIMAL_WORKSPACE_DEFINE(workspace) \
+#define MINIMAL_WORKSPACE_DEFINE(workspace)                                                        \
 	MINIMAL_WORKSPACE_DEFINE_WITH(workspace, OPWEST_NO_ATTRIBUTE, OPWEST_NO_ATTRIBUTE)
 
 /**
@@ -105,17 +105,17 @@ struct minimal_workspace {
  * @param workspace The variable's name.
  * @param partition The memory partition of Zephyr: see K_APPMEM_PARTITION_DEFINE().
  */
-#define MINIMAL_WORKSPACE_DEFINE_IN(workspace, partition) \
-	MINIMAL_WORKSPACE_DEFINE_WITH(workspace, \
-		K_APP_BMEM(partition), K_APP_DMEM(partition))
+#define MINIMAL_WORKSPACE_DEFINE_IN(workspace, partition)                                          \
+	MINIMAL_WORKSPACE_DEFINE_WITH(workspace, K_APP_BMEM(partition), K_APP_DMEM(partition))
 
 /** Define a workspace with attributes of its pools and of its structure. */
-#define MINIMAL_WORKSPACE_DEFINE_WITH(workspace, pools, structure) \
-	structure static struct minimal_workspace workspace = { \
-		OPWEST_STATUS_INIT, false, \
-		0, \
-		OPWEST_PROFILE_INIT \
-	} OPWEST_PROFILE_LIST(minimal, workspace)
+#define MINIMAL_WORKSPACE_DEFINE_WITH(workspace, pools, structure)                                 \
+	structure static struct minimal_workspace workspace = {                                    \
+		OPWEST_STATUS_INIT,                                                                \
+		false,                                                                             \
+		OPWEST_PROFILE_AFTER(0),                                                           \
+	};                                                                                         \
+	OPWEST_PROFILE_LIST(minimal, workspace)
 
 #ifndef __ZEPHYR__
 /** The device context of a host: no devices. On Zephyr <minimal_devicetree.h> defines it. */
@@ -153,14 +153,16 @@ int minimal_open(struct minimal_workspace *workspace, const struct minimal_devic
  */
 #ifndef CONFIG_OPWEST_PROFILE
 int minimal_run(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
-	struct minimal_workspace *workspace, const struct minimal_devices *devices);
+		struct minimal_workspace *workspace, const struct minimal_devices *devices);
 #else
 /* A separate symbol: code without the option has a smaller workspace and must not link with it. */
 int minimal_run_profiled(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
-	struct minimal_workspace *workspace, const struct minimal_devices *devices);
+			 struct minimal_workspace *workspace,
+			 const struct minimal_devices *devices);
 static inline int minimal_run(const struct minimal_inputs *inputs,
-	const struct minimal_outputs *outputs,
-	struct minimal_workspace *workspace, const struct minimal_devices *devices);
+			      const struct minimal_outputs *outputs,
+			      struct minimal_workspace *workspace,
+			      const struct minimal_devices *devices);
 #endif
 
 /**
@@ -212,25 +214,24 @@ struct minimal_runner_outputs {
  * @param bytes    The stack of its thread, which operators use, bytes.
  * @param priority The priority of its thread.
  */
-#define MINIMAL_RUNNER_DEFINE(name, bytes, priority) \
-	MINIMAL_WORKSPACE_DEFINE(name##_workspace); \
-	static const struct minimal_devices name##_devices = MINIMAL_DEVICES_DT_INIT; \
-	OPWEST_ALIGNED(2) \
-	static int16_t name##_input_x[MINIMAL_INPUT_X_ELEMENTS]; \
-	OPWEST_ALIGNED(2) \
-	static int16_t name##_output_y[MINIMAL_OUTPUT_Y_ELEMENTS]; \
-	static const struct minimal_inputs name##_inputs = { \
-		name##_input_x, \
-	}; \
-	static const struct minimal_outputs name##_outputs = { \
-		name##_output_y, \
-	}; \
-	static const struct opwest_runner_tensor name##_tensors[] = { \
-		{&name##_inputs.x, MINIMAL_INPUT_X_SIZE}, \
-		{&name##_outputs.y, MINIMAL_OUTPUT_Y_SIZE}, \
-	}; \
-	OPWEST_RUNNER_DEFINE(name, minimal, NULL, \
-		1, 1, bytes, priority)
+#define MINIMAL_RUNNER_DEFINE(name, bytes, priority)                                               \
+	MINIMAL_WORKSPACE_DEFINE(name##_workspace);                                                \
+	static const struct minimal_devices name##_devices = MINIMAL_DEVICES_DT_INIT;              \
+	OPWEST_ALIGNED(2)                                                                          \
+	static int16_t name##_input_x[MINIMAL_INPUT_X_ELEMENTS];                                   \
+	OPWEST_ALIGNED(2)                                                                          \
+	static int16_t name##_output_y[MINIMAL_OUTPUT_Y_ELEMENTS];                                 \
+	static const struct minimal_inputs name##_inputs = {                                       \
+		name##_input_x,                                                                    \
+	};                                                                                         \
+	static const struct minimal_outputs name##_outputs = {                                     \
+		name##_output_y,                                                                   \
+	};                                                                                         \
+	static const struct opwest_runner_tensor name##_tensors[] = {                              \
+		{&name##_inputs.x, MINIMAL_INPUT_X_SIZE},                                          \
+		{&name##_outputs.y, MINIMAL_OUTPUT_Y_SIZE},                                        \
+	};                                                                                         \
+	OPWEST_RUNNER_DEFINE(name, minimal, NULL, 1, 1, bytes, priority)
 
 /**
  * @brief Run the model of a runner, from a user thread with permission for it. See
@@ -246,15 +247,16 @@ struct minimal_runner_outputs {
  * @return Another negative errno of opwest_runner_run()
  */
 static inline int minimal_runner_run(const struct device *runner,
-	const struct minimal_runner_inputs *inputs,
-	const struct minimal_runner_outputs *outputs, int32_t timeout_ms)
+				     const struct minimal_runner_inputs *inputs,
+				     const struct minimal_runner_outputs *outputs,
+				     int32_t timeout_ms)
 {
 	if (inputs == NULL || outputs == NULL) {
 		return -EINVAL;
 	}
 	/* Structures of pointers without padding: arrays of pointers. */
 	return opwest_runner_run(runner, (const void *const *)(const void *)inputs,
-		(void *const *)(const void *)outputs, timeout_ms);
+				 (void *const *)(const void *)outputs, timeout_ms);
 }
 #endif
 
@@ -265,8 +267,9 @@ extern const struct opwest_point minimal_points[2];
 
 #ifdef CONFIG_OPWEST_PROFILE
 static inline int minimal_run(const struct minimal_inputs *inputs,
-	const struct minimal_outputs *outputs,
-	struct minimal_workspace *workspace, const struct minimal_devices *devices)
+			      const struct minimal_outputs *outputs,
+			      struct minimal_workspace *workspace,
+			      const struct minimal_devices *devices)
 {
 	/*
 	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and

@@ -8,14 +8,14 @@
 #include "minimal_internal.h"
 
 static int32_t opwest_adapter_of_negate(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					const struct opwest_launch *launch)
 {
 	(void)launch;
 	return minimal__negate(args[0].as.in, args[1].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &minimal_operators[0], .adapter = opwest_adapter_of_negate, .requirement = NULL},
+	{.info = &minimal_operators[0], .adapter = opwest_adapter_of_negate},
 };
 
 static const uint16_t displacements[] = {0U};
@@ -23,7 +23,6 @@ static const uint16_t displacements[] = {0U};
 const struct opwest_registry minimal_registry = {
 	.entries = entries,
 	.displacements = displacements,
-	.seed = 0U,
 	.bucket_count = 1U,
 	.count = 1U,
 };

@@ -9,20 +9,20 @@
  * map file show the same name.
  */
 
-#define add many_kinds__add
-#define copy_bool many_kinds__copy_bool
+#define add          many_kinds__add
+#define copy_bool    many_kinds__copy_bool
 #define copy_float16 many_kinds__copy_float16
 #define copy_float32 many_kinds__copy_float32
 #define copy_float64 many_kinds__copy_float64
-#define copy_int16 many_kinds__copy_int16
-#define copy_int32 many_kinds__copy_int32
-#define copy_int64 many_kinds__copy_int64
-#define copy_int8 many_kinds__copy_int8
-#define copy_uint16 many_kinds__copy_uint16
-#define copy_uint32 many_kinds__copy_uint32
-#define copy_uint64 many_kinds__copy_uint64
-#define copy_uint8 many_kinds__copy_uint8
-#define finish many_kinds__finish
-#define start many_kinds__start
-#define store many_kinds__store
-#define tick many_kinds__tick
+#define copy_int16   many_kinds__copy_int16
+#define copy_int32   many_kinds__copy_int32
+#define copy_int64   many_kinds__copy_int64
+#define copy_int8    many_kinds__copy_int8
+#define copy_uint16  many_kinds__copy_uint16
+#define copy_uint32  many_kinds__copy_uint32
+#define copy_uint64  many_kinds__copy_uint64
+#define copy_uint8   many_kinds__copy_uint8
+#define finish       many_kinds__finish
+#define start        many_kinds__start
+#define store        many_kinds__store
+#define tick         many_kinds__tick
