@@ -23,8 +23,8 @@ _SIGNS: Final = re.compile(
 )
 _DEFINE: Final = re.compile(r"#define (\w+(?:\([^()]*\))?)(?: (\S.*?))??( /\*.*\*/)?")
 _OPEN: Final = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[()\[\]{}]', re.DOTALL)
-_FIRST_STRING: Final = re.compile(r'(\t+[\w ]+\()"(?:\\.|[^"\\])*"')
-_DIGIT: Final = re.compile(r"(?<!int)(?<!int[0-9])[0-9]")
+_FIRST_STRING: Final = r'(\t+[\w ]+\()"(?:\\.|[^"\\])*"'
+_DIGIT: Final = r"(?<!int)(?<!int[0-9])[0-9]"
 """A digit, but not one of the name of a type."""
 _WITHOUT_SPACE: Final = str.maketrans("", "", " \t\n")
 
@@ -503,7 +503,7 @@ def _searched(text: str, tabs: int, *, in_function: bool) -> list[str] | None:
 
     if any(sign in text for sign in "\"'/\\#"):
         return format_part(text, tabs, in_function=in_function)
-    lines = format_part(_DIGIT.sub("0", text), tabs, in_function=in_function)
+    lines = format_part(re.sub(_DIGIT, "0", text), tabs, in_function=in_function)
     if lines is None:
         return None
     laid_out, signs = "\n".join(lines), "".join(text.split())
@@ -515,7 +515,7 @@ def _searched(text: str, tabs: int, *, in_function: bool) -> list[str] | None:
 
 def _strings(lines: list[str], at: int) -> int:
     """Return the end of a call whose argument is several strings, if it is laid out already; 0 for another one."""
-    head = _FIRST_STRING.fullmatch(lines[at])
+    head = re.fullmatch(_FIRST_STRING, lines[at])
     if head is None or len(lines[at].expandtabs(_TAB)) > _WIDTH:
         return 0
     column = len(head[1].expandtabs(_TAB))
@@ -524,7 +524,7 @@ def _strings(lines: list[str], at: int) -> int:
         line = lines[end]
         if not line.startswith(prefix + '"') or column + len(line) - len(prefix) > _WIDTH:
             return 0
-        string = _STRING.match(line, len(prefix))
+        string = re.compile(_STRING).match(line, len(prefix))
         if string is None or line[string.end() :] not in ("", ");"):
             return 0
         if line[-1] == ";":
