@@ -214,7 +214,7 @@ def _define_run(lines: list[str], at: int, out: list[str]) -> int:
         line = lines[end]
         if line.startswith("#define "):
             match = _DEFINE.fullmatch(line)
-            if match is None or len(line) > _WIDTH or line.endswith("\\"):
+            if match is None or line.endswith("\\") or len(line) - len(match[3] or "") > _WIDTH:
                 return 0
             if "/*" in line and (match[3] is None or match[2] is None or "/*" in match[2]):
                 return 0
@@ -254,8 +254,10 @@ def _commented(rows: list[tuple[str, str | None]], comments: list[str | None], o
     aligned = [
         f"{name:{width}} {value:{values}}{comment}" for (name, value), comment in zip(rows, comments, strict=True)
     ]
-    if max(map(len, aligned)) > _WIDTH:
-        return False
+    if max(map(len, aligned)) > _WIDTH - 2:  # the comments are above the macros
+        for (name, value), comment in zip(rows, comments, strict=True):
+            out += [(comment or "").strip(), f"{name:{width}} {value}"]
+        return True
     out += aligned
     return True
 
@@ -450,7 +452,7 @@ def _after_parenthesis(body: str, opening: int, assignment: int, tabs: int, widt
     """Break a call behind its parenthesis, if all arguments fit on a line."""
     head = body[:opening]
     callee = head[assignment:].removeprefix("return ")
-    if not callee[:-1].isidentifier() or len(head) + _TAB * tabs > width or not callee[0].islower():
+    if not callee[:-1].isidentifier() or len(head) + _TAB * tabs > width:
         return None
     if len(body) - opening + _TAB * (tabs + 1) > width:
         return None

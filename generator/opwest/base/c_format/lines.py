@@ -110,7 +110,8 @@ class Parser:
         line = Line(self._line, level, directive="define" if self._in_macro else "", body=self._in_macro)
         line.declares = not self._in_macro and self._blocks[-1].kind in ("file", "record")
         self._line = []
-        self.lines.append(line)
+        self.lines += [line, *self._above]
+        self._above = []
         return line
 
     def _statement(self) -> None:
