@@ -48,7 +48,7 @@ def sources(tmp_path_factory):
 
 
 def renamed(text, generator):
-    """Return C text whose names have other lengths, from 1 to 100 characters."""
+    """Return C text whose names have other lengths, from 1 to 80 characters."""
     names = {}
 
     def other(match):
@@ -56,7 +56,7 @@ def renamed(text, generator):
         if word in _FIXED or word.startswith("__"):
             return word
         if word not in names:
-            length = generator.choice((len(word), len(word), generator.randint(1, 30), generator.randint(1, 100)))
+            length = generator.choice((len(word), len(word), generator.randint(1, 30), generator.randint(1, 80)))
             name = (word[0] + "".join(generator.choices("abcdefgh", k=length)))[:length]
             names[word] = name.upper() if word.isupper() else name if name.upper() != name else f"q{name}"
         return names[word]

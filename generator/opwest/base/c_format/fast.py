@@ -521,7 +521,7 @@ def _table(lines: list[str], at: int, tabs: int, width: int = _WIDTH) -> list[st
     if is_grid and (max(map(len, rows)) > room or any(_values(row) != 1 for row in rows)):
         return None
     for row in _grid(rows, room) if is_grid else rows:
-        if len(row) <= room or row[0] == "{" and "\n" in row:
+        if len(row) <= room or (row[0] == "{" and "\n" in row):
             out.append(prefix + row)
         elif row[0].isalpha() and (broken := _call(row, tabs + 1, width)) is not None:
             out += broken

@@ -16,7 +16,7 @@ _ENDS_CAST_NOT: Final = frozenset("volatile const -> ?".split())
 
 
 class _Context:
-    __slots__ = ("kind", "binding", "expression", "first_name", "generic", "for_each")
+    __slots__ = ("binding", "expression", "first_name", "for_each", "generic", "kind")
 
     def __init__(self, kind: str, binding: int, *, expression: bool) -> None:
         self.kind = kind

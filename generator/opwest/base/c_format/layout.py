@@ -18,7 +18,7 @@ _TAB: Final = 8
 class _Row:
     """A line of output, before comments and macros are aligned."""
 
-    __slots__ = ("text", "newlines", "escaped", "comment", "value", "is_comment")
+    __slots__ = ("comment", "escaped", "is_comment", "newlines", "text", "value")
 
     def __init__(self, text: str, newlines: int, *, escaped: bool = False) -> None:
         self.text = text
@@ -223,9 +223,7 @@ def _broken(line: Line, breaks: Sequence[Break], newlines: int, rows: list[_Row]
                     _layout(token.above, rows)
                     token.above = []
                 row = _Row(indentation(change.column), 1, escaped=continues)
-                if token.kind == "comment" and token.newlines > 1:
-                    row.newlines = 2
-                elif token.newlines > 1:
+                if (token.kind == "comment" and token.newlines > 1) or token.newlines > 1:
                     row.newlines = 2
                 spaces = 0
         row.text += " " * spaces

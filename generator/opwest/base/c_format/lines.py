@@ -17,7 +17,7 @@ _BEFORE_VALUES: Final = frozenset("= , ( [ ] return { & ? : == != && ||".split()
 class Line:
     """A part of the text that begins a new line. `level` is its indentation in tabs."""
 
-    __slots__ = ("tokens", "level", "directive", "body", "declares", "newlines", "verbatim", "opens_function")
+    __slots__ = ("body", "declares", "directive", "level", "newlines", "opens_function", "tokens", "verbatim")
 
     def __init__(self, tokens: list[Token], level: int, *, directive: str = "", body: bool = False) -> None:
         self.tokens = tokens

@@ -42,7 +42,7 @@ class Break(NamedTuple):
 class State:
     """The state before a token."""
 
-    __slots__ = ("column", "line_nesting", "lowest", "string", "brackets", "breaks", "forced")
+    __slots__ = ("brackets", "breaks", "column", "forced", "line_nesting", "lowest", "string")
 
     def __init__(self) -> None:
         self.column = 0
@@ -215,7 +215,7 @@ class Search:
             return False
         return not bracket[NO_BREAK]
 
-    def _must_break(self, state: State, token: Token) -> bool:  # noqa: PLR0911
+    def _must_break(self, state: State, token: Token) -> bool:
         if token.must_break or state.forced:
             return True
         bracket = state.brackets[-1]
@@ -309,19 +309,13 @@ class Search:
             if (not breaks_before and not has_two) or (breaks_before and not bracket[WRAPPED]):
                 bracket[NO_BREAK_OPERAND] = 1
         state.column += spaces
-        if token.kind != "comment" and left.kind == "(" and left.prev is not None and left.prev.kind in ("for", "if"):
-            bracket[LAST_SPACE] = state.column
-        elif token.kind not in ("comment", "^") and left.kind == ",":
-            bracket[LAST_SPACE] = state.column
-        elif left.type == "conditional":
-            bracket[LAST_SPACE] = state.column
-        elif left.type == "binary" and (
+        if (token.kind != "comment" and left.kind == "(" and left.prev is not None and left.prev.kind in ("for", "if")) or (token.kind not in ("comment", "^") and left.kind == ",") or left.type == "conditional" or (left.type == "binary" and (
             (
                 left.precedence() != ASSIGNMENT
                 and (left.kind != "<<" or left.operator_index != 0 or left.next_operator is not None)
             )
             or token.starts_binary
-        ):
+        )):
             bracket[LAST_SPACE] = state.column
         elif left.kind in OPENS and left.match is not None:
             following = left.match.after()
@@ -370,7 +364,7 @@ class Search:
             bracket[BREAK_NEXT] = 1
         return penalty
 
-    def _new_column(self, state: State, token: Token) -> int:  # noqa: PLR0911, PLR0912, C901
+    def _new_column(self, state: State, token: Token) -> int:
         """Return the column of a token that begins a new line."""
         brackets = state.brackets
         bracket = brackets[-1]
