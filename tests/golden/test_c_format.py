@@ -28,7 +28,7 @@ _KEPT = re.compile(r'(/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|#include[
 
 @pytest.fixture(scope="session")
 def sources(tmp_path_factory):
-    """Return the C files that the golden projects and a new driver have, by name, without copies of the user's files."""
+    """Return the generated C files of the golden projects and of a new driver, by name."""
     files = {}
     for name in TREES:
         emission = emit(name, tmp_path_factory.mktemp("tree"))
@@ -155,7 +155,8 @@ def test_statements_of_one_line():
 
 
 def test_macros():
-    text = "#define A 1\n#define LONGER(x) (x)\n\n#define RUN(x) \\\n\tdo { \\\n\t\tf(x); \\\n\t\tg(x); \\\n\t} while (0)\n"
+    text = "#define A 1\n#define LONGER(x) (x)\n\n"
+    text += "#define RUN(x) \\\n\tdo { \\\n\t\tf(x); \\\n\t\tg(x); \\\n\t} while (0)\n"
     lines = format_c(text).split("\n")
     assert lines[:2] == ["#define A         1", "#define LONGER(x) (x)"]
     assert [line[-1] for line in lines[3:7]] == ["\\"] * 4

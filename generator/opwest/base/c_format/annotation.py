@@ -167,9 +167,7 @@ class Annotated:
             return True
         if rk == "{" and not right.block:
             return not (lk in ("id", "]", ")") or is_type(left))
-        if rk in (".", "->") or lk in (".", "->"):
-            return False
-        return True
+        return rk not in (".", "->") and lk not in (".", "->")
 
     def _can_break(self, left: Token, right: Token) -> bool:
         lk, rk, lt, rt = left.kind, right.kind, left.type, right.type

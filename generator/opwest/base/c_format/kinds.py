@@ -292,9 +292,14 @@ class Kinds:
             if self._starts_name(token) and (not self.might_declare or token.nesting):
                 context.first_name = token
                 token.type = "name"
-            elif self.might_declare and len(self._contexts) == 1 and token.prev is not None and not token.type:
-                if token.prev.kind != "=":
-                    token.type = "annotation"
+            elif (
+                self.might_declare
+                and len(self._contexts) == 1
+                and token.prev is not None
+                and not token.type
+                and token.prev.kind != "="
+            ):
+                token.type = "annotation"
         elif kind == ";":
             context.first_name = None
         elif kind in ("*", "&", "&&"):

@@ -9,7 +9,8 @@ from typing import Final
 from opwest.base.c_format.annotation import WIDTH, Annotated
 from opwest.base.c_format.comments import columns, comment_lines, indentation
 from opwest.base.c_format.lines import Line, parse, parse_part
-from opwest.base.c_format.search import Break, Search
+from opwest.base.c_format.search import Search
+from opwest.base.c_format.state import Break
 from opwest.base.c_format.tokens import Token
 
 _TAB: Final = 8

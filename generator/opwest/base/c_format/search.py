@@ -5,9 +5,33 @@ from __future__ import annotations
 
 import heapq
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final
 
 from opwest.base.c_format.annotation import WIDTH, Annotated
+from opwest.base.c_format.state import (
+    BREAK_NEXT,
+    BUILDER,
+    CALL_START,
+    CHAINED,
+    CLOSE_BREAK,
+    HAS_BREAK,
+    INDENT,
+    INLINED,
+    IS_CONDITIONAL,
+    LAST_SPACE,
+    MEMBERS,
+    NO_BREAK,
+    NO_BREAK_OPERAND,
+    NO_PACKING,
+    QUESTION,
+    SHIFT,
+    SUBSCRIPTS,
+    VARIABLE,
+    WRAPPED,
+    Break,
+    State,
+    opened,
+)
 from opwest.base.c_format.strings import break_string
 from opwest.base.c_format.tokens import ASSIGNMENT, CLOSES, COMMA, CONDITIONAL, OPENS, RELATIONAL, Token
 
@@ -18,69 +42,6 @@ _EXCESS: Final = 1_000_000
 _NO_COLUMNS: Final = 10_000
 _MAX_STATES: Final = 50_000
 """From this number on, states that differ in their brackets only are equal."""
-
-# The members of a bracket, which is a list of numbers: it is copied for each state.
-(
-    INDENT, LAST_SPACE, QUESTION, CALL_START, SUBSCRIPTS, MEMBERS, VARIABLE, CLOSE_BREAK, NO_PACKING, BREAK_NEXT,
-    NO_BREAK, NO_BREAK_OPERAND, WRAPPED, HAS_BREAK, BUILDER, CHAINED, IS_CONDITIONAL, INLINED, SHIFT,
-) = range(19)  # fmt: skip
-Bracket = list[int]
-
-
-class Break(NamedTuple):
-    """A change of the white space before a token, or of a string."""
-
-    token: Token
-    column: int
-    """The column of the token if it begins a line, else -1."""
-    spaces: int = 0
-    """Additional spaces before the token."""
-    parts: tuple[str, ...] = ()
-    """The parts of a string."""
-
-
-class State:
-    """The state before a token."""
-
-    __slots__ = ("brackets", "breaks", "column", "forced", "line_nesting", "lowest", "string")
-
-    def __init__(self) -> None:
-        self.column = 0
-        self.line_nesting = 0
-        """The number of open brackets at the start of the line."""
-        self.lowest = 0
-        """The least number of open brackets on the line."""
-        self.string = 0
-        """The column of the first string of a sequence, else 0."""
-        self.brackets: list[Bracket] = []
-        self.breaks: tuple[object, ...] | None = None
-        self.forced = False
-
-    def copy(self) -> State:
-        """Return a copy."""
-        new = State.__new__(State)
-        new.column = self.column
-        new.line_nesting = self.line_nesting
-        new.lowest = self.lowest
-        new.string = self.string
-        new.brackets = [bracket[:] for bracket in self.brackets]
-        new.breaks = self.breaks
-        new.forced = self.forced
-        return new
-
-    def key(self) -> tuple[object, ...]:
-        """Return the members on which the rest of the line depends."""
-        return (self.column, self.line_nesting, self.lowest, self.string, *map(tuple, self.brackets))
-
-
-def _bracket(indent: int, last_space: int, *, no_packing: bool, no_break: bool) -> Bracket:
-    bracket = [0] * 19
-    bracket[INDENT] = indent
-    bracket[LAST_SPACE] = last_space
-    bracket[NO_PACKING] = no_packing
-    bracket[NO_BREAK] = no_break
-    bracket[WRAPPED] = 1
-    return bracket
 
 
 class Search:
@@ -105,7 +66,7 @@ class Search:
         """Return the least penalty and its breaks. `rows` begin lines that are independent of each other."""
         state = State()
         state.column = self._indent
-        state.brackets = [_bracket(self._indent, self._indent, no_packing=False, no_break=False)]
+        state.brackets = [opened(self._indent, self._indent, no_packing=False, no_break=False)]
         self._move(state, self._first, newline=False)
         numbers = count()
         queue: list[tuple[int, int, Token | None, State]] = [(0, next(numbers), self._first.next, state)]
@@ -309,13 +270,21 @@ class Search:
             if (not breaks_before and not has_two) or (breaks_before and not bracket[WRAPPED]):
                 bracket[NO_BREAK_OPERAND] = 1
         state.column += spaces
-        if (token.kind != "comment" and left.kind == "(" and left.prev is not None and left.prev.kind in ("for", "if")) or (token.kind not in ("comment", "^") and left.kind == ",") or left.type == "conditional" or (left.type == "binary" and (
-            (
-                left.precedence() != ASSIGNMENT
-                and (left.kind != "<<" or left.operator_index != 0 or left.next_operator is not None)
+        if (
+            (token.kind != "comment" and left.kind == "(" and left.prev is not None and left.prev.kind in ("for", "if"))
+            or (token.kind not in ("comment", "^") and left.kind == ",")
+            or left.type == "conditional"
+            or (
+                left.type == "binary"
+                and (
+                    (
+                        left.precedence() != ASSIGNMENT
+                        and (left.kind != "<<" or left.operator_index != 0 or left.next_operator is not None)
+                    )
+                    or token.starts_binary
+                )
             )
-            or token.starts_binary
-        )):
+        ):
             bracket[LAST_SPACE] = state.column
         elif left.kind in OPENS and left.match is not None:
             following = left.match.after()
@@ -519,9 +488,9 @@ class Search:
                 new[NO_PACKING] = 0
             if not token.is_trailing() and (not is_return or level > 0):
                 new[INDENT] = max(state.column, new[INDENT], outer[LAST_SPACE])
-            if before is not None and before.kind == "(" and before.prev is not None and before.prev.kind == "_Generic":
-                if len(brackets) > 1:
-                    new[INDENT] = brackets[-2][INDENT] + _INDENT_WIDTH
+            is_generic = opens and before is not None and before.prev is not None and before.prev.kind == "_Generic"
+            if is_generic and len(brackets) > 1:
+                new[INDENT] = brackets[-2][INDENT] + _INDENT_WIDTH
             if level > 0:
                 new[LAST_SPACE] = max(new[LAST_SPACE], state.column)
             if level != CONDITIONAL and token.type != "unary":
@@ -560,7 +529,7 @@ class Search:
             before = token.before()
             no_packing = before is not None and before.kind == "_Generic"
         no_break = bool(bracket[NO_BREAK] or bracket[NO_BREAK_OPERAND])
-        new = _bracket(indent, last_space, no_packing=no_packing, no_break=no_break)
+        new = opened(indent, last_space, no_packing=no_packing, no_break=no_break)
         new[BREAK_NEXT] = break_next
         state.brackets.append(new)
 
