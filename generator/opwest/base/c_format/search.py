@@ -16,6 +16,7 @@ from opwest.base.c_format.state import (
     CLOSE_BREAK,
     HAS_BREAK,
     INDENT,
+    INDENT_WIDTH,
     INLINED,
     IS_CONDITIONAL,
     LAST_SPACE,
@@ -30,12 +31,12 @@ from opwest.base.c_format.state import (
     WRAPPED,
     Break,
     State,
+    new_column,
     opened,
 )
 from opwest.base.c_format.strings import break_string
 from opwest.base.c_format.tokens import ASSIGNMENT, CLOSES, COMMA, CONDITIONAL, OPENS, RELATIONAL, Token
 
-_INDENT_WIDTH: Final = 8
 _FIRST_BREAK: Final = 15
 """The penalty of the first break between two brackets."""
 _EXCESS: Final = 1_000_000
@@ -193,17 +194,17 @@ class Search:
             return True
         if bracket[CHAINED] and token.type == "conditional" and token.kind == ":":
             return True
-        new_column = self._new_column(state, token)
+        column = new_column(state, token, self._indent)
         if (
             token.is_member()
             and token.next_operator is not None
             and state.column + token.next_operator.total - token.total > WIDTH
-            and (state.column > new_column or token.nesting < state.line_nesting)
+            and (state.column > column or token.nesting < state.line_nesting)
         ):
             return True
         if token.is_member() and left.kind in CLOSES and (bracket[MEMBERS] or bracket[BREAK_NEXT]):
             return True
-        if self._first.kind != "enum" and state.column <= new_column:
+        if self._first.kind != "enum" and state.column <= column:
             return False
         if left.type == "binary" and token.can_break:
             level = left.precedence()
@@ -254,7 +255,7 @@ class Search:
         if bracket[NO_PACKING] and left.kind == "," and not token.is_trailing():
             bracket[NO_BREAK] = 1
         if token.is_member() and left.kind in CLOSES:
-            if state.column > self._new_column(state, token):
+            if state.column > new_column(state, token, self._indent):
                 bracket[BUILDER] = 1
             if left.kind == ")" and left.match is not None and left.total - left.match.total > 10:
                 bracket[NO_BREAK] = 1
@@ -304,7 +305,7 @@ class Search:
         if not bracket[HAS_BREAK]:
             penalty += _FIRST_BREAK
             bracket[HAS_BREAK] = 1
-        state.column = self._new_column(state, token)
+        state.column = new_column(state, token, self._indent)
         state.breaks = (state.breaks, Break(token, state.column))
         if following.is_member() and not bracket[MEMBERS]:
             bracket[MEMBERS] = state.column
@@ -332,56 +333,6 @@ class Search:
         if bracket[NO_PACKING] and not (left.kind in ("(", "{") or left.type == "binary"):
             bracket[BREAK_NEXT] = 1
         return penalty
-
-    def _new_column(self, state: State, token: Token) -> int:
-        """Return the column of a token that begins a new line."""
-        brackets = state.brackets
-        bracket = brackets[-1]
-        left = token.prev
-        assert left is not None
-        continued = max(bracket[LAST_SPACE], bracket[INDENT]) + _INDENT_WIDTH
-        before = token.before()
-        following = left.after() or token
-        kind = token.kind
-        if following.kind == "{" and following.block:
-            return self._indent if token.nesting == 0 else bracket[INDENT]
-        if kind in ("}", "]") and len(brackets) > 1:
-            if kind == "}" and token.match is not None and token.match.is_values():
-                return brackets[-2][LAST_SPACE]
-            return self._indent
-        if kind == ")" and len(brackets) > 1 and (token.next is None or token.next.kind in (";", "const", "{")):
-            return brackets[-2][LAST_SPACE]
-        if following.kind == "str" and state.string:
-            return state.string
-        if following.is_member():
-            return bracket[MEMBERS] or continued
-        if bracket[QUESTION] and (
-            (following.kind == ":" and following.type == "conditional") or left.type == "conditional"
-        ):
-            after = following.next
-            chained = (
-                following.kind == ":" and after is not None and bool(after.left) and after.left[-1] == CONDITIONAL
-            ) or (left.kind == ":" and bool(token.left) and token.left[-1] == CONDITIONAL)
-            if chained and not bracket[IS_CONDITIONAL]:
-                return bracket[INDENT] - _INDENT_WIDTH - (2 if bracket[CHAINED] else 0)
-            return bracket[QUESTION]
-        if left.kind == "," and bracket[VARIABLE]:
-            return bracket[VARIABLE]
-        if before is not None and (
-            (before.type == "attribute" and kind != "(") or before.type in ("attribute )", "annotation )")
-        ):
-            return max(bracket[LAST_SPACE], bracket[INDENT])
-        if following.type == "function":
-            return max(bracket[LAST_SPACE], bracket[INDENT])
-        if following.type == "subscript":
-            return bracket[SUBSCRIPTS] or continued
-        if following.type in ("name", "pointer") or left.kind == "=":
-            return continued
-        if left.kind == ")" and not token.precedence() > COMMA and kind not in (":", "comment"):
-            return continued
-        if bracket[INDENT] == self._indent and before is not None and before.kind != "}":
-            return bracket[INDENT] + _INDENT_WIDTH
-        return bracket[INDENT]
 
     def _move(self, state: State, token: Token, *, newline: bool) -> int:
         brackets = state.brackets
@@ -490,7 +441,7 @@ class Search:
                 new[INDENT] = max(state.column, new[INDENT], outer[LAST_SPACE])
             is_generic = opens and before is not None and before.prev is not None and before.prev.kind == "_Generic"
             if is_generic and len(brackets) > 1:
-                new[INDENT] = brackets[-2][INDENT] + _INDENT_WIDTH
+                new[INDENT] = brackets[-2][INDENT] + INDENT_WIDTH
             if level > 0:
                 new[LAST_SPACE] = max(new[LAST_SPACE], state.column)
             if level != CONDITIONAL and token.type != "unary":
@@ -505,7 +456,7 @@ class Search:
             ):
                 new[CHAINED] = 1
             elif level == CONDITIONAL or (not skip and level > ASSIGNMENT and not token.is_trailing()):
-                new[INDENT] += _INDENT_WIDTH
+                new[INDENT] += INDENT_WIDTH
             if (before is not None and not opens) or level != COMMA:
                 new[BREAK_NEXT] = 0
             brackets.append(new)
@@ -521,11 +472,11 @@ class Search:
                 last = token.match.before()
                 ends_in_comma = last is not None and last.kind == ","
             following = token.after()
-            indent = last_space + _INDENT_WIDTH
+            indent = last_space + INDENT_WIDTH
             no_packing = ends_in_comma or (following is not None and following.type in ("designator", "designator ["))
             break_next = ends_in_comma
         else:
-            indent = _INDENT_WIDTH + max(last_space, bracket[CALL_START])
+            indent = INDENT_WIDTH + max(last_space, bracket[CALL_START])
             before = token.before()
             no_packing = before is not None and before.kind == "_Generic"
         no_break = bool(bracket[NO_BREAK] or bracket[NO_BREAK_OPERAND])
