@@ -9,11 +9,9 @@ from opwest.base.c_format.kinds import Kinds, is_attribute, is_type, is_word
 from opwest.base.c_format.lines import FOR_EACH, Line
 from opwest.base.c_format.tokens import (
     ASSIGNMENT,
-    ATTRIBUTES,
     CLOSES,
     COMMA,
     CONDITIONAL,
-    MEMBER,
     OPENS,
     PRECEDENCES,
     UNARY,
@@ -114,7 +112,7 @@ class Annotated:
             if token.kind == "{" and token.commas and token.match is not None and not token.block:
                 _find_columns(token)
 
-    def _has_space(self, left: Token, right: Token) -> bool:  # noqa: PLR0911, PLR0912, C901
+    def _has_space(self, left: Token, right: Token) -> bool:
         lk, rk = left.kind, right.kind
         if lk == "," and rk != "##":
             return True
@@ -169,11 +167,9 @@ class Annotated:
             return True
         if rk == "{" and not right.block:
             return not (lk in ("id", "]", ")") or is_type(left))
-        if rk in (".", "->") or lk in (".", "->"):
-            return False
-        return True
+        return rk not in (".", "->") and lk not in (".", "->")
 
-    def _can_break(self, left: Token, right: Token) -> bool:  # noqa: PLR0911, PLR0912
+    def _can_break(self, left: Token, right: Token) -> bool:
         lk, rk, lt, rt = left.kind, right.kind, left.type, right.type
         if rk == "}":
             return right.match is not None and right.match.block
@@ -216,7 +212,7 @@ class Annotated:
             or lk == "("
         )
 
-    def _penalty(self, left: Token, right: Token) -> int:  # noqa: PLR0911, PLR0912, C901
+    def _penalty(self, left: Token, right: Token) -> int:
         lk, rk, lt, rt = left.kind, right.kind, left.type, right.type
         if lk == ";":
             return 0
@@ -363,7 +359,7 @@ class _Expressions:
         for token in reversed(unary):
             self._enclose(token, 0)
 
-    def _expression(self, lowest: int) -> None:  # noqa: C901
+    def _expression(self, lowest: int) -> None:
         while self._current is not None and self._current.kind == "return":
             self._step()
         if self._current is None:

@@ -16,7 +16,7 @@ _ENDS_CAST_NOT: Final = frozenset("volatile const -> ?".split())
 
 
 class _Context:
-    __slots__ = ("kind", "binding", "expression", "first_name", "generic", "for_each")
+    __slots__ = ("binding", "expression", "first_name", "for_each", "generic", "kind")
 
     def __init__(self, kind: str, binding: int, *, expression: bool) -> None:
         self.kind = kind
@@ -295,9 +295,14 @@ class Kinds:
             if self._starts_name(token) and (not self.might_declare or token.nesting):
                 context.first_name = token
                 token.type = "name"
-            elif self.might_declare and len(self._contexts) == 1 and token.prev is not None and not token.type:
-                if token.prev.kind != "=":
-                    token.type = "annotation"
+            elif (
+                self.might_declare
+                and len(self._contexts) == 1
+                and token.prev is not None
+                and not token.type
+                and token.prev.kind != "="
+            ):
+                token.type = "annotation"
         elif kind == ";":
             context.first_name = None
         elif kind in ("*", "&", "&&"):

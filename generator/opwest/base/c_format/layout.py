@@ -10,7 +10,8 @@ from typing import Final
 from opwest.base.c_format.annotation import WIDTH, Annotated
 from opwest.base.c_format.comments import columns, comment_lines, indentation
 from opwest.base.c_format.lines import Line, parse, parse_part
-from opwest.base.c_format.search import Break, Search
+from opwest.base.c_format.search import Search
+from opwest.base.c_format.state import Break
 from opwest.base.c_format.tokens import Token
 
 _TAB: Final = 8
@@ -19,7 +20,7 @@ _TAB: Final = 8
 class _Row:
     """A line of output, before comments and macros are aligned."""
 
-    __slots__ = ("text", "newlines", "escaped", "comment", "value", "is_comment")
+    __slots__ = ("comment", "escaped", "is_comment", "newlines", "text", "value")
 
     def __init__(self, text: str, newlines: int, *, escaped: bool = False) -> None:
         self.text = text
@@ -225,9 +226,7 @@ def _broken(line: Line, breaks: Sequence[Break], newlines: int, rows: list[_Row]
                     _layout(token.above, rows)
                     token.above = []
                 row = _Row(indentation(change.column), 1, escaped=continues)
-                if token.kind == "comment" and token.newlines > 1:
-                    row.newlines = 2
-                elif token.newlines > 1:
+                if (token.kind == "comment" and token.newlines > 1) or token.newlines > 1:
                     row.newlines = 2
                 spaces = 0
         row.text += " " * spaces

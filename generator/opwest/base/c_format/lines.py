@@ -17,7 +17,7 @@ _BEFORE_VALUES: Final = frozenset("= , ( [ ] return { & ? : == != && ||".split()
 class Line:
     """A part of the text that begins a new line. `level` is its indentation in tabs."""
 
-    __slots__ = ("tokens", "level", "directive", "body", "declares", "newlines", "verbatim", "opens_function")
+    __slots__ = ("body", "declares", "directive", "level", "newlines", "opens_function", "tokens", "verbatim")
 
     def __init__(self, tokens: list[Token], level: int, *, directive: str = "", body: bool = False) -> None:
         self.tokens = tokens
@@ -110,7 +110,8 @@ class Parser:
         line = Line(self._line, level, directive="define" if self._in_macro else "", body=self._in_macro)
         line.declares = not self._in_macro and self._blocks[-1].kind in ("file", "record")
         self._line = []
-        self.lines.append(line)
+        self.lines += [line, *self._above]
+        self._above = []
         return line
 
     def _statement(self) -> None:

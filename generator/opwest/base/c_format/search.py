@@ -5,82 +5,44 @@ from __future__ import annotations
 
 import heapq
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final
 
 from opwest.base.c_format.annotation import WIDTH, Annotated
+from opwest.base.c_format.state import (
+    BREAK_NEXT,
+    BUILDER,
+    CALL_START,
+    CHAINED,
+    CLOSE_BREAK,
+    HAS_BREAK,
+    INDENT,
+    INDENT_WIDTH,
+    INLINED,
+    IS_CONDITIONAL,
+    LAST_SPACE,
+    MEMBERS,
+    NO_BREAK,
+    NO_BREAK_OPERAND,
+    NO_PACKING,
+    QUESTION,
+    SHIFT,
+    SUBSCRIPTS,
+    VARIABLE,
+    WRAPPED,
+    Break,
+    State,
+    new_column,
+    opened,
+)
 from opwest.base.c_format.strings import break_string
 from opwest.base.c_format.tokens import ASSIGNMENT, CLOSES, COMMA, CONDITIONAL, OPENS, RELATIONAL, Token
 
-_INDENT_WIDTH: Final = 8
 _FIRST_BREAK: Final = 15
 """The penalty of the first break between two brackets."""
 _EXCESS: Final = 1_000_000
 _NO_COLUMNS: Final = 10_000
 _MAX_STATES: Final = 50_000
 """From this number on, states that differ in their brackets only are equal."""
-
-# The members of a bracket, which is a list of numbers: it is copied for each state.
-(
-    INDENT, LAST_SPACE, QUESTION, CALL_START, SUBSCRIPTS, MEMBERS, VARIABLE, CLOSE_BREAK, NO_PACKING, BREAK_NEXT,
-    NO_BREAK, NO_BREAK_OPERAND, WRAPPED, HAS_BREAK, BUILDER, CHAINED, IS_CONDITIONAL, INLINED, SHIFT,
-) = range(19)  # fmt: skip
-Bracket = list[int]
-
-
-class Break(NamedTuple):
-    """A change of the white space before a token, or of a string."""
-
-    token: Token
-    column: int
-    """The column of the token if it begins a line, else -1."""
-    spaces: int = 0
-    """Additional spaces before the token."""
-    parts: tuple[str, ...] = ()
-    """The parts of a string."""
-
-
-class State:
-    """The state before a token."""
-
-    __slots__ = ("column", "line_nesting", "lowest", "string", "brackets", "breaks", "forced")
-
-    def __init__(self) -> None:
-        self.column = 0
-        self.line_nesting = 0
-        """The number of open brackets at the start of the line."""
-        self.lowest = 0
-        """The least number of open brackets on the line."""
-        self.string = 0
-        """The column of the first string of a sequence, else 0."""
-        self.brackets: list[Bracket] = []
-        self.breaks: tuple[object, ...] | None = None
-        self.forced = False
-
-    def copy(self) -> State:
-        """Return a copy."""
-        new = State.__new__(State)
-        new.column = self.column
-        new.line_nesting = self.line_nesting
-        new.lowest = self.lowest
-        new.string = self.string
-        new.brackets = [bracket[:] for bracket in self.brackets]
-        new.breaks = self.breaks
-        new.forced = self.forced
-        return new
-
-    def key(self) -> tuple[object, ...]:
-        """Return the members on which the rest of the line depends."""
-        return (self.column, self.line_nesting, self.lowest, self.string, *map(tuple, self.brackets))
-
-
-def _bracket(indent: int, last_space: int, *, no_packing: bool, no_break: bool) -> Bracket:
-    bracket = [0] * 19
-    bracket[INDENT] = indent
-    bracket[LAST_SPACE] = last_space
-    bracket[NO_PACKING] = no_packing
-    bracket[NO_BREAK] = no_break
-    bracket[WRAPPED] = 1
-    return bracket
 
 
 class Search:
@@ -105,7 +67,7 @@ class Search:
         """Return the least penalty and its breaks. `rows` begin lines that are independent of each other."""
         state = State()
         state.column = self._indent
-        state.brackets = [_bracket(self._indent, self._indent, no_packing=False, no_break=False)]
+        state.brackets = [opened(self._indent, self._indent, no_packing=False, no_break=False)]
         self._move(state, self._first, newline=False)
         numbers = count()
         queue: list[tuple[int, int, Token | None, State]] = [(0, next(numbers), self._first.next, state)]
@@ -215,7 +177,7 @@ class Search:
             return False
         return not bracket[NO_BREAK]
 
-    def _must_break(self, state: State, token: Token) -> bool:  # noqa: PLR0911
+    def _must_break(self, state: State, token: Token) -> bool:
         if token.must_break or state.forced or token.type == "operands":
             return True
         bracket = state.brackets[-1]
@@ -232,17 +194,17 @@ class Search:
             return True
         if bracket[CHAINED] and token.type == "conditional" and token.kind == ":":
             return True
-        new_column = self._new_column(state, token)
+        column = new_column(state, token, self._indent)
         if (
             token.is_member()
             and token.next_operator is not None
             and state.column + token.next_operator.total - token.total > WIDTH
-            and (state.column > new_column or token.nesting < state.line_nesting)
+            and (state.column > column or token.nesting < state.line_nesting)
         ):
             return True
         if token.is_member() and left.kind in CLOSES and (bracket[MEMBERS] or bracket[BREAK_NEXT]):
             return True
-        if self._first.kind != "enum" and state.column <= new_column:
+        if self._first.kind != "enum" and state.column <= column:
             return False
         if left.type == "binary" and token.can_break:
             level = left.precedence()
@@ -293,7 +255,7 @@ class Search:
         if bracket[NO_PACKING] and left.kind == "," and not token.is_trailing():
             bracket[NO_BREAK] = 1
         if token.is_member() and left.kind in CLOSES:
-            if state.column > self._new_column(state, token):
+            if state.column > new_column(state, token, self._indent):
                 bracket[BUILDER] = 1
             if left.kind == ")" and left.match is not None and left.total - left.match.total > 10:
                 bracket[NO_BREAK] = 1
@@ -309,18 +271,20 @@ class Search:
             if (not breaks_before and not has_two) or (breaks_before and not bracket[WRAPPED]):
                 bracket[NO_BREAK_OPERAND] = 1
         state.column += spaces
-        if token.kind != "comment" and left.kind == "(" and left.prev is not None and left.prev.kind in ("for", "if"):
-            bracket[LAST_SPACE] = state.column
-        elif token.kind not in ("comment", "^") and left.kind == ",":
-            bracket[LAST_SPACE] = state.column
-        elif left.type == "conditional":
-            bracket[LAST_SPACE] = state.column
-        elif left.type == "binary" and (
-            (
-                left.precedence() != ASSIGNMENT
-                and (left.kind != "<<" or left.operator_index != 0 or left.next_operator is not None)
+        if (
+            (token.kind != "comment" and left.kind == "(" and left.prev is not None and left.prev.kind in ("for", "if"))
+            or (token.kind not in ("comment", "^") and left.kind == ",")
+            or left.type == "conditional"
+            or (
+                left.type == "binary"
+                and (
+                    (
+                        left.precedence() != ASSIGNMENT
+                        and (left.kind != "<<" or left.operator_index != 0 or left.next_operator is not None)
+                    )
+                    or token.starts_binary
+                )
             )
-            or token.starts_binary
         ):
             bracket[LAST_SPACE] = state.column
         elif left.kind in OPENS and left.match is not None:
@@ -341,7 +305,7 @@ class Search:
         if not bracket[HAS_BREAK]:
             penalty += _FIRST_BREAK
             bracket[HAS_BREAK] = 1
-        state.column = self._new_column(state, token)
+        state.column = new_column(state, token, self._indent)
         state.breaks = (state.breaks, Break(token, state.column))
         if following.is_member() and not bracket[MEMBERS]:
             bracket[MEMBERS] = state.column
@@ -369,56 +333,6 @@ class Search:
         if bracket[NO_PACKING] and not (left.kind in ("(", "{") or left.type == "binary"):
             bracket[BREAK_NEXT] = 1
         return penalty
-
-    def _new_column(self, state: State, token: Token) -> int:  # noqa: PLR0911, PLR0912, C901
-        """Return the column of a token that begins a new line."""
-        brackets = state.brackets
-        bracket = brackets[-1]
-        left = token.prev
-        assert left is not None
-        continued = max(bracket[LAST_SPACE], bracket[INDENT]) + _INDENT_WIDTH
-        before = token.before()
-        following = left.after() or token
-        kind = token.kind
-        if following.kind == "{" and following.block:
-            return self._indent if token.nesting == 0 else bracket[INDENT]
-        if kind in ("}", "]") and len(brackets) > 1:
-            if kind == "}" and token.match is not None and token.match.is_values():
-                return brackets[-2][LAST_SPACE]
-            return self._indent
-        if kind == ")" and len(brackets) > 1 and (token.next is None or token.next.kind in (";", "const", "{")):
-            return brackets[-2][LAST_SPACE]
-        if following.kind == "str" and state.string:
-            return state.string
-        if following.is_member():
-            return bracket[MEMBERS] or continued
-        if bracket[QUESTION] and (
-            (following.kind == ":" and following.type == "conditional") or left.type == "conditional"
-        ):
-            after = following.next
-            chained = (
-                following.kind == ":" and after is not None and bool(after.left) and after.left[-1] == CONDITIONAL
-            ) or (left.kind == ":" and bool(token.left) and token.left[-1] == CONDITIONAL)
-            if chained and not bracket[IS_CONDITIONAL]:
-                return bracket[INDENT] - _INDENT_WIDTH - (2 if bracket[CHAINED] else 0)
-            return bracket[QUESTION]
-        if left.kind == "," and bracket[VARIABLE]:
-            return bracket[VARIABLE]
-        if before is not None and (
-            (before.type == "attribute" and kind != "(") or before.type in ("attribute )", "annotation )")
-        ):
-            return max(bracket[LAST_SPACE], bracket[INDENT])
-        if following.type == "function":
-            return max(bracket[LAST_SPACE], bracket[INDENT])
-        if following.type == "subscript":
-            return bracket[SUBSCRIPTS] or continued
-        if following.type in ("name", "pointer") or left.kind == "=":
-            return continued
-        if left.kind == ")" and not token.precedence() > COMMA and kind not in (":", "comment"):
-            return continued
-        if bracket[INDENT] == self._indent and before is not None and before.kind != "}":
-            return bracket[INDENT] + _INDENT_WIDTH
-        return bracket[INDENT]
 
     def _move(self, state: State, token: Token, *, newline: bool) -> int:
         brackets = state.brackets
@@ -525,9 +439,9 @@ class Search:
                 new[NO_PACKING] = 0
             if not token.is_trailing() and (not is_return or level > 0):
                 new[INDENT] = max(state.column, new[INDENT], outer[LAST_SPACE])
-            if before is not None and before.kind == "(" and before.prev is not None and before.prev.kind == "_Generic":
-                if len(brackets) > 1:
-                    new[INDENT] = brackets[-2][INDENT] + _INDENT_WIDTH
+            is_generic = opens and before is not None and before.prev is not None and before.prev.kind == "_Generic"
+            if is_generic and len(brackets) > 1:
+                new[INDENT] = brackets[-2][INDENT] + INDENT_WIDTH
             if level > 0:
                 new[LAST_SPACE] = max(new[LAST_SPACE], state.column)
             if level != CONDITIONAL and token.type != "unary":
@@ -542,7 +456,7 @@ class Search:
             ):
                 new[CHAINED] = 1
             elif level == CONDITIONAL or (not skip and level > ASSIGNMENT and not token.is_trailing()):
-                new[INDENT] += _INDENT_WIDTH
+                new[INDENT] += INDENT_WIDTH
             if (before is not None and not opens) or level != COMMA:
                 new[BREAK_NEXT] = 0
             brackets.append(new)
@@ -558,15 +472,15 @@ class Search:
                 last = token.match.before()
                 ends_in_comma = last is not None and last.kind == ","
             following = token.after()
-            indent = last_space + _INDENT_WIDTH
+            indent = last_space + INDENT_WIDTH
             no_packing = ends_in_comma or (following is not None and following.type in ("designator", "designator ["))
             break_next = ends_in_comma
         else:
-            indent = _INDENT_WIDTH + max(last_space, bracket[CALL_START])
+            indent = INDENT_WIDTH + max(last_space, bracket[CALL_START])
             before = token.before()
             no_packing = before is not None and before.kind == "_Generic"
         no_break = bool(bracket[NO_BREAK] or bracket[NO_BREAK_OPERAND])
-        new = _bracket(indent, last_space, no_packing=no_packing, no_break=no_break)
+        new = opened(indent, last_space, no_packing=no_packing, no_break=no_break)
         new[BREAK_NEXT] = break_next
         state.brackets.append(new)
 
