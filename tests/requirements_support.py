@@ -64,6 +64,7 @@ _PIP = {
     "llvmlite": "llvmlite",
     "hatchling": "hatchling",
     "west": "pykwalify, west",
+    "clang-format==19.1.7": "clang_format",
     "'opwest[release]'": "spdx_tools, build, pipx",
     "'opwest[tvm]'": "tvm",
     "'opwest[models]'": "ml_dtypes, onnx, tflite",

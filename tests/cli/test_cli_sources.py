@@ -195,10 +195,10 @@ def test_application_in_cpp(succeed, app):
 def test_names_get_the_prefix_of_the_model(app):
     header = (app / "models/times_two/objects/any/rename.h").read_text()
     common, cpp = header.split("#ifdef __cplusplus")
-    for name in ("copy", "negate", "scale"):
-        assert f"#define {name} times_two__{name}\n" in common
-    for name in ("Tile", "kernels", "shared_name"):
-        assert f"#define {name} times_two__{name}\n" in cpp
+    for names, text in ((("copy", "negate", "scale"), common), (("Tile", "kernels", "shared_name"), cpp)):
+        for name in names:
+            assert re.search(rf"^#define {name} +times_two__{name}$", text, re.MULTILINE)
+    assert "KERNEL" not in header
     assert "select CPP\n" in (app / "models/times_two/Kconfig").read_text()
     assert "REQUIRES_FULL_LIBCPP" not in (app / "models/times_two/Kconfig").read_text()
 

@@ -58,6 +58,8 @@ def test_model_with_names_of_macros_runs(metadata, tmp_path):
     flags = ["-std=gnu11", "-DKERNEL", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
     program = build(app, tmp_path / "build", app / "src" / "main.c", flags=flags)
     assert run([program], tmp_path) == names_project.EXPECTED
+    headers = [path.read_text() for path in app.glob("models/*/objects/*/rename.h")]
+    assert headers and all("#undef KERNEL\n" in text for text in headers)
 
 
 def test_emitted_files_with_names_of_macros_compile_without_warnings(tmp_path):

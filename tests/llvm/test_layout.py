@@ -50,7 +50,10 @@ def layout_program(abi: Abi) -> str:
     for flags in FLAGS:
         lines += (_assert(flags.constant(m), f"{1 << bit}U") for bit, m in enumerate(flags.members))
     lines += (_assert(constant.constant, f"{constant.value}U") for constant in CONSTANTS)
-    lines.append(_assert(f"OPWEST_TENSOR_ALIGN(5U << {layout.TENSOR_ALIGN_SHIFT})", "32U"))
+    for exponent in range(16):
+        flags = f"{layout.TENSOR_FLAGS.macro}({1 << exponent}U)"
+        lines.append(_assert(flags, f"{exponent}U << {layout.TENSOR_FLAGS.shift}"))
+        lines.append(_assert(f"OPWEST_TENSOR_ALIGN({flags})", f"{1 << exponent}U"))
     return "\n".join([*lines, ""])
 
 

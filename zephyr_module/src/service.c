@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -113,6 +114,16 @@ static int locate(const struct opwest_served_model *served, uint16_t index, uint
 	return 0;
 }
 
+static bool is_writable(const struct opwest_served_model *served, uint16_t index)
+{
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	if (index == arguments_index(served)) {
+		return true;
+	}
+#endif
+	return index < served->model->input_count;
+}
+
 int opwest_service_write(const struct opwest_served_model *served, uint16_t index, uint32_t offset,
 			 const uint8_t *data, uint32_t size)
 {
@@ -120,11 +131,7 @@ int opwest_service_write(const struct opwest_served_model *served, uint16_t inde
 	uint32_t left;
 	int rc;
 
-	if (index >= served->model->input_count
-#ifdef CONFIG_OPWEST_SERVICE_CALL
-	    && index != arguments_index(served)
-#endif
-	) {
+	if (!is_writable(served, index)) {
 		return -ENOENT;
 	}
 	rc = locate(served, index, offset, &memory, &left);

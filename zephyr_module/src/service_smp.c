@@ -106,6 +106,25 @@ static int refused(int error)
 	}
 }
 
+/* Put what the options of the service add to the description of a model. */
+static bool put_optional(zcbor_state_t *zse, const struct opwest_served_model *served)
+{
+	(void)zse;
+	(void)served;
+#ifdef CONFIG_OPWEST_CHECK_STEPS
+	if (!zcbor_tstr_put_lit(zse, "buffers") ||
+	    !zcbor_uint32_put(zse, served->details->buffer_count)) {
+		return false;
+	}
+#endif
+#ifdef CONFIG_OPWEST_SERVICE_CALL
+	if (!zcbor_tstr_put_lit(zse, "arguments") || !zcbor_uint32_put(zse, 1)) {
+		return false;
+	}
+#endif
+	return true;
+}
+
 static int read_model(struct smp_streamer *ctxt)
 {
 	zcbor_state_t *zse = ctxt->writer->zs;
@@ -129,15 +148,8 @@ static int read_model(struct smp_streamer *ctxt)
 			zcbor_tstr_put_lit(zse, "inputs") &&
 			zcbor_uint32_put(zse, served->model->input_count) &&
 			zcbor_tstr_put_lit(zse, "outputs") &&
-			zcbor_uint32_put(zse, served->model->output_count)
-#ifdef CONFIG_OPWEST_CHECK_STEPS
-			&& zcbor_tstr_put_lit(zse, "buffers") &&
-			zcbor_uint32_put(zse, served->details->buffer_count)
-#endif
-#ifdef CONFIG_OPWEST_SERVICE_CALL
-			&& zcbor_tstr_put_lit(zse, "arguments") && zcbor_uint32_put(zse, 1)
-#endif
-	);
+			zcbor_uint32_put(zse, served->model->output_count) &&
+			put_optional(zse, served));
 }
 
 static int read_tensor(struct smp_streamer *ctxt)

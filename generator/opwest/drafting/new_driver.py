@@ -9,6 +9,7 @@ from typing import Final
 
 import jinja2
 
+from opwest.base.c_format import format_c
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import fault_on_windows, spelled
@@ -46,9 +47,6 @@ def driver_names(name: str, compatible: str | None, faults: Diagnostics) -> Driv
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _SUFFIX: Final = ".jinja"
-_COLUMN: Final = 99
-"""The column of the backslash at the end of a line of a C macro, as in Zephyr."""
-_TAB: Final = 8
 
 
 def driver_files(names: DriverNames) -> dict[str, bytes]:
@@ -70,7 +68,7 @@ def driver_files(names: DriverNames) -> dict[str, bytes]:
     }
     paths = sorted(spelled(path.relative_to(_TEMPLATES)) for path in _TEMPLATES.rglob(f"*{_SUFFIX}"))
     texts = {_place(path, names): environment.get_template(path).render(values) for path in paths}
-    return {path: (_aligned(text) if path.endswith((".c", ".h")) else text).encode() for path, text in texts.items()}
+    return {path: (format_c(text) if path.endswith((".c", ".h")) else text).encode() for path, text in texts.items()}
 
 
 def _place(template: str, names: DriverNames) -> str:
@@ -78,12 +76,3 @@ def _place(template: str, names: DriverNames) -> str:
     if path.name == "binding.yaml":
         return spelled(path.parent / f"{names.compatible}.yaml")
     return spelled(path.parent / re.sub(r"^name(?=[._])", names.name, path.name))
-
-
-def _aligned(text: str) -> str:
-    """Move the backslashes of C macros to one column; lines that are too long keep one space."""
-    return re.sub(r"^(.*?)[ \t]*\\$", _with_backslash, text, flags=re.MULTILINE)
-
-
-def _with_backslash(line: re.Match[str]) -> str:
-    return f"{line[1]}{' ' * max(1, _COLUMN - len(line[1].expandtabs(_TAB)))}\\"

@@ -165,5 +165,5 @@ def _printed(tensor: dict[str, Any]) -> dict[str, str]:
     dtype = DTYPES[tensor["dtype"]]
     value = f"{dtype.print.cast}{tensor['buffer']}[i]"
     if dtype.is_float:
-        return {"format": '%" PRId64 "', "value": f"thousandths({value})", "unit": " (thousandths)"}
+        return {"format": "%lld", "value": f"thousandths({value})", "unit": " (thousandths)"}
     return {"format": dtype.print.format, "value": value, "unit": f" ({dtype.bits})" if dtype.bits else ""}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -32,6 +33,8 @@ from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import heading, interface_rows, manifest_name
 from opwest.render.variants import kconfig_rows, service_file, variant_rows
 from opwest.zephyr.floats import fpu_conditions
+
+_KERNEL = re.compile(rb"\bKERNEL\b")
 
 
 def model_files(
@@ -345,6 +348,7 @@ def _objects(render: Renderer, model: Model, *, in_place: bool) -> dict[str, byt
             files[rename_header(build)] = render(
                 "models/model/rename.h",
                 model=model.name,
+                kernel=any(_KERNEL.search(source.content) for source in build.sources),
                 renames=rows,
                 scope=[{"symbol": name, "renamed": names.operator(name)} for name in build.scope],
             )

@@ -128,7 +128,7 @@ def _tensor_row(model: Model, tensor: dict[str, Any]) -> dict[str, Any]:
         "space": f"{tensor['macro']}_SIZE" if tensor["placed"] else f"sizeof({place})",
         "absolute": c_float(absolute, _DOUBLE),
         "relative": c_float(relative, _DOUBLE),
-        "exactly": c_string(f"within {' + '.join(parts)}" if parts else "exactly"),
+        "exactly": f"within {' + '.join(parts)}" if parts else "exactly",
         **_printed(DTYPES[tensor["dtype"]], tensor["macro"]),
     }
 

@@ -22,6 +22,9 @@ extern "C" {
 #define OPWEST_STATIC_ASSERT(condition, message) _Static_assert(condition, message)
 #endif
 
+/** The argument of a macro for attributes that a definition does not have. */
+#define OPWEST_NO_ATTRIBUTE
+
 /** The version of the structures below; generated code checks it. */
 #define OPWEST_METADATA_VERSION 8
 
@@ -94,6 +97,10 @@ enum opwest_direction {
 #define OPWEST_TENSOR_IN_PLACE     0x02U
 /** The alignment of the data in bytes; the flags have its binary logarithm in bits 4 to 7. */
 #define OPWEST_TENSOR_ALIGN(flags) (1U << ((flags) >> 4))
+/** The flags of data that is aligned to @p bytes, a power of two up to 32768. */
+#define OPWEST_TENSOR_ALIGNED(bytes)                                                               \
+	((((bytes) & 0xaaaaU) != 0U ? 0x10U : 0U) | (((bytes) & 0xccccU) != 0U ? 0x20U : 0U) |     \
+	 (((bytes) & 0xf0f0U) != 0U ? 0x40U : 0U) | (((bytes) & 0xff00U) != 0U ? 0x80U : 0U))
 
 /** The operator returns a status; without this flag it returns void. */
 #define OPWEST_OPERATOR_STATUS   0x01U
@@ -205,7 +212,7 @@ struct opwest_tensor {
 	uint8_t rank;
 	/** enum opwest_direction */
 	uint8_t direction;
-	/** OPWEST_TENSOR_SCALAR, and see OPWEST_TENSOR_ALIGN(). */
+	/** OPWEST_TENSOR_SCALAR, OPWEST_TENSOR_IN_PLACE and OPWEST_TENSOR_ALIGNED(). */
 	uint8_t flags;
 };
 
@@ -399,6 +406,85 @@ struct opwest_details {
 	uint32_t scalar_count;
 };
 
+/** @cond INTERNAL_HIDDEN */
+/* The initialisers of the structures above: an argument for each member. */
+#define OPWEST_QUANTIZATION(_scales, _zero_points, _scale_count, _zero_point_count, _axis)         \
+	{                                                                                          \
+		.scales = (_scales),                                                               \
+		.zero_points = (_zero_points),                                                     \
+		.scale_count = (_scale_count),                                                     \
+		.zero_point_count = (_zero_point_count),                                           \
+		.axis = (_axis),                                                                   \
+	}
+#define OPWEST_TENSOR(_name, _shape, _quantization, _size, _dtype, _rank, _direction, _flags)      \
+	{                                                                                          \
+		.name = (_name),                                                                   \
+		.shape = (_shape),                                                                 \
+		.quantization = (_quantization),                                                   \
+		.size = (_size),                                                                   \
+		.dtype = (_dtype),                                                                 \
+		.rank = (_rank),                                                                   \
+		.direction = (_direction),                                                         \
+		.flags = (_flags),                                                                 \
+	}
+#define OPWEST_OPERATOR(_name, _description, _args, _arg_count, _flags)                            \
+	{                                                                                          \
+		.name = (_name),                                                                   \
+		.description = (_description),                                                     \
+		.args = (_args),                                                                   \
+		.arg_count = (_arg_count),                                                         \
+		.flags = (_flags),                                                                 \
+	}
+#define OPWEST_DEVICE(_name, _type, _program, _timeout_ms, _own_timeout_ms, _first_step,           \
+		      _last_step, _queue_depth, _flags)                                            \
+	{                                                                                          \
+		.name = (_name),                                                                   \
+		.type = (_type),                                                                   \
+		.program = (_program),                                                             \
+		.timeout_ms = (_timeout_ms),                                                       \
+		.own_timeout_ms = (_own_timeout_ms),                                               \
+		.first_step = (_first_step),                                                       \
+		.last_step = (_last_step),                                                         \
+		.queue_depth = (_queue_depth),                                                     \
+		.flags = (_flags),                                                                 \
+	}
+#define OPWEST_CONSTANT(_name, _shape, _quantization, _size, _dtype, _rank, _direction, _flags,    \
+			_data)                                                                     \
+	{                                                                                          \
+		.tensor = OPWEST_TENSOR(_name, _shape, _quantization, _size, _dtype, _rank,        \
+					_direction, _flags),                                       \
+		.data = (_data),                                                                   \
+	}
+#define OPWEST_BUFFER(_name, _shape, _quantization, _size, _dtype, _rank, _direction, _flags,      \
+		      _offset, _pool, _first_step, _last_step, _role)                              \
+	{                                                                                          \
+		.tensor = OPWEST_TENSOR(_name, _shape, _quantization, _size, _dtype, _rank,        \
+					_direction, _flags),                                       \
+		.offset = (_offset),                                                               \
+		.pool = (_pool),                                                                   \
+		.first_step = (_first_step),                                                       \
+		.last_step = (_last_step),                                                         \
+		.role = (_role),                                                                   \
+	}
+#define OPWEST_VIEW(_name, _shape, _quantization, _size, _dtype, _rank, _direction, _flags, _kind, \
+		    _index, _offset)                                                               \
+	{                                                                                          \
+		.tensor = OPWEST_TENSOR(_name, _shape, _quantization, _size, _dtype, _rank,        \
+					_direction, _flags),                                       \
+		.base = {.kind = (_kind), .index = (_index)},                                      \
+		.offset = (_offset),                                                               \
+	}
+#define OPWEST_POOL_PLACE(_regions, _devices, _cache_line, _region_count, _device_count, _flags)   \
+	{                                                                                          \
+		.regions = (_regions),                                                             \
+		.devices = (_devices),                                                             \
+		.cache_line = (_cache_line),                                                       \
+		.region_count = (_region_count),                                                   \
+		.device_count = (_device_count),                                                   \
+		.flags = (_flags),                                                                 \
+	}
+/** @endcond */
+
 /**
  * @brief Return the name of an element type.
  *
@@ -457,8 +543,9 @@ const char *opwest_model_step_name(const struct opwest_model *model, uint16_t st
 #else
 #define OPWEST_PROFILE_END(measures, points, index) ((void)0)
 #endif
-#define OPWEST_PROFILE_INIT
-#define OPWEST_PROFILE_LIST(name, variable)
+#define OPWEST_PROFILE_AFTER(...) __VA_ARGS__
+#define OPWEST_PROFILE_LIST(name, variable)                                                        \
+	OPWEST_STATIC_ASSERT(sizeof(variable) > 0U, "the workspace is defined")
 #define OPWEST_CHECK_INPUTS(details, inputs, outputs, workspace) ((void)0)
 #endif
 

@@ -59,6 +59,17 @@ struct opwest_point {
 	uint32_t kind;
 };
 
+/** @cond INTERNAL_HIDDEN */
+/* The initialiser of a point: an argument for each member. */
+#define OPWEST_POINT(_name, _step, _device, _kind)                                                 \
+	{                                                                                          \
+		.name = (_name),                                                                   \
+		.step = (_step),                                                                   \
+		.device = (_device),                                                               \
+		.kind = (_kind),                                                                   \
+	}
+/** @endcond */
+
 /** The cycles of a point: see opwest_profile_frequency(). */
 struct opwest_measure {
 	/** The sum over @ref runs. */
@@ -89,12 +100,14 @@ struct opwest_profiled {
 /** Begin and end a point; called by generated code only. */
 #define OPWEST_PROFILE_BEGIN(measures, points, index) opwest_profile_begin(measures, points, index)
 #define OPWEST_PROFILE_END(measures, points, index)   opwest_profile_end(measures, points, index)
-/** The last initialiser of a workspace: no measurements. */
-#define OPWEST_PROFILE_INIT                           {{0U, 0U, 0U, 0U, 0U, 0U, 0U}},
+/** The last initialisers of a workspace: that of its last other member, and no measurements. */
+#define OPWEST_PROFILE_AFTER(...)                                                                  \
+	__VA_ARGS__,                                                                               \
+	{{0U, 0U, 0U, 0U, 0U, 0U, 0U}}
 #elif defined(CONFIG_OPWEST_CHECK_INPUTS)
 #define OPWEST_PROFILE_BEGIN(measures, points, index) opwest_input_check_begin(points, index)
 #define OPWEST_PROFILE_END(measures, points, index)   opwest_input_check_end(points, index)
-#define OPWEST_PROFILE_INIT
+#define OPWEST_PROFILE_AFTER(...)                     __VA_ARGS__
 #endif
 
 #ifdef CONFIG_OPWEST_CHECK_INPUTS
@@ -113,7 +126,6 @@ struct opwest_profiled {
 #if defined(CONFIG_OPWEST_PROFILE) && defined(__ZEPHYR__)
 /** After the definition of a workspace: lists it for the shell, in a section in flash. */
 #define OPWEST_PROFILE_LIST(name, variable)                                                        \
-	;                                                                                          \
 	static const STRUCT_SECTION_ITERABLE(opwest_profiled, opwest_profiled_##variable) = {      \
 		&name##_model,                                                                     \
 		#variable,                                                                         \
@@ -122,7 +134,8 @@ struct opwest_profiled {
 		sizeof(variable.profile) / sizeof(variable.profile[0]),                            \
 	}
 #elif defined(OPWEST_HAS_POINTS)
-#define OPWEST_PROFILE_LIST(name, variable)
+#define OPWEST_PROFILE_LIST(name, variable)                                                        \
+	OPWEST_STATIC_ASSERT(sizeof(variable) > 0U, "the workspace is defined")
 #endif
 
 /**

@@ -45,13 +45,12 @@ class Gather:
         pads_y, pads_x = self.window.pads((height, width))
         is_joined = dx == 1 and channels == self.data[3]
         row = kw * channels
-        fill = f"memset(t, {self.fill}, {{}});"
         lines.add(f"const int x0 = {times('ox', sx)}{plus(-left)};", f"{c_type(self.dtype)} *t = {to};", "")
         with lines.loop("ky", kh):
             lines.add(f"const int iy = {times('oy', sy)} + {times('ky', dy)}{plus(-top)};", "")
             if pads_y:
                 with lines.block(f"if (iy < 0 || iy >= {height})"):
-                    lines.add(fill.format(row * item), f"t += {row};", "continue;")
+                    lines.add(self._fill(row * item), f"t += {row};", "continue;")
             if is_joined and pads_x:
                 with lines.block(f"if (x0 >= 0 && x0 <= {width - kw})"):
                     self._copy_row(lines, source, row * item, row)
@@ -61,19 +60,23 @@ class Gather:
                 return
             with lines.loop("kx", kw):
                 lines.add(f"const int ix = x0 + {times('kx', dx)};", "")
-                copy = f"memcpy(t, {source} + (iy * {width} + ix) * {self.data[3]}, {channels * item});"
+                copy = f"memcpy(t, {source} + {times(f'(iy * {width} + ix)', self.data[3])}, {channels * item});"
                 if pads_x:
                     with lines.block(f"if (ix < 0 || ix >= {width})"):
-                        lines.add(fill.format(channels * item))
+                        lines.add(self._fill(channels * item))
                     with lines.block("else"):
                         lines.add(copy)
                 else:
                     lines.add(copy)
                 lines.add(f"t += {channels};")
 
+    def _fill(self, size: int) -> str:
+        """Return the statement that fills bytes."""
+        return f"memset(t, {self.fill}, {size if size > 1 else 'sizeof(*t)'});"
+
     def _copy_row(self, lines: Lines, source: str, size: int, row: int) -> None:
-        width = self.data[2]
-        lines.add(f"memcpy(t, {source} + (iy * {width} + x0) * {self.data[3]}, {size});", f"t += {row};")
+        first = times(f"(iy * {self.data[2]} + x0)", self.data[3])
+        lines.add(f"memcpy(t, {source} + {first}, {size});", f"t += {row};")
 
 
 def folded(weights: Any, bias: Any, zero: int, dtype: str) -> Any:

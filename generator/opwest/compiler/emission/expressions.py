@@ -111,7 +111,11 @@ def _(function: AddQuantised, dtypes: Sequence[str], result: str) -> Expression:
     return Expression(
         "subtract" if function.subtract else "add",
         clamped(f"{text}{plus(numbers.zero)}", numbers.low, numbers.high, result),
-        (f"const int32_t sum = {parts[0]} {sign}", f"\t{parts[1]};"),
+        (
+            f"const int32_t term0 = {parts[0]};",
+            f"const int32_t term1 = {parts[1]};",
+            f"const int32_t sum = term0 {sign} term1;",
+        ),
         tuple(sorted({"clamp", helper, *used})),
     )
 
@@ -367,8 +371,7 @@ def _(function: Prelu, dtypes: Sequence[str], result: str) -> Expression:
     below, other = scale_twice(f"x * ({{1}}{plus(-numbers.zeros[1])})", numbers.negative)
     lines = (
         f"const int32_t x = {{0}}{plus(-numbers.zeros[0])};",
-        f"const int32_t scaled = x >= 0 ? {above} :",
-        f"\t{below};",
+        f"const int32_t scaled = x >= 0 ? {above} : {below};",
     )
     value = clamped(wrapped_sum("scaled", numbers.zero), numbers.low, numbers.high, result)
     return Expression("prelu", value, lines, tuple(sorted({helper, other, "clamp"})))
@@ -418,8 +421,8 @@ def _(function: Rescaled, dtypes: Sequence[str], result: str) -> Expression:
     if numbers.negative != numbers.positive or numbers.sign < 0:
         below, helper = scale_twice(name, numbers.negative)
         used.add(helper)
-        lines.append(f"const int32_t scaled = {name} >= 0 ? {scaled} :")
-        lines.append(f"\t{'-' if numbers.sign < 0 else ''}{below};")
+        sign = "-" if numbers.sign < 0 else ""
+        lines.append(f"const int32_t scaled = {name} >= 0 ? {scaled} : {sign}{below};")
         scaled = "scaled"
     value = wrapped_sum(scaled, numbers.zero)
     if (numbers.low, numbers.high) != RANGES["int32"]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import prod
@@ -19,17 +20,29 @@ from opwest.compiler.graph.user import UserOperator
 from opwest.compiler.ir.operations import UserCall
 from opwest.compiler.ir.program import Operation, Value
 
+_DECLARATION = re.compile(
+    r"(?:(?:const|static|struct|volatile) )*(?!return|goto)[a-z_]\w* \*?(?:const |restrict )*\w+(?: = |\[|;|, \w+ = )"
+)
+"""The start of a line with a declaration: a type and a name."""
+
 
 class Lines:
-    """The body of a function."""
+    """The body of a function. `compiler/output/source.py` formats it: statements can share a line."""
 
     def __init__(self, depth: int = 1) -> None:
         self._lines: list[str] = []
         self._depth = depth
+        self._declares = False
+        """Whether the last line is a declaration: an empty line separates it from statements."""
 
     def add(self, *lines: str) -> None:
         """Append lines at the current depth; an empty one separates."""
-        self._lines.extend("\t" * self._depth + line if line else "" for line in lines)
+        for line in lines:
+            declares = line.endswith(";") and _DECLARATION.match(line) is not None
+            if self._declares and line and not declares:
+                self._lines.append("")
+            self._declares = declares
+            self._lines.append("\t" * self._depth + line if line else "")
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
@@ -41,6 +54,9 @@ class Lines:
         self._depth += 1
         yield
         self._depth -= 1
+        self._declares = False
+        if not self._lines[-1]:
+            self._lines.pop()
         self.add("}")
 
     @contextmanager
@@ -55,7 +71,7 @@ class Lines:
         return self.loop(variable, count) if count > 1 else nullcontext()
 
     def __str__(self) -> str:
-        return "".join(f"{line}\n" for line in self._lines)
+        return "\n".join(self._lines).rstrip("\n") + "\n" if self._lines else ""
 
 
 def number(value: float, dtype: str) -> str:
@@ -135,26 +151,13 @@ class Function:
             restrict = "" if parameter.in_place or parameter.name in aliased else "restrict "
             listed.append(f"{constant}{c_type(parameter.dtype)} *{restrict}{parameter.name}")
         kind = "int32_t" if self.has_status else "void"
-        text = f"{_folded(f'{specifiers}{kind} {symbol}(', listed)}\n{{\n{self.body}}}\n"
+        text = f"{specifiers}{kind} {symbol}({', '.join(listed)})\n{{\n{self.body}}}\n"
         return text + (f"\nint32_t {check_of(symbol)}(void)\n{{\n{self.check}}}\n" if self.check else "")
 
 
 def check_of(symbol: str) -> str:
     """Return the symbol of the function that checks an operator when the model is opened."""
     return f"{symbol}_check"
-
-
-def _folded(start: str, items: list[str]) -> str:
-    """Return a parameter list, at most 100 columns wide."""
-    lines, line = [], start
-    for number, item in enumerate(items):
-        text = item + (")" if number == len(items) - 1 else ",")
-        if number and len(line.expandtabs(8)) + 1 + len(text) > 100:
-            lines.append(line)
-            line = "\t" + text
-        else:
-            line += text if number == 0 else f" {text}"
-    return "\n".join([*lines, line])
 
 
 @dataclass(frozen=True)

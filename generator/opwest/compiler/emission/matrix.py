@@ -101,7 +101,7 @@ def _products(lines: Lines, product: Product, sums: list[list[str]], step: int) 
         for r in range(rows):
             lines.add(f"const {operand} x{r} = p[{r * product.row + step}];")
         for r in range(rows):
-            lines.add(" ".join(f"{sums[r][c]} += {wide}x{r} * w{c};" for c in range(channels)))
+            lines.add(*(f"{sums[r][c]} += {wide}x{r} * w{c};" for c in range(channels)))
 
 
 def _plus(text: str, more: int) -> str:

@@ -11,12 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 NAKED = """\
-/* Functions of assembly only. GCC must neither clone them nor derive from their C what they change. */
+/*
+ * Functions of assembly only, with parameters in registers. GCC must neither clone them nor derive from
+ * their C what they change.
+ */
 #if defined(__clang__)
 #define OPWEST_NAKED __attribute__((naked, noinline, unused))
 #else
 #define OPWEST_NAKED __attribute__((naked, noipa, unused))
 #endif
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 """
 """The definition before the first naked function."""
 
@@ -26,9 +30,8 @@ def naked(name: str, parameters: Sequence[str], lines: Iterable[str], result: st
 
     Its parameters are in r0 to r3, further ones on the stack (AAPCS32).
     """
-    unused = ",\n\t".join(f"{parameter} __attribute__((unused))" for parameter in parameters)
-    body = "\n".join(f'\t\t"{line}\\n"' for line in lines)
-    return f"static OPWEST_NAKED {result}{name}(\n\t{unused})\n{{\n\t__asm__ volatile(\n{body});\n}}\n"
+    body = "\n\t\t\t ".join(f'"{line}\\n"' for line in lines)
+    return f"static OPWEST_NAKED {result}{name}({', '.join(parameters)})\n{{\n\t__asm__ volatile({body});\n}}\n"
 
 
 def code_bytes(definition: str) -> int:

@@ -246,20 +246,10 @@ def source_of(symbols: dict[Function, str], heading: str) -> str:
     """Return the C file."""
     headers = sorted({"stdint.h", *(h for function in symbols for h in function.headers)})
     parts = [
-        f"/* SPDX-License-Identifier: Apache-2.0 */\n/*{_comment(heading)}\n */\n",
+        f"/* SPDX-License-Identifier: Apache-2.0 */\n/*\n * {' '.join(heading.replace('*/', '* /').split())}\n */\n",
         "".join(f"#include <{header}>\n" for header in headers),
         *helpers_of(name for function in symbols for name in function.helpers),
         *dict.fromkeys(text for function in symbols for text in function.definitions),
         *(function.text(symbol) for function, symbol in symbols.items()),
     ]
     return "\n".join(parts)
-
-
-def _comment(text: str) -> str:
-    lines, line = [], " *"
-    for word in text.replace("*/", "* /").split():
-        if len(line) + 1 + len(word) > 100:
-            lines.append(line)
-            line = " *"
-        line += f" {word}"
-    return "".join(f"\n{full}" for full in [*lines, line])

@@ -15,6 +15,7 @@ from opwest.compiler.graph.user import UserOperator
 from opwest.compiler.ir.program import Program, Value
 from opwest.compiler.names import free_name, identifier, opening
 from opwest.compiler.output.emit import Emitted, Step
+from opwest.compiler.output.source import c_file
 from opwest.compiler.processors import ProcessorClass
 from opwest.compiler.reference.runtimes import Cases
 from opwest.manifest import writer
@@ -88,7 +89,7 @@ class Implementation:
 
     def files(self) -> dict[str, bytes]:
         """Return the C source and the constants by their paths, without empty ones."""
-        files = {self.path(SOURCE): self.emitted.source.encode()} if self.emitted.source else {}
+        files = {self.path(SOURCE): c_file(self.emitted.source)} if self.emitted.source else {}
         constants = {name: value.content for value, name in self.names.items() if value.content is not None}
         if constants:
             files[self.path(CONSTANTS)] = npz(constants)

@@ -212,7 +212,7 @@ class _Block:
             argument = next(given)
             is_place = isinstance(argument, Value) and argument.role != "constant"
             arguments.append(places[argument] if is_place else next(constants))
-        return _folded(f"{self.names[call.function]}(", arguments)
+        return _call_of(self.names[call.function], arguments)
 
     def _source(self, layer: int, source: Source, dtype: str) -> str:
         """Return the pointer to the first row that a call of a layer reads."""
@@ -243,8 +243,8 @@ class _Block:
     def _copy(self, target: str, source: str, size: str, *, is_overlapping: bool) -> str:
         if self.operation.copies == "portable":
             function = "memmove" if is_overlapping else "memcpy"
-            return _folded(f"{function}(", [target, source, f"(size_t)({size})"])
-        return _folded("mla_copy(", [target, source, f"(uint32_t)({size})"])
+            return _call_of(function, [target, source, f"(size_t)({size})"])
+        return _call_of("mla_copy", [target, source, f"(uint32_t)({size})"])
 
     def _fill(self, target: str, buffer: Buffer, size: str) -> str:
         function = "memset" if self.operation.copies == "portable" else "fill_bytes"
@@ -285,9 +285,6 @@ def _cast(text: str, dtype: str, qualifier: str) -> str:
     return text if dtype == "int8" else f"({qualifier}{c_type(dtype)} *)({qualifier}void *)({text})"
 
 
-def _folded(start: str, arguments: Sequence[str]) -> str:
-    """Return a call; long ones have an argument in each line."""
-    text = f"{start}{', '.join(arguments)});"
-    if len(text) <= 70:
-        return text
-    return start + "\n\t\t\t\t".join(f"{argument}," for argument in arguments[:-1]) + f"\n\t\t\t\t{arguments[-1]});"
+def _call_of(function: str, arguments: Sequence[str]) -> str:
+    """Return the statement of a call."""
+    return f"{function}({', '.join(arguments)});"

@@ -15,6 +15,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.compiler.names import free_name, identifier
+from opwest.compiler.output.source import c_file
 from opwest.frontends.mlf.c_text import arrays, values
 from opwest.frontends.mlf.code import Code
 from opwest.frontends.mlf.draft import Argument, Constant, Draft, Operator, Step, Tensor, TensorType
@@ -91,9 +92,8 @@ class Graph:
                 self._add_step(result, number, node)
         result.operators = list(self.operators.values())
         if self.copies:
-            result.files["operators/reshape.c"] = _COPIES.format(
-                head=head, functions="".join(self.copies.values())
-            ).encode()
+            text = _COPIES.format(head=head, functions="".join(self.copies.values()))
+            result.files["operators/reshape.c"] = c_file(text)
             result.objects.append((None, "operators/reshape.c"))
         return result
 

@@ -68,6 +68,7 @@ def _convert(source: Source, folder: Path, options: Options) -> Imported:
     import tvm
 
     from opwest.compiler.folder import npz
+    from opwest.compiler.output.source import c_file
     from opwest.frontends.tvm.codegen import c_source, functions_of, lower_operators, object_file, tvm_target
     from opwest.frontends.tvm.manifest import manifest_text, name_tensors
     from opwest.frontends.tvm.steps import extract_steps, lower_graph
@@ -93,7 +94,7 @@ def _convert(source: Source, folder: Path, options: Options) -> Imported:
         file = "operators.c" if name is None else f"objects/{name}/operators.o"
         if name is None:
             writes = {step.function: step.writes for step in steps.steps}
-            files[file] = c_source(operators, writes, f"{origin} You can edit it.").encode()
+            files[file] = c_file(c_source(operators, writes, f"{origin} You can edit it."))
         else:
             files[file] = object_file(operators, target)
         objects.append(ObjectFile(file, name))

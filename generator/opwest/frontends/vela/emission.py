@@ -14,6 +14,7 @@ from opwest.compiler.emission.function import Function, Parameter
 from opwest.compiler.graph.user import Argument, UserOperator
 from opwest.compiler.ir.program import Value
 from opwest.compiler.output.emit import Emitted, Step
+from opwest.compiler.output.source import c_file
 from opwest.frontends.vela.arena import DEVICE
 from opwest.frontends.vela.file import ARENA, FAST, WEIGHTS, Call, Meaning, VelaFile
 from opwest.manifest import writer
@@ -70,9 +71,6 @@ def source_text(file: VelaFile, meaning: Meaning) -> str:
         else "\t\t\t{0},"
         for region in meaning.regions
     )
-    if len(head) > 100:
-        tabs, spaces = divmod(head.index("(") + 1, 8)
-        head = head.replace(", const struct", ",\n" + "\t" * tabs + " " * spaces + "const struct")
     return _TEXT.format(head=head, count=len(meaning.regions), regions=regions)
 
 
@@ -119,7 +117,7 @@ def npu_step(file: VelaFile, meaning: Meaning, place: str) -> NpuStep:
         content = file.memory.weights if region == WEIGHTS else None
         values.append(Value(_NAMES[region], _ROLES[region], "uint8", shape, None, content))
     files, programs = _programs(file.calls)
-    files[SOURCE] = source_text(file, meaning).encode()
+    files[SOURCE] = c_file(source_text(file, meaning))
     files[OVERLAY] = _OVERLAY.encode()
     npu = meaning.npu
     operator = UserOperator(

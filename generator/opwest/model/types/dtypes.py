@@ -53,7 +53,7 @@ class Dlpack:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """The use of printf for a value: the format from after its opening `"` to its closing `"`, and a cast."""
+    """The use of printf for a value: its conversion, and the cast to the type of it."""
 
     format: str
     cast: str
@@ -142,10 +142,11 @@ class DType:
         if self.is_float:
             return Print(f"%.{self.significant}g", "(double)" if self.size < 8 else "")
         if self.size == 8:
-            return Print(f'%" {"PRIu64" if self.kind == "uint" else "PRId64"} "', "")
+            unsigned = self.kind == "uint"
+            return Print("%llu", "(unsigned long long)") if unsigned else Print("%lld", "(long long)")
         if self.size == 4 and self.kind == "uint":
-            return Print('%" PRIu32 "', "")
-        return Print('%" PRId32 "', "(int32_t)")
+            return Print("%u", "(unsigned int)")
+        return Print("%d", "(int)")
 
     @property
     def packed_member(self) -> str:

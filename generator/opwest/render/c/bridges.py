@@ -10,7 +10,7 @@ from opwest.model.types.c_names import CNames
 from opwest.model.types.conventions import CONVENTIONS, Arrays, Descriptors
 from opwest.model.types.model import Model, Operator
 from opwest.render.c.printer import c_definitions, c_struct_value
-from opwest.render.c.run import call_text, plain_types, prototype
+from opwest.render.c.run import call_text, prototype
 from opwest.render.tables.arrays import BridgeTables, Described, Entry, entries, supplied, tensors
 from opwest.render.templates.renderer import Renderer
 from opwest.render.tensors import heading
@@ -33,12 +33,11 @@ def render_bridges(render: Renderer, model: Model) -> bytes:
 
 def _bridge_row(names: CNames, operator: Operator, tables: BridgeTables) -> dict[str, Any]:
     """Return the row of one bridge; `tables` collects the tables of shapes and strides."""
-    named = [_parameter(type_, index) for index, type_ in enumerate(plain_types(operator))]
     workspace, need = supplied(operator, "workspace"), operator.workspace
     arrays = operator.convention.arrays
     row: dict[str, Any] = {
         "name": operator.name,
-        "head": prototype(names.bridge(operator.name), operator, named),
+        "head": prototype(names.bridge(operator.name), operator),
         "arrays": None,
         "has_code": operator.returns_status,
         "enter": None
@@ -181,11 +180,6 @@ def _headers(model: Model) -> list[str]:
     passing = [c.arrays or c.descriptors for c in CONVENTIONS if c.name in used]
     headers = [convention.header for convention in passing if convention is not None]
     return [*headers, *(["opwest/tvm_workspace.h"] if any(o.uses_tvm for o in model.operators) else [])]
-
-
-def _parameter(c_type: str, index: int) -> str:
-    """Return the declaration of a parameter."""
-    return f"{c_type}arg{index}" if c_type.endswith("*") else f"{c_type} arg{index}"
 
 
 def _fill(entry: Entry, index: int, pointer: str) -> list[str]:

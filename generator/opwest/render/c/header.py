@@ -162,10 +162,9 @@ def _host_words(devices: list[dict[str, Any]]) -> str:
 
 
 def workspace_tail(model: Model) -> list[str]:
-    """Return the initialisers of all workspace members after `opened`; -Wextra warns if one is missing."""
+    """Return the initialisers of all workspace members after the pools; -Wextra warns if one is missing."""
     parts = [["OPWEST_SLOT_INIT"] * len(model.devices)]
     parts += [["NULL" for t in tensors if t.placed] for tensors in (model.inputs, model.outputs)]
-    busy = ["0,"] if model.checks.busy else []
-    return busy + [
-        line for part in parts if part for line in textwrap.wrap(f"{{{', '.join(part)}}},", 80, subsequent_indent=" ")
-    ]
+    busy = ["0"] if model.checks.busy else []
+    *rows, last = ["OPWEST_STATUS_INIT", "false", *busy, *(f"{{{', '.join(part)}}}" for part in parts if part)]
+    return [*rows, f"OPWEST_PROFILE_AFTER({last})"]

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from opwest.render.literals import c_float, c_integer, c_string
+from opwest.render.tables.layout import ROWS
 from opwest.render.tables.types import (
     RUN,
     Abi,
@@ -32,8 +33,9 @@ from opwest.render.tables.types import (
     size_and_alignment,
 )
 
-_NUMBERS = 8
-"""The number of table elements per line."""
+_ABSENT = frozenset(("NULL",))
+_ZEROS = _ABSENT | {"0U", "0"}
+"""Values of members that an initialiser need not contain: in rows of a table only the first."""
 
 
 def c_definitions(definitions: Iterable[Definition]) -> str:
@@ -80,16 +82,14 @@ def _definition(definition: Definition, strings: _Strings) -> str:
     private = "" if definition.is_public else "static "
     head = f"{private}const {_declared(definition.element, definition.symbol)}"
     if isinstance(definition.content, StructValue):
-        fields = "".join(f"\t{member},\n" for member in _members(definition.content, literal))
+        fields = "".join(f"\t{member},\n" for member in _members(definition.content, literal, _ZEROS))
         return f"{head} = {{\n{fields}}};"
     items = [_value(definition.element, value, literal) for value in definition.content]
     head += f"[{len(items)}] = " if definition.is_public else "[] = "
     if isinstance(definition.element, Struct):
         rows = items
-    elif len(items) <= _NUMBERS:
-        return f"{head}{{{', '.join(items)}}};"
     else:
-        rows = [", ".join(items[at : at + _NUMBERS]) for at in range(0, len(items), _NUMBERS)]
+        return f"{head}{{{', '.join(items)}}};"
     lines = "".join(f"\t{row},\n" for row in rows)
     return f"{head}{{\n{lines}}};"
 
@@ -121,6 +121,9 @@ def c_type(type_: FieldType) -> str:
 
 def c_struct_value(struct: StructValue, literal: Callable[[str], str] = c_string) -> str:
     """Return the initialiser of a structure; `literal` returns the C expression of a string."""
+    macro = ROWS.get(struct.struct.name)
+    if macro is not None:
+        return f"{macro}({', '.join(_arguments(struct, literal))})"
     return f"{{{', '.join(_members(struct, literal))}}}"
 
 
@@ -157,18 +160,39 @@ def _declared(element: Struct | Scalar | String, symbol: str) -> str:
     return f"{_pointee(element)} {symbol}"
 
 
-def _members(struct: StructValue, literal: Callable[[str], str]) -> list[str]:
-    members = []
-    for (head, type_, numbers), (_, value) in zip(_fields(struct.struct), struct.values, strict=True):
+def _members(struct: StructValue, literal: Callable[[str], str], omitted: frozenset[str] = _ABSENT) -> list[str]:
+    """Return the members except those with an `omitted` value; the first one if it is the only one."""
+    texts = _texts(struct, literal)
+    fields = _fields(struct.struct)
+    members = [field[0] + text for field, text in zip(fields, texts, strict=True) if text not in omitted]
+    return members or [fields[0][0] + texts[0]]
+
+
+def _arguments(struct: StructValue, literal: Callable[[str], str]) -> list[str]:
+    """Return the values of all members, also of nested structures."""
+    arguments = []
+    for text, (_, value) in zip(_texts(struct, literal), struct.values, strict=True):
+        if type(value) is StructValue:
+            arguments += _arguments(value, literal)
+        else:
+            arguments.append(text)
+    return arguments
+
+
+def _texts(struct: StructValue, literal: Callable[[str], str]) -> list[str]:
+    texts = []
+    for (_, type_, numbers), (_, value) in zip(_fields(struct.struct), struct.values, strict=True):
         if type(value) is int:
             if value not in numbers:  # most numbers occur in many rows
                 numbers[value] = _value(type_, value, literal)
-            members.append(head + numbers[value])
+            texts.append(numbers[value])
         elif type(value) is str:
-            members.append(head + literal(value))
+            texts.append(literal(value))
+        elif value is None:
+            texts.append("NULL")
         else:
-            members.append(head + _value(type_, value, literal))
-    return members
+            texts.append(_value(type_, value, literal))
+    return texts
 
 
 _Fields = list[tuple[str, FieldType, dict[int, str]]]
@@ -219,9 +243,9 @@ def _number(type_: FieldType | Struct, number: int | float) -> str:
     if isinstance(names, Enumeration):
         return names.constant(code)
     if isinstance(names, Flags):
-        known = [member for bit, member in enumerate(names.members) if code >> bit & 1]
-        rest = code >> len(names.members) << len(names.members)
-        return " | ".join([*map(names.constant, known), *([f"0x{rest:02x}U"] if rest else [])]) or "0U"
+        known = [names.constant(member) for bit, member in enumerate(names.members) if code >> bit & 1]
+        shifted = code >> names.shift if names.macro else 0
+        return " | ".join([*known, *([f"{names.macro}({1 << shifted})"] if shifted else [])]) or "0U"
     if names is not None and code == names.value:
         return names.constant
     is_small = dtype.size == 8 and 0 <= code < 1 << 31  # converted without a suffix

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from opwest.model.checks.firmware import checked_steps
@@ -255,12 +256,9 @@ def render_internal(render: Renderer, model: Model) -> bytes:
         forward=sorted(
             {o.convention.descriptors.forward for o in model.operators if o.convention.descriptors} - {None}
         ),
-        prototypes=[
-            call_text(f"{o.c_result} {names.operator(o.symbol)}", [c_type for _, c_type in o.parameters])
-            for o in by_symbol.values()
-        ],
+        prototypes=[declared(f"{o.c_result} {names.operator(o.symbol)}", o.parameters) for o in by_symbol.values()],
         checks=[names.operator(symbol) for symbol in checked_steps(model)],
-        bridges=[prototype(names.bridge(o.name), o, plain_types(o)) for o in model.operators if o.is_bridged],
+        bridges=[prototype(names.bridge(o.name), o) for o in model.operators if o.is_bridged],
         constants=[
             {"symbol": names.constant(c.name), "c_type": c.type.dtype.c_type, "elements": c.type.elements}
             for c in model.constants
@@ -274,12 +272,20 @@ def render_internal(render: Renderer, model: Model) -> bytes:
     )
 
 
-def plain_types(operator: Operator) -> list[str]:
-    """Return the C types of the values that run passes: the arguments, and the device."""
-    return [a.c_type for a in operator.args] + ([operator.handle] if operator.takes_device else [])
-
-
-def prototype(name: str, operator: Operator, parameters: list[str]) -> str:
-    """Return the head of a function that calls an operator."""
+def prototype(name: str, operator: Operator) -> str:
+    """Return the head of a function that calls an operator: the arguments and the device, as arg0, arg1, ..."""
+    types = [a.c_type for a in operator.args] + ([operator.handle] if operator.takes_device else [])
     returns = "int32_t" if operator.returns_status else "void"
-    return call_text(f"{returns} {name}", parameters)
+    return declared(f"{returns} {name}", [(f"arg{index}", type_) for index, type_ in enumerate(types)])
+
+
+def declared(head: str, parameters: Sequence[tuple[str, str]]) -> str:
+    """Return the head of a function with parameters: their names, unless two are equal, and C types."""
+    names = [member_name(name) for name, _ in parameters]
+    if len(set(names)) < len(names):  # a tensor called device
+        names = [f"arg{index}" for index in range(len(names))]
+    words = [
+        f"{c_type}{'' if c_type.endswith('*') else ' '}{name}"
+        for name, (_, c_type) in zip(names, parameters, strict=True)
+    ]
+    return call_text(head, words or ["void"])

@@ -15,7 +15,7 @@ from opwest.model.types.model import Model, Operator
 from opwest.model.types.sections import STRUCT_DEVICE, Tvmgen
 from opwest.plan.memory import MemoryPlan
 from opwest.render.c.header import pool_rows, workspace_tail
-from opwest.render.c.run import call_text, plain_types, prototype
+from opwest.render.c.run import call_text, prototype
 from opwest.render.devices import device_rows
 from opwest.render.literals import c_string
 from opwest.render.templates.renderer import Renderer
@@ -49,9 +49,14 @@ def render_system_library(render: Renderer, model: Model, library: Library) -> b
         adapters=[_adapter_row(names, operator) for operator in adapters],
         leads=leads,
         externals=[row.symbol for row in library.rows if row.symbol not in own] if leads else [],
-        rows=[{"name": c_string(row.name), "symbol": row.symbol} for row in library.rows] if leads else [],
+        rows=[{"name": _ended(row.name), "symbol": row.symbol} for row in library.rows] if leads else [],
         names_size=names_size(library),
     )
+
+
+def _ended(name: str) -> str:
+    """Return the string literal of a name with a NUL."""
+    return f'{c_string(name)[:-1]}\\0"'
 
 
 def names_size(library: Library) -> int:
@@ -69,7 +74,7 @@ def _adapter_row(names: CNames, operator: Operator) -> dict[str, Any]:
         args.append(f"args[{len(operator.args)}].v_handle")
     return {
         "name": names.packed_adapter(operator.name),
-        "prototype": prototype(names.callee(operator), operator, plain_types(operator)),
+        "prototype": prototype(names.callee(operator), operator),
         "codes": [TYPE_CODES[kind][1] for kind in entry_kinds(operator)],
         "call": call_text(names.callee(operator), args),
         "has_status": operator.returns_status,

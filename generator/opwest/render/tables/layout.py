@@ -47,9 +47,7 @@ HALIDE_TYPE_CODE = Enumeration(
 )
 DLPACK_CODE = Enumeration("DLDataTypeCode", None, DLPACK_CODES)
 
-TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar", "in_place"))
-TENSOR_ALIGN_SHIFT = 4
-"""The flags of a tensor hold the binary logarithm of its alignment from this bit on: OPWEST_TENSOR_ALIGN()."""
+TENSOR_FLAGS = Flags("OPWEST_TENSOR_", ("scalar", "in_place"), "OPWEST_TENSOR_ALIGNED", shift=4)
 OPERATOR_FLAGS = Flags(
     "OPWEST_OPERATOR_",
     ("status", "device", "stateful", "async", "launch", "heap", "io", "nondeterminism", "control", "fenv"),
@@ -364,6 +362,19 @@ def _memref(rank: int) -> Struct:
 
 MEMREFS = tuple(map(_memref, range(17)))
 """The descriptors of all ranks that a manifest permits."""
+
+ROWS = {
+    QUANTIZATION.name: "OPWEST_QUANTIZATION",
+    TENSOR.name: "OPWEST_TENSOR",
+    OPERATOR.name: "OPWEST_OPERATOR",
+    DEVICE.name: "OPWEST_DEVICE",
+    CONSTANT.name: "OPWEST_CONSTANT",
+    BUFFER.name: "OPWEST_BUFFER",
+    VIEW.name: "OPWEST_VIEW",
+    POOL_PLACE.name: "OPWEST_POOL_PLACE",
+    POINT.name: "OPWEST_POINT",
+}
+"""The macros of the runtime's headers that initialise a structure: an argument for each member, also of nested ones."""
 
 OPTIONAL = (BUILD, CONSTANT, BUFFER, REGION, POOL_PLACE, BINDING, STEP_BINDINGS, VIEW, DETAILS)
 """Structures of the parts of the metadata that only `<model>_details` refers to."""

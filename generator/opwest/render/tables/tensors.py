@@ -82,7 +82,7 @@ class Tensors:
         in_place: bool = False,
     ) -> StructValue:
         """Return the struct of a tensor; `align` in bytes."""
-        shift = (align.bit_length() - 1) << layout.TENSOR_ALIGN_SHIFT
+        aligned = (align.bit_length() - 1) << layout.TENSOR_FLAGS.shift
         return StructValue(
             layout.TENSOR,
             name=name,
@@ -92,7 +92,7 @@ class Tensors:
             dtype=type_.dtype.number,
             rank=len(type_.shape),
             direction=layout.DIRECTION.code(direction),
-            flags=layout.TENSOR_FLAGS.bits(scalar=scalar, in_place=in_place) | shift,
+            flags=layout.TENSOR_FLAGS.bits(scalar=scalar, in_place=in_place) | aligned,
         )
 
     def _shape(self, shape: tuple[int, ...]) -> Reference | None:

@@ -35,10 +35,12 @@ class Enumeration:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Bits with a name, from bit 0 on; other bits are a number."""
+    """Bits with a name, from bit 0 on; the bits from `shift` on are the binary logarithm of the argument of a macro."""
 
     prefix: str
     members: tuple[str, ...]
+    macro: str = ""
+    shift: int = 0
 
     def bits(self, **flags: bool) -> int:
         """Return the number with these flags set. Raises ValueError for an unknown flag."""

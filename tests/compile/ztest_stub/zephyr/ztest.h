@@ -41,6 +41,8 @@ extern jmp_buf stub_end;
 	}                                                                                          \
 	struct stub_suite_##suite
 
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
 #define TC_PRINT(...) (void)printf(__VA_ARGS__)
 
 /* Fail the running test with the message that follows the condition. */

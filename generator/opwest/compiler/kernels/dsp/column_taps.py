@@ -186,7 +186,7 @@ class AnyTaps(Taps):
                 with lines.block(""):
                     self._sums(lines, pitch, 1)
                     lines.add(f"*result = {end}(s0, multiplier, addend, shift);", f"result += {self.results};")
-        head = f"static void {self.name}(\n\t{', '.join(self.parameters)})"
+        head = f"static void {self.name}({', '.join(self.parameters)})"
         used = (SMLAD, SMLABT) if at_once == 2 else (SMLAD,)
         return *used, text, f"{head}\n{{\n{lines}}}\n"
 

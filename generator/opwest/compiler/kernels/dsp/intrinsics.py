@@ -80,7 +80,7 @@ def ended(ending: Epilogue) -> tuple[str, str]:
         lines.append(f"return {_clamp('high', ending)};")
     name = f"end_{ending.name}"
     body = "".join(f"\t{line}\n" for line in lines)
-    head = f"{_HEAD} {ending.kind} {name}(\n\tint32_t sum, int32_t multiplier, int32_t addend, int32_t shift)"
+    head = f"{_HEAD} {ending.kind} {name}(int32_t sum, int32_t multiplier, int32_t addend, int32_t shift)"
     text = f"{head}\n{{\n\tint32_t high;\n\n{body}}}\n"
     return name, text
 
@@ -96,5 +96,5 @@ def _long(ending: Epilogue) -> tuple[str, str]:
         "\tconst int64_t value = ((sum * multiplier + half) >> shift) + addend;\n\n"
         f"\treturn {_clamp('value', ending)};\n"
     )
-    head = f"{_HEAD} {ending.kind} {name}(\n\tint64_t sum, int32_t multiplier, int32_t addend, int32_t shift)"
+    head = f"{_HEAD} {ending.kind} {name}(int64_t sum, int32_t multiplier, int32_t addend, int32_t shift)"
     return name, f"{head}\n{{\n{body}}}\n"

@@ -89,5 +89,5 @@ def ends_of_sums(ending: Epilogue) -> tuple[str, tuple[str, ...]]:
             f"*result++ = {one}(sum, ends[0], ends[1], ends[2]);",
         )
     parameters = f"const uint32_t *sums, const int32_t *ends, {ending.kind} *result, int32_t channels"
-    head = f"static __attribute__((noinline)) void {name}(\n\t{parameters})"
+    head = f"static __attribute__((noinline)) void {name}({parameters})"
     return name, (text, f"{head}\n{{\n{lines}}}\n")

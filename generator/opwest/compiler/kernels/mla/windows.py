@@ -160,14 +160,12 @@ class Windows:
         (_, _, width, depth), dilation = self.data, self.window.dilation[1]
         with lines.block(f"for (int kx = 0; kx < {self.window.size[1]}; kx++, t += {depth})"):
             lines.add(f"const int ix = x0 + {times('kx', dilation)};", "")
-            copy = copied("t", f"image + (iy * {width} + ix) * {depth}", depth)
-            if not self._pads[1]:
-                lines.add(*copy)
-                return
-            with lines.block(f"if (ix < 0 || ix >= {width})"):
-                lines.add(f"memset(t, {self.zero}, {depth});")
-            with lines.block("else"):
-                lines.add(*copy)
+            if self._pads[1]:
+                with lines.block(f"if (ix < 0 || ix >= {width})"):
+                    lines.add(f"memset(t, {self.zero}, {_size(depth)});")
+            with lines.block("else") if self._pads[1] else nullcontext():
+                lines.add(f"const int8_t *from = image + {times(f'(iy * {width} + ix)', depth)};")
+                lines.add(*copied("t", "from", depth))
 
     def add_bytes(self, lines: Lines, to: str, declares: bool = True) -> None:
         """Append the copy of the window at oy, ox of `image` to the bytes `to`; `declares`: also x0."""
@@ -183,16 +181,21 @@ class Windows:
             )
             if pads_y:
                 with lines.block(f"if (iy < 0 || iy >= {height})"):
-                    lines.add(f"memset(t, {self.zero}, {self.row});", f"t += {self.row};", "continue;")
+                    lines.add(f"memset(t, {self.zero}, {_size(self.row)});", f"t += {self.row};", "continue;")
             if self.window.dilation[1] > 1:
                 self._columns(lines)
                 return
             with lines.block(f"if (x0 >= 0 && x0 <= {width - kw})") if pads_x else nullcontext():
-                lines.add(f"const int8_t *from = image + (iy * {width} + x0) * {depth};", "")
+                lines.add(f"const int8_t *from = image + {times(f'(iy * {width} + x0)', depth)};", "")
                 lines.add(*copied("t", "from", self.row), f"t += {self.row};")
             if pads_x:
                 with lines.block("else"):
                     self._columns(lines)
+
+
+def _size(count: int) -> str:
+    """Return the size argument of memset(); for a size of 1, checkpatch expects that arguments are swapped."""
+    return str(count) if count > 1 else "sizeof(*t)"
 
 
 def copied(to: str, source: str, count: int) -> list[str]:

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #define printk printf
 #endif
-#include <inttypes.h>
 
 #include <minimal.h>
 
@@ -35,7 +34,7 @@ static int try_minimal(void)
 	if (rc == 0) {
 		printk("minimal: y:");
 		for (size_t i = 0; i < MINIMAL_OUTPUT_Y_ELEMENTS && i < 8U; i++) {
-			printk(" %" PRId32 "", (int32_t)minimal_output_y[i]);
+			printk(" %d", (int)minimal_output_y[i]);
 		}
 		printk("\n");
 	}
@@ -46,8 +45,5 @@ static int try_minimal(void)
 
 int main(void)
 {
-	if (try_minimal() != 0) {
-		return 0;
-	}
-	return 0;
+	return try_minimal();
 }

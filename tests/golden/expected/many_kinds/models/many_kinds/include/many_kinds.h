@@ -35,14 +35,14 @@ extern "C" {
  * Input in_int8: int8 [2, 3], 6 bytes, real = 0.0078125 * (value - -128). Pixels * / / " ü %
  * @{
  */
-#define MANY_KINDS_INPUT_IN_INT8_DTYPE OPWEST_INT8
-#define MANY_KINDS_INPUT_IN_INT8_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_INT8_SIZE 6U
-#define MANY_KINDS_INPUT_IN_INT8_ALIGN 1U
-#define MANY_KINDS_INPUT_IN_INT8_RANK 2U
-#define MANY_KINDS_INPUT_IN_INT8_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_INT8_DIM_1 3U
-#define MANY_KINDS_INPUT_IN_INT8_SCALE 0.0078125f
+#define MANY_KINDS_INPUT_IN_INT8_DTYPE      OPWEST_INT8
+#define MANY_KINDS_INPUT_IN_INT8_ELEMENTS   6U
+#define MANY_KINDS_INPUT_IN_INT8_SIZE       6U
+#define MANY_KINDS_INPUT_IN_INT8_ALIGN      1U
+#define MANY_KINDS_INPUT_IN_INT8_RANK       2U
+#define MANY_KINDS_INPUT_IN_INT8_DIM_0      2U
+#define MANY_KINDS_INPUT_IN_INT8_DIM_1      3U
+#define MANY_KINDS_INPUT_IN_INT8_SCALE      0.0078125f
 #define MANY_KINDS_INPUT_IN_INT8_ZERO_POINT (-128)
 /** @} */
 
@@ -51,13 +51,13 @@ extern "C" {
  * Input in_uint8: uint8 [2, 3], 6 bytes, quantized along axis 1
  * @{
  */
-#define MANY_KINDS_INPUT_IN_UINT8_DTYPE OPWEST_UINT8
+#define MANY_KINDS_INPUT_IN_UINT8_DTYPE    OPWEST_UINT8
 #define MANY_KINDS_INPUT_IN_UINT8_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_UINT8_SIZE 6U
-#define MANY_KINDS_INPUT_IN_UINT8_ALIGN 16U
-#define MANY_KINDS_INPUT_IN_UINT8_RANK 2U
-#define MANY_KINDS_INPUT_IN_UINT8_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_UINT8_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_UINT8_SIZE     6U
+#define MANY_KINDS_INPUT_IN_UINT8_ALIGN    16U
+#define MANY_KINDS_INPUT_IN_UINT8_RANK     2U
+#define MANY_KINDS_INPUT_IN_UINT8_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_UINT8_DIM_1    3U
 /** @} */
 
 /** @name Input in_int16
@@ -65,13 +65,13 @@ extern "C" {
  * Input in_int16: int16 [2, 3], 12 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_INT16_DTYPE OPWEST_INT16
+#define MANY_KINDS_INPUT_IN_INT16_DTYPE    OPWEST_INT16
 #define MANY_KINDS_INPUT_IN_INT16_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_INT16_SIZE 12U
-#define MANY_KINDS_INPUT_IN_INT16_ALIGN 2U
-#define MANY_KINDS_INPUT_IN_INT16_RANK 2U
-#define MANY_KINDS_INPUT_IN_INT16_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_INT16_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_INT16_SIZE     12U
+#define MANY_KINDS_INPUT_IN_INT16_ALIGN    2U
+#define MANY_KINDS_INPUT_IN_INT16_RANK     2U
+#define MANY_KINDS_INPUT_IN_INT16_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_INT16_DIM_1    3U
 /** @} */
 
 /** @name Input in_uint16
@@ -79,13 +79,13 @@ extern "C" {
  * Input in_uint16: uint16 [2, 3], 12 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_UINT16_DTYPE OPWEST_UINT16
+#define MANY_KINDS_INPUT_IN_UINT16_DTYPE    OPWEST_UINT16
 #define MANY_KINDS_INPUT_IN_UINT16_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_UINT16_SIZE 12U
-#define MANY_KINDS_INPUT_IN_UINT16_ALIGN 2U
-#define MANY_KINDS_INPUT_IN_UINT16_RANK 2U
-#define MANY_KINDS_INPUT_IN_UINT16_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_UINT16_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_UINT16_SIZE     12U
+#define MANY_KINDS_INPUT_IN_UINT16_ALIGN    2U
+#define MANY_KINDS_INPUT_IN_UINT16_RANK     2U
+#define MANY_KINDS_INPUT_IN_UINT16_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_UINT16_DIM_1    3U
 /** @} */
 
 /** @name Input in_int32
@@ -93,13 +93,13 @@ extern "C" {
  * Input in_int32: int32 [2, 3], 24 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_INT32_DTYPE OPWEST_INT32
+#define MANY_KINDS_INPUT_IN_INT32_DTYPE    OPWEST_INT32
 #define MANY_KINDS_INPUT_IN_INT32_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_INT32_SIZE 24U
-#define MANY_KINDS_INPUT_IN_INT32_ALIGN 4U
-#define MANY_KINDS_INPUT_IN_INT32_RANK 2U
-#define MANY_KINDS_INPUT_IN_INT32_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_INT32_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_INT32_SIZE     24U
+#define MANY_KINDS_INPUT_IN_INT32_ALIGN    4U
+#define MANY_KINDS_INPUT_IN_INT32_RANK     2U
+#define MANY_KINDS_INPUT_IN_INT32_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_INT32_DIM_1    3U
 /** @} */
 
 /** @name Input in_uint32
@@ -107,13 +107,13 @@ extern "C" {
  * Input in_uint32: uint32 [2, 3], 24 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_UINT32_DTYPE OPWEST_UINT32
+#define MANY_KINDS_INPUT_IN_UINT32_DTYPE    OPWEST_UINT32
 #define MANY_KINDS_INPUT_IN_UINT32_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_UINT32_SIZE 24U
-#define MANY_KINDS_INPUT_IN_UINT32_ALIGN 4U
-#define MANY_KINDS_INPUT_IN_UINT32_RANK 2U
-#define MANY_KINDS_INPUT_IN_UINT32_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_UINT32_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_UINT32_SIZE     24U
+#define MANY_KINDS_INPUT_IN_UINT32_ALIGN    4U
+#define MANY_KINDS_INPUT_IN_UINT32_RANK     2U
+#define MANY_KINDS_INPUT_IN_UINT32_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_UINT32_DIM_1    3U
 /** @} */
 
 /** @name Input in_int64
@@ -121,13 +121,13 @@ extern "C" {
  * Input in_int64: int64 [2, 3], 48 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_INT64_DTYPE OPWEST_INT64
+#define MANY_KINDS_INPUT_IN_INT64_DTYPE    OPWEST_INT64
 #define MANY_KINDS_INPUT_IN_INT64_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_INT64_SIZE 48U
-#define MANY_KINDS_INPUT_IN_INT64_ALIGN 8U
-#define MANY_KINDS_INPUT_IN_INT64_RANK 2U
-#define MANY_KINDS_INPUT_IN_INT64_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_INT64_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_INT64_SIZE     48U
+#define MANY_KINDS_INPUT_IN_INT64_ALIGN    8U
+#define MANY_KINDS_INPUT_IN_INT64_RANK     2U
+#define MANY_KINDS_INPUT_IN_INT64_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_INT64_DIM_1    3U
 /** @} */
 
 /** @name Input in_uint64
@@ -135,13 +135,13 @@ extern "C" {
  * Input in_uint64: uint64 [2, 3], 48 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_UINT64_DTYPE OPWEST_UINT64
+#define MANY_KINDS_INPUT_IN_UINT64_DTYPE    OPWEST_UINT64
 #define MANY_KINDS_INPUT_IN_UINT64_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_UINT64_SIZE 48U
-#define MANY_KINDS_INPUT_IN_UINT64_ALIGN 8U
-#define MANY_KINDS_INPUT_IN_UINT64_RANK 2U
-#define MANY_KINDS_INPUT_IN_UINT64_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_UINT64_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_UINT64_SIZE     48U
+#define MANY_KINDS_INPUT_IN_UINT64_ALIGN    8U
+#define MANY_KINDS_INPUT_IN_UINT64_RANK     2U
+#define MANY_KINDS_INPUT_IN_UINT64_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_UINT64_DIM_1    3U
 /** @} */
 
 /** @name Input in_float16
@@ -149,13 +149,13 @@ extern "C" {
  * Input in_float16: float16 [2, 3], 12 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_FLOAT16_DTYPE OPWEST_FLOAT16
+#define MANY_KINDS_INPUT_IN_FLOAT16_DTYPE    OPWEST_FLOAT16
 #define MANY_KINDS_INPUT_IN_FLOAT16_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_FLOAT16_SIZE 12U
-#define MANY_KINDS_INPUT_IN_FLOAT16_ALIGN 2U
-#define MANY_KINDS_INPUT_IN_FLOAT16_RANK 2U
-#define MANY_KINDS_INPUT_IN_FLOAT16_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_FLOAT16_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_FLOAT16_SIZE     12U
+#define MANY_KINDS_INPUT_IN_FLOAT16_ALIGN    2U
+#define MANY_KINDS_INPUT_IN_FLOAT16_RANK     2U
+#define MANY_KINDS_INPUT_IN_FLOAT16_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_FLOAT16_DIM_1    3U
 /** @} */
 
 /** @name Input in_float32
@@ -163,13 +163,13 @@ extern "C" {
  * Input in_float32: float32 [2, 3], 24 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_FLOAT32_DTYPE OPWEST_FLOAT32
+#define MANY_KINDS_INPUT_IN_FLOAT32_DTYPE    OPWEST_FLOAT32
 #define MANY_KINDS_INPUT_IN_FLOAT32_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_FLOAT32_SIZE 24U
-#define MANY_KINDS_INPUT_IN_FLOAT32_ALIGN 64U
-#define MANY_KINDS_INPUT_IN_FLOAT32_RANK 2U
-#define MANY_KINDS_INPUT_IN_FLOAT32_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_FLOAT32_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_FLOAT32_SIZE     24U
+#define MANY_KINDS_INPUT_IN_FLOAT32_ALIGN    64U
+#define MANY_KINDS_INPUT_IN_FLOAT32_RANK     2U
+#define MANY_KINDS_INPUT_IN_FLOAT32_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_FLOAT32_DIM_1    3U
 /** @} */
 
 /** @name Input in_float64
@@ -177,13 +177,13 @@ extern "C" {
  * Input in_float64: float64 [2, 3], 48 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_FLOAT64_DTYPE OPWEST_FLOAT64
+#define MANY_KINDS_INPUT_IN_FLOAT64_DTYPE    OPWEST_FLOAT64
 #define MANY_KINDS_INPUT_IN_FLOAT64_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_FLOAT64_SIZE 48U
-#define MANY_KINDS_INPUT_IN_FLOAT64_ALIGN 8U
-#define MANY_KINDS_INPUT_IN_FLOAT64_RANK 2U
-#define MANY_KINDS_INPUT_IN_FLOAT64_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_FLOAT64_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_FLOAT64_SIZE     48U
+#define MANY_KINDS_INPUT_IN_FLOAT64_ALIGN    8U
+#define MANY_KINDS_INPUT_IN_FLOAT64_RANK     2U
+#define MANY_KINDS_INPUT_IN_FLOAT64_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_FLOAT64_DIM_1    3U
 /** @} */
 
 /** @name Input in_bool
@@ -191,13 +191,13 @@ extern "C" {
  * Input in_bool: bool [2, 3], 6 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_IN_BOOL_DTYPE OPWEST_BOOL
+#define MANY_KINDS_INPUT_IN_BOOL_DTYPE    OPWEST_BOOL
 #define MANY_KINDS_INPUT_IN_BOOL_ELEMENTS 6U
-#define MANY_KINDS_INPUT_IN_BOOL_SIZE 6U
-#define MANY_KINDS_INPUT_IN_BOOL_ALIGN 1U
-#define MANY_KINDS_INPUT_IN_BOOL_RANK 2U
-#define MANY_KINDS_INPUT_IN_BOOL_DIM_0 2U
-#define MANY_KINDS_INPUT_IN_BOOL_DIM_1 3U
+#define MANY_KINDS_INPUT_IN_BOOL_SIZE     6U
+#define MANY_KINDS_INPUT_IN_BOOL_ALIGN    1U
+#define MANY_KINDS_INPUT_IN_BOOL_RANK     2U
+#define MANY_KINDS_INPUT_IN_BOOL_DIM_0    2U
+#define MANY_KINDS_INPUT_IN_BOOL_DIM_1    3U
 /** @} */
 
 /** @name Input values
@@ -205,12 +205,12 @@ extern "C" {
  * Input values: int32 [8], 32 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_VALUES_DTYPE OPWEST_INT32
+#define MANY_KINDS_INPUT_VALUES_DTYPE    OPWEST_INT32
 #define MANY_KINDS_INPUT_VALUES_ELEMENTS 8U
-#define MANY_KINDS_INPUT_VALUES_SIZE 32U
-#define MANY_KINDS_INPUT_VALUES_ALIGN 4U
-#define MANY_KINDS_INPUT_VALUES_RANK 1U
-#define MANY_KINDS_INPUT_VALUES_DIM_0 8U
+#define MANY_KINDS_INPUT_VALUES_SIZE     32U
+#define MANY_KINDS_INPUT_VALUES_ALIGN    4U
+#define MANY_KINDS_INPUT_VALUES_RANK     1U
+#define MANY_KINDS_INPUT_VALUES_DIM_0    8U
 /** @} */
 
 /** @name Input seen
@@ -218,11 +218,11 @@ extern "C" {
  * Input seen: uint8 [], 1 bytes
  * @{
  */
-#define MANY_KINDS_INPUT_SEEN_DTYPE OPWEST_UINT8
+#define MANY_KINDS_INPUT_SEEN_DTYPE    OPWEST_UINT8
 #define MANY_KINDS_INPUT_SEEN_ELEMENTS 1U
-#define MANY_KINDS_INPUT_SEEN_SIZE 1U
-#define MANY_KINDS_INPUT_SEEN_ALIGN 1U
-#define MANY_KINDS_INPUT_SEEN_RANK 0U
+#define MANY_KINDS_INPUT_SEEN_SIZE     1U
+#define MANY_KINDS_INPUT_SEEN_ALIGN    1U
+#define MANY_KINDS_INPUT_SEEN_RANK     0U
 /** @} */
 
 /** @name Output out_int8
@@ -230,13 +230,13 @@ extern "C" {
  * Output out_int8: int8 [2, 3], 6 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_INT8_DTYPE OPWEST_INT8
+#define MANY_KINDS_OUTPUT_OUT_INT8_DTYPE    OPWEST_INT8
 #define MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_INT8_SIZE 6U
-#define MANY_KINDS_OUTPUT_OUT_INT8_ALIGN 1U
-#define MANY_KINDS_OUTPUT_OUT_INT8_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_INT8_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_INT8_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_INT8_SIZE     6U
+#define MANY_KINDS_OUTPUT_OUT_INT8_ALIGN    1U
+#define MANY_KINDS_OUTPUT_OUT_INT8_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_INT8_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_INT8_DIM_1    3U
 /** @} */
 
 /** @name Output out_uint8
@@ -244,13 +244,13 @@ extern "C" {
  * Output out_uint8: uint8 [2, 3], 6 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_UINT8_DTYPE OPWEST_UINT8
+#define MANY_KINDS_OUTPUT_OUT_UINT8_DTYPE    OPWEST_UINT8
 #define MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_UINT8_SIZE 6U
-#define MANY_KINDS_OUTPUT_OUT_UINT8_ALIGN 1U
-#define MANY_KINDS_OUTPUT_OUT_UINT8_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT8_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT8_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_UINT8_SIZE     6U
+#define MANY_KINDS_OUTPUT_OUT_UINT8_ALIGN    1U
+#define MANY_KINDS_OUTPUT_OUT_UINT8_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_UINT8_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_UINT8_DIM_1    3U
 /** @} */
 
 /** @name Output out_int16
@@ -258,13 +258,13 @@ extern "C" {
  * Output out_int16: int16 [2, 3], 12 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_INT16_DTYPE OPWEST_INT16
+#define MANY_KINDS_OUTPUT_OUT_INT16_DTYPE    OPWEST_INT16
 #define MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_INT16_SIZE 12U
-#define MANY_KINDS_OUTPUT_OUT_INT16_ALIGN 2U
-#define MANY_KINDS_OUTPUT_OUT_INT16_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_INT16_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_INT16_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_INT16_SIZE     12U
+#define MANY_KINDS_OUTPUT_OUT_INT16_ALIGN    2U
+#define MANY_KINDS_OUTPUT_OUT_INT16_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_INT16_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_INT16_DIM_1    3U
 /** @} */
 
 /** @name Output out_uint16
@@ -272,13 +272,13 @@ extern "C" {
  * Output out_uint16: uint16 [2, 3], 12 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_UINT16_DTYPE OPWEST_UINT16
+#define MANY_KINDS_OUTPUT_OUT_UINT16_DTYPE    OPWEST_UINT16
 #define MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_UINT16_SIZE 12U
-#define MANY_KINDS_OUTPUT_OUT_UINT16_ALIGN 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT16_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT16_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT16_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_UINT16_SIZE     12U
+#define MANY_KINDS_OUTPUT_OUT_UINT16_ALIGN    2U
+#define MANY_KINDS_OUTPUT_OUT_UINT16_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_UINT16_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_UINT16_DIM_1    3U
 /** @} */
 
 /** @name Output out_int32
@@ -286,13 +286,13 @@ extern "C" {
  * Output out_int32: int32 [2, 3], 24 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_INT32_DTYPE OPWEST_INT32
+#define MANY_KINDS_OUTPUT_OUT_INT32_DTYPE    OPWEST_INT32
 #define MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_INT32_SIZE 24U
-#define MANY_KINDS_OUTPUT_OUT_INT32_ALIGN 4U
-#define MANY_KINDS_OUTPUT_OUT_INT32_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_INT32_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_INT32_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_INT32_SIZE     24U
+#define MANY_KINDS_OUTPUT_OUT_INT32_ALIGN    4U
+#define MANY_KINDS_OUTPUT_OUT_INT32_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_INT32_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_INT32_DIM_1    3U
 /** @} */
 
 /** @name Output out_uint32
@@ -300,13 +300,13 @@ extern "C" {
  * Output out_uint32: uint32 [2, 3], 24 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_UINT32_DTYPE OPWEST_UINT32
+#define MANY_KINDS_OUTPUT_OUT_UINT32_DTYPE    OPWEST_UINT32
 #define MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_UINT32_SIZE 24U
-#define MANY_KINDS_OUTPUT_OUT_UINT32_ALIGN 4U
-#define MANY_KINDS_OUTPUT_OUT_UINT32_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT32_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT32_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_UINT32_SIZE     24U
+#define MANY_KINDS_OUTPUT_OUT_UINT32_ALIGN    4U
+#define MANY_KINDS_OUTPUT_OUT_UINT32_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_UINT32_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_UINT32_DIM_1    3U
 /** @} */
 
 /** @name Output out_int64
@@ -314,13 +314,13 @@ extern "C" {
  * Output out_int64: int64 [2, 3], 48 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_INT64_DTYPE OPWEST_INT64
+#define MANY_KINDS_OUTPUT_OUT_INT64_DTYPE    OPWEST_INT64
 #define MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_INT64_SIZE 48U
-#define MANY_KINDS_OUTPUT_OUT_INT64_ALIGN 8U
-#define MANY_KINDS_OUTPUT_OUT_INT64_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_INT64_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_INT64_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_INT64_SIZE     48U
+#define MANY_KINDS_OUTPUT_OUT_INT64_ALIGN    8U
+#define MANY_KINDS_OUTPUT_OUT_INT64_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_INT64_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_INT64_DIM_1    3U
 /** @} */
 
 /** @name Output out_uint64
@@ -328,13 +328,13 @@ extern "C" {
  * Output out_uint64: uint64 [2, 3], 48 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_UINT64_DTYPE OPWEST_UINT64
+#define MANY_KINDS_OUTPUT_OUT_UINT64_DTYPE    OPWEST_UINT64
 #define MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_UINT64_SIZE 48U
-#define MANY_KINDS_OUTPUT_OUT_UINT64_ALIGN 8U
-#define MANY_KINDS_OUTPUT_OUT_UINT64_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT64_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_UINT64_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_UINT64_SIZE     48U
+#define MANY_KINDS_OUTPUT_OUT_UINT64_ALIGN    8U
+#define MANY_KINDS_OUTPUT_OUT_UINT64_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_UINT64_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_UINT64_DIM_1    3U
 /** @} */
 
 /** @name Output out_float16
@@ -342,13 +342,13 @@ extern "C" {
  * Output out_float16: float16 [2, 3], 12 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_FLOAT16_DTYPE OPWEST_FLOAT16
+#define MANY_KINDS_OUTPUT_OUT_FLOAT16_DTYPE    OPWEST_FLOAT16
 #define MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT16_SIZE 12U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT16_ALIGN 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT16_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT16_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT16_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT16_SIZE     12U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT16_ALIGN    2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT16_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT16_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT16_DIM_1    3U
 /** @} */
 
 /** @name Output out_float32
@@ -356,13 +356,13 @@ extern "C" {
  * Output out_float32: float32 [2, 3], 24 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_FLOAT32_DTYPE OPWEST_FLOAT32
+#define MANY_KINDS_OUTPUT_OUT_FLOAT32_DTYPE    OPWEST_FLOAT32
 #define MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT32_SIZE 24U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT32_ALIGN 4U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT32_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT32_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT32_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT32_SIZE     24U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT32_ALIGN    4U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT32_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT32_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT32_DIM_1    3U
 /** @} */
 
 /** @name Output out_float64
@@ -370,13 +370,13 @@ extern "C" {
  * Output out_float64: float64 [2, 3], 48 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_FLOAT64_DTYPE OPWEST_FLOAT64
+#define MANY_KINDS_OUTPUT_OUT_FLOAT64_DTYPE    OPWEST_FLOAT64
 #define MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT64_SIZE 48U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT64_ALIGN 8U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT64_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT64_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_FLOAT64_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT64_SIZE     48U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT64_ALIGN    8U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT64_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT64_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_FLOAT64_DIM_1    3U
 /** @} */
 
 /** @name Output out_bool
@@ -384,13 +384,13 @@ extern "C" {
  * Output out_bool: bool [2, 3], 6 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_OUT_BOOL_DTYPE OPWEST_BOOL
+#define MANY_KINDS_OUTPUT_OUT_BOOL_DTYPE    OPWEST_BOOL
 #define MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS 6U
-#define MANY_KINDS_OUTPUT_OUT_BOOL_SIZE 6U
-#define MANY_KINDS_OUTPUT_OUT_BOOL_ALIGN 1U
-#define MANY_KINDS_OUTPUT_OUT_BOOL_RANK 2U
-#define MANY_KINDS_OUTPUT_OUT_BOOL_DIM_0 2U
-#define MANY_KINDS_OUTPUT_OUT_BOOL_DIM_1 3U
+#define MANY_KINDS_OUTPUT_OUT_BOOL_SIZE     6U
+#define MANY_KINDS_OUTPUT_OUT_BOOL_ALIGN    1U
+#define MANY_KINDS_OUTPUT_OUT_BOOL_RANK     2U
+#define MANY_KINDS_OUTPUT_OUT_BOOL_DIM_0    2U
+#define MANY_KINDS_OUTPUT_OUT_BOOL_DIM_1    3U
 /** @} */
 
 /** @name Output lowest
@@ -398,12 +398,12 @@ extern "C" {
  * Output lowest: uint8 [45], 45 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_LOWEST_DTYPE OPWEST_UINT8
+#define MANY_KINDS_OUTPUT_LOWEST_DTYPE    OPWEST_UINT8
 #define MANY_KINDS_OUTPUT_LOWEST_ELEMENTS 45U
-#define MANY_KINDS_OUTPUT_LOWEST_SIZE 45U
-#define MANY_KINDS_OUTPUT_LOWEST_ALIGN 1U
-#define MANY_KINDS_OUTPUT_LOWEST_RANK 1U
-#define MANY_KINDS_OUTPUT_LOWEST_DIM_0 45U
+#define MANY_KINDS_OUTPUT_LOWEST_SIZE     45U
+#define MANY_KINDS_OUTPUT_LOWEST_ALIGN    1U
+#define MANY_KINDS_OUTPUT_LOWEST_RANK     1U
+#define MANY_KINDS_OUTPUT_LOWEST_DIM_0    45U
 /** @} */
 
 /** @name Output highest
@@ -411,12 +411,12 @@ extern "C" {
  * Output highest: uint8 [45], 45 bytes
  * @{
  */
-#define MANY_KINDS_OUTPUT_HIGHEST_DTYPE OPWEST_UINT8
+#define MANY_KINDS_OUTPUT_HIGHEST_DTYPE    OPWEST_UINT8
 #define MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS 45U
-#define MANY_KINDS_OUTPUT_HIGHEST_SIZE 45U
-#define MANY_KINDS_OUTPUT_HIGHEST_ALIGN 1U
-#define MANY_KINDS_OUTPUT_HIGHEST_RANK 1U
-#define MANY_KINDS_OUTPUT_HIGHEST_DIM_0 45U
+#define MANY_KINDS_OUTPUT_HIGHEST_SIZE     45U
+#define MANY_KINDS_OUTPUT_HIGHEST_ALIGN    1U
+#define MANY_KINDS_OUTPUT_HIGHEST_RANK     1U
+#define MANY_KINDS_OUTPUT_HIGHEST_DIM_0    45U
 /** @} */
 
 /** @name Output sum
@@ -424,11 +424,11 @@ extern "C" {
  * Output sum: int32 [], 4 bytes. One / * element * /
  * @{
  */
-#define MANY_KINDS_OUTPUT_SUM_DTYPE OPWEST_INT32
+#define MANY_KINDS_OUTPUT_SUM_DTYPE    OPWEST_INT32
 #define MANY_KINDS_OUTPUT_SUM_ELEMENTS 1U
-#define MANY_KINDS_OUTPUT_SUM_SIZE 4U
-#define MANY_KINDS_OUTPUT_SUM_ALIGN 4U
-#define MANY_KINDS_OUTPUT_SUM_RANK 0U
+#define MANY_KINDS_OUTPUT_SUM_SIZE     4U
+#define MANY_KINDS_OUTPUT_SUM_ALIGN    4U
+#define MANY_KINDS_OUTPUT_SUM_RANK     0U
 /** @} */
 
 /** @name Output count
@@ -436,26 +436,26 @@ extern "C" {
  * Output count: uint8 [], 1 bytes, real = 0.001 * (value - 255)
  * @{
  */
-#define MANY_KINDS_OUTPUT_COUNT_DTYPE OPWEST_UINT8
-#define MANY_KINDS_OUTPUT_COUNT_ELEMENTS 1U
-#define MANY_KINDS_OUTPUT_COUNT_SIZE 1U
-#define MANY_KINDS_OUTPUT_COUNT_ALIGN 1U
-#define MANY_KINDS_OUTPUT_COUNT_RANK 0U
-#define MANY_KINDS_OUTPUT_COUNT_SCALE 0.001f
+#define MANY_KINDS_OUTPUT_COUNT_DTYPE      OPWEST_UINT8
+#define MANY_KINDS_OUTPUT_COUNT_ELEMENTS   1U
+#define MANY_KINDS_OUTPUT_COUNT_SIZE       1U
+#define MANY_KINDS_OUTPUT_COUNT_ALIGN      1U
+#define MANY_KINDS_OUTPUT_COUNT_RANK       0U
+#define MANY_KINDS_OUTPUT_COUNT_SCALE      0.001f
 #define MANY_KINDS_OUTPUT_COUNT_ZERO_POINT 255
 /** @} */
 
 /** @name Pool fast: size and alignment in bytes
  * @{
  */
-#define MANY_KINDS_POOL_FAST_SIZE 64U
+#define MANY_KINDS_POOL_FAST_SIZE  64U
 #define MANY_KINDS_POOL_FAST_ALIGN 32U
 /** @} */
 
 /** @name Pool slow: size and alignment in bytes
  * @{
  */
-#define MANY_KINDS_POOL_SLOW_SIZE 128U
+#define MANY_KINDS_POOL_SLOW_SIZE  128U
 #define MANY_KINDS_POOL_SLOW_ALIGN 128U
 /** @} */
 
@@ -570,18 +570,16 @@ struct many_kinds_workspace {
  *
  * @param workspace The variable's name.
  */
-#define MANY_KINDS_WORKSPACE_DEFINE(workspace) \
-	OPWEST_ALIGNED(MANY_KINDS_POOL_FAST_ALIGN) \
-	static uint8_t workspace##_fast[MANY_KINDS_POOL_FAST_SIZE]; \
-	OPWEST_ALIGNED(MANY_KINDS_POOL_SLOW_ALIGN) \
-	static uint8_t workspace##_slow[MANY_KINDS_POOL_SLOW_SIZE]; \
-	static struct many_kinds_workspace workspace = { \
-		workspace##_fast, \
-		workspace##_slow, \
-		OPWEST_STATUS_INIT, false, \
-		0, \
-		OPWEST_PROFILE_INIT \
-	} OPWEST_PROFILE_LIST(many_kinds, workspace)
+#define MANY_KINDS_WORKSPACE_DEFINE(workspace)                                                     \
+	OPWEST_ALIGNED(MANY_KINDS_POOL_FAST_ALIGN)                                                 \
+	static uint8_t workspace##_fast[MANY_KINDS_POOL_FAST_SIZE];                                \
+	OPWEST_ALIGNED(MANY_KINDS_POOL_SLOW_ALIGN)                                                 \
+	static uint8_t workspace##_slow[MANY_KINDS_POOL_SLOW_SIZE];                                \
+	static struct many_kinds_workspace workspace = {                                           \
+		workspace##_fast,        workspace##_slow, OPWEST_STATUS_INIT, false,              \
+		OPWEST_PROFILE_AFTER(0),                                                           \
+	};                                                                                         \
+	OPWEST_PROFILE_LIST(many_kinds, workspace)
 
 #ifndef __ZEPHYR__
 /** The device context of a host: no devices. On Zephyr <many_kinds_devicetree.h> defines it. */
@@ -602,7 +600,7 @@ struct many_kinds_workspace {
  * @retval -EBUSY    Another workspace is open: operators have writable state.
  */
 int many_kinds_open(struct many_kinds_workspace *workspace,
-	const struct many_kinds_devices *devices);
+		    const struct many_kinds_devices *devices);
 
 /**
  * @brief Run the model once: 20 operator calls, in order.
@@ -622,15 +620,18 @@ int many_kinds_open(struct many_kinds_workspace *workspace,
  */
 #ifndef CONFIG_OPWEST_PROFILE
 int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
-	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices);
+		   struct many_kinds_workspace *workspace,
+		   const struct many_kinds_devices *devices);
 #else
 /* A separate symbol: code without the option has a smaller workspace and must not link with it. */
 int many_kinds_run_profiled(const struct many_kinds_inputs *inputs,
-	const struct many_kinds_outputs *outputs,
-	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices);
+			    const struct many_kinds_outputs *outputs,
+			    struct many_kinds_workspace *workspace,
+			    const struct many_kinds_devices *devices);
 static inline int many_kinds_run(const struct many_kinds_inputs *inputs,
-	const struct many_kinds_outputs *outputs,
-	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices);
+				 const struct many_kinds_outputs *outputs,
+				 struct many_kinds_workspace *workspace,
+				 const struct many_kinds_devices *devices);
 #endif
 
 /**
@@ -645,7 +646,7 @@ static inline int many_kinds_run(const struct many_kinds_inputs *inputs,
  * @retval -EBUSY    Another function of the workspace runs.
  */
 int many_kinds_close(struct many_kinds_workspace *workspace,
-	const struct many_kinds_devices *devices);
+		     const struct many_kinds_devices *devices);
 
 /** The description of the model: operators, tensors, pools, devices. */
 extern const struct opwest_model many_kinds_model;
@@ -677,8 +678,9 @@ extern const struct opwest_point many_kinds_points[21];
 
 #ifdef CONFIG_OPWEST_PROFILE
 static inline int many_kinds_run(const struct many_kinds_inputs *inputs,
-	const struct many_kinds_outputs *outputs,
-	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
+				 const struct many_kinds_outputs *outputs,
+				 struct many_kinds_workspace *workspace,
+				 const struct many_kinds_devices *devices)
 {
 	/*
 	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and

@@ -13,7 +13,7 @@
 #include <opwest/port.h>
 
 OPWEST_STATIC_ASSERT(OPWEST_METADATA_VERSION == VERSION,
-	"generated for another opwest runtime: generate again");
+		     "generated for another opwest runtime: generate again");
 OPWEST_STATIC_ASSERT(sizeof(float) == 4 && sizeof(double) == 8, "float32 and float64 must be IEEE");
 OPWEST_STATIC_ASSERT((uint8_t)-1 == 255, "a byte has 8 bits");
 
@@ -22,24 +22,26 @@ extern "C" {
 #endif
 
 /* Operators. */
-int32_t many_kinds__copy_int8(const int8_t *, int8_t *);
-int32_t many_kinds__copy_uint8(const uint8_t *, uint8_t *);
-int32_t many_kinds__copy_int16(const int16_t *, int16_t *);
-int32_t many_kinds__copy_uint16(const uint16_t *, uint16_t *);
-int32_t many_kinds__copy_int32(const int32_t *, int32_t *);
-int32_t many_kinds__copy_uint32(const uint32_t *, uint32_t *);
-int32_t many_kinds__copy_int64(const int64_t *, int64_t *);
-int32_t many_kinds__copy_uint64(const uint64_t *, uint64_t *);
-int32_t many_kinds__copy_float16(const uint16_t *, uint16_t *);
-int32_t many_kinds__copy_float32(const float *, float *);
-int32_t many_kinds__copy_float64(const double *, double *);
-int32_t many_kinds__copy_bool(const uint8_t *, uint8_t *);
-int32_t many_kinds__store(int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t,
-	uint16_t, float, double, uint8_t, uint8_t *);
-void many_kinds__start(const int32_t *, const int16_t *, const uint8_t *, int32_t *);
-void many_kinds__add(const int32_t *, int32_t *, int32_t *);
-void many_kinds__finish(const int32_t *, int32_t *);
-int32_t many_kinds__tick(const uint8_t *, uint8_t *);
+int32_t many_kinds__copy_int8(const int8_t *x, int8_t *y);
+int32_t many_kinds__copy_uint8(const uint8_t *x, uint8_t *y);
+int32_t many_kinds__copy_int16(const int16_t *x, int16_t *y);
+int32_t many_kinds__copy_uint16(const uint16_t *x, uint16_t *y);
+int32_t many_kinds__copy_int32(const int32_t *x, int32_t *y);
+int32_t many_kinds__copy_uint32(const uint32_t *x, uint32_t *y);
+int32_t many_kinds__copy_int64(const int64_t *x, int64_t *y);
+int32_t many_kinds__copy_uint64(const uint64_t *x, uint64_t *y);
+int32_t many_kinds__copy_float16(const uint16_t *x, uint16_t *y);
+int32_t many_kinds__copy_float32(const float *x, float *y);
+int32_t many_kinds__copy_float64(const double *x, double *y);
+int32_t many_kinds__copy_bool(const uint8_t *x, uint8_t *y);
+int32_t many_kinds__store(int8_t a, uint8_t b, int16_t c, uint16_t d, int32_t e, uint32_t f,
+			  int64_t g, uint64_t h, uint16_t i, float j, double k, uint8_t l,
+			  uint8_t *bytes);
+void many_kinds__start(const int32_t *table, const int16_t *offsets, const uint8_t *gains,
+		       int32_t *total);
+void many_kinds__add(const int32_t *x, int32_t *total, int32_t *scratch);
+void many_kinds__finish(const int32_t *total, int32_t *sum);
+int32_t many_kinds__tick(const uint8_t *seen, uint8_t *count);
 
 /* Constants: see constants.S. */
 extern const int32_t many_kinds_constant_table[8];

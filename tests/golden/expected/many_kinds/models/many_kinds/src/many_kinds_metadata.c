@@ -25,303 +25,260 @@ static const float quantization_1_scales[] = {0.1f, 0.2f, 0.3f};
 static const int32_t quantization_1_zero_points[] = {0};
 static const float quantization_2_scales[] = {0.001f};
 static const int32_t quantization_2_zero_points[] = {255};
-static const float quantization_3_scales[] = {0.001f, 0.5f, 1.0f, 2.0f, 3.4e+38f, 1.2e-38f, 0.1f,
-	16777216.0f};
+static const float quantization_3_scales[] = {0.001f,   0.5f,     1.0f, 2.0f,
+					      3.4e+38f, 1.2e-38f, 0.1f, 16777216.0f};
 static const int32_t quantization_3_zero_points[] = {0, 1, 2, 3, 4, 5, 254, 255};
 static const float quantization_4_scales[] = {0.1f};
 static const int32_t quantization_4_zero_points[] = {INT32_MIN};
 
 static const struct opwest_quantization quantizations[] = {
-	{.scales = quantization_0_scales, .zero_points = quantization_0_zero_points,
-		.scale_count = 1U, .zero_point_count = 1U, .axis = -1},
-	{.scales = quantization_1_scales, .zero_points = quantization_1_zero_points,
-		.scale_count = 3U, .zero_point_count = 1U, .axis = 1},
-	{.scales = quantization_2_scales, .zero_points = quantization_2_zero_points,
-		.scale_count = 1U, .zero_point_count = 1U, .axis = -1},
-	{.scales = quantization_3_scales, .zero_points = quantization_3_zero_points,
-		.scale_count = 8U, .zero_point_count = 8U, .axis = 0},
-	{.scales = quantization_4_scales, .zero_points = quantization_4_zero_points,
-		.scale_count = 1U, .zero_point_count = 1U, .axis = -1},
+	OPWEST_QUANTIZATION(quantization_0_scales, quantization_0_zero_points, 1U, 1U, -1),
+	OPWEST_QUANTIZATION(quantization_1_scales, quantization_1_zero_points, 3U, 1U, 1),
+	OPWEST_QUANTIZATION(quantization_2_scales, quantization_2_zero_points, 1U, 1U, -1),
+	OPWEST_QUANTIZATION(quantization_3_scales, quantization_3_zero_points, 8U, 8U, 0),
+	OPWEST_QUANTIZATION(quantization_4_scales, quantization_4_zero_points, 1U, 1U, -1),
 };
 
 static const struct opwest_tensor inputs[] = {
-	{.name = "in_int8", .shape = shape_2_3, .quantization = &quantizations[0], .size = 6U,
-		.dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
-	{.name = "in_uint8", .shape = shape_2_3, .quantization = &quantizations[1], .size = 6U,
-		.dtype = OPWEST_UINT8, .rank = 2U, .direction = OPWEST_IN, .flags = 0x40U},
-	{.name = "in_int16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-		.dtype = OPWEST_INT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
-	{.name = "in_uint16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-		.dtype = OPWEST_UINT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
-	{.name = "in_int32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "in_uint32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-		.dtype = OPWEST_UINT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "in_int64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-		.dtype = OPWEST_INT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
-	{.name = "in_uint64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-		.dtype = OPWEST_UINT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
-	{.name = "in_float16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
-	{.name = "in_float32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x60U},
-	{.name = "in_float64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
-	{.name = "in_bool", .shape = shape_2_3, .quantization = NULL, .size = 6U,
-		.dtype = OPWEST_BOOL, .rank = 2U, .direction = OPWEST_IN, .flags = 0U},
-	{.name = "values", .shape = shape_8, .quantization = NULL, .size = 32U,
-		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "seen", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
-		.rank = 0U, .direction = OPWEST_IN, .flags = 0U},
+	OPWEST_TENSOR("in_int8", shape_2_3, &quantizations[0], 6U, OPWEST_INT8, 2U, OPWEST_IN, 0U),
+	OPWEST_TENSOR("in_uint8", shape_2_3, &quantizations[1], 6U, OPWEST_UINT8, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(16)),
+	OPWEST_TENSOR("in_int16", shape_2_3, NULL, 12U, OPWEST_INT16, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("in_uint16", shape_2_3, NULL, 12U, OPWEST_UINT16, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("in_int32", shape_2_3, NULL, 24U, OPWEST_INT32, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("in_uint32", shape_2_3, NULL, 24U, OPWEST_UINT32, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("in_int64", shape_2_3, NULL, 48U, OPWEST_INT64, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(8)),
+	OPWEST_TENSOR("in_uint64", shape_2_3, NULL, 48U, OPWEST_UINT64, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(8)),
+	OPWEST_TENSOR("in_float16", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("in_float32", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(64)),
+	OPWEST_TENSOR("in_float64", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(8)),
+	OPWEST_TENSOR("in_bool", shape_2_3, NULL, 6U, OPWEST_BOOL, 2U, OPWEST_IN, 0U),
+	OPWEST_TENSOR("values", shape_8, NULL, 32U, OPWEST_INT32, 1U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("seen", NULL, NULL, 1U, OPWEST_UINT8, 0U, OPWEST_IN, 0U),
 };
 
 static const struct opwest_tensor outputs[] = {
-	{.name = "out_int8", .shape = shape_2_3, .quantization = NULL, .size = 6U,
-		.dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
-	{.name = "out_uint8", .shape = shape_2_3, .quantization = NULL, .size = 6U,
-		.dtype = OPWEST_UINT8, .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
-	{.name = "out_int16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-		.dtype = OPWEST_INT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
-	{.name = "out_uint16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-		.dtype = OPWEST_UINT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
-	{.name = "out_int32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-		.dtype = OPWEST_INT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
-	{.name = "out_uint32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-		.dtype = OPWEST_UINT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
-	{.name = "out_int64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-		.dtype = OPWEST_INT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
-	{.name = "out_uint64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-		.dtype = OPWEST_UINT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
-	{.name = "out_float16", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
-	{.name = "out_float32", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
-	{.name = "out_float64", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
-	{.name = "out_bool", .shape = shape_2_3, .quantization = NULL, .size = 6U,
-		.dtype = OPWEST_BOOL, .rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
-	{.name = "lowest", .shape = shape_45, .quantization = NULL, .size = 45U,
-		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
-	{.name = "highest", .shape = shape_45, .quantization = NULL, .size = 45U,
-		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
-	{.name = "sum", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
-		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x20U},
-	{.name = "count", .shape = NULL, .quantization = &quantizations[2], .size = 1U,
-		.dtype = OPWEST_UINT8, .rank = 0U, .direction = OPWEST_OUT, .flags = 0U},
+	OPWEST_TENSOR("out_int8", shape_2_3, NULL, 6U, OPWEST_INT8, 2U, OPWEST_OUT, 0U),
+	OPWEST_TENSOR("out_uint8", shape_2_3, NULL, 6U, OPWEST_UINT8, 2U, OPWEST_OUT, 0U),
+	OPWEST_TENSOR("out_int16", shape_2_3, NULL, 12U, OPWEST_INT16, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("out_uint16", shape_2_3, NULL, 12U, OPWEST_UINT16, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("out_int32", shape_2_3, NULL, 24U, OPWEST_INT32, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("out_uint32", shape_2_3, NULL, 24U, OPWEST_UINT32, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("out_int64", shape_2_3, NULL, 48U, OPWEST_INT64, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(8)),
+	OPWEST_TENSOR("out_uint64", shape_2_3, NULL, 48U, OPWEST_UINT64, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(8)),
+	OPWEST_TENSOR("out_float16", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("out_float32", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("out_float64", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(8)),
+	OPWEST_TENSOR("out_bool", shape_2_3, NULL, 6U, OPWEST_BOOL, 2U, OPWEST_OUT, 0U),
+	OPWEST_TENSOR("lowest", shape_45, NULL, 45U, OPWEST_UINT8, 1U, OPWEST_OUT, 0U),
+	OPWEST_TENSOR("highest", shape_45, NULL, 45U, OPWEST_UINT8, 1U, OPWEST_OUT, 0U),
+	OPWEST_TENSOR("sum", NULL, NULL, 4U, OPWEST_INT32, 0U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("count", NULL, &quantizations[2], 1U, OPWEST_UINT8, 0U, OPWEST_OUT, 0U),
 };
 
 static const struct opwest_tensor opwest_args_of_copy_int8[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 6U, OPWEST_INT8, 2U, OPWEST_IN, 0U),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 6U, OPWEST_INT8, 2U, OPWEST_OUT, 0U),
 };
 
 static const struct opwest_tensor opwest_args_of_copy_uint8[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_UINT8,
-		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_UINT8,
-		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 6U, OPWEST_UINT8, 2U, OPWEST_IN, 0U),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 6U, OPWEST_UINT8, 2U, OPWEST_OUT, 0U),
 };
 
 static const struct opwest_tensor opwest_args_of_copy_int16[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_INT16,
-		.rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_INT16,
-		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 12U, OPWEST_INT16, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 12U, OPWEST_INT16, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(2)),
 };
 
 static const struct opwest_tensor opwest_args_of_copy_uint16[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_UINT16,
-		.rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U, .dtype = OPWEST_UINT16,
-		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 12U, OPWEST_UINT16, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 12U, OPWEST_UINT16, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(2)),
 };
 
 static const struct opwest_tensor opwest_args_of_copy_int32[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
-		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_INT32,
-		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 24U, OPWEST_INT32, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 24U, OPWEST_INT32, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(4)),
 };
 
 static const struct opwest_tensor opwest_args_of_copy_uint32[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_UINT32,
-		.rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U, .dtype = OPWEST_UINT32,
-		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 24U, OPWEST_UINT32, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 24U, OPWEST_UINT32, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(4)),
 };
 
 static const struct opwest_tensor opwest_args_of_copy_int64[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT64,
-		.rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_INT64,
-		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 48U, OPWEST_INT64, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(8)),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 48U, OPWEST_INT64, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(8)),
 };
 
 static const struct opwest_tensor opwest_args_of_copy_uint64[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_UINT64,
-		.rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U, .dtype = OPWEST_UINT64,
-		.rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 48U, OPWEST_UINT64, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(8)),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 48U, OPWEST_UINT64, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(8)),
 };
 
 static const struct opwest_tensor opwest_args_of_copy_float16[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_IN, .flags = 0x10U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 12U,
-		.dtype = OPWEST_FLOAT16, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x10U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 12U, OPWEST_FLOAT16, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(2)),
 };
 
 static const struct opwest_tensor opwest_args_of_copy_float32[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 24U,
-		.dtype = OPWEST_FLOAT32, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x20U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 24U, OPWEST_FLOAT32, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(4)),
 };
 
 static const struct opwest_tensor opwest_args_of_copy_float64[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_IN, .flags = 0x30U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 48U,
-		.dtype = OPWEST_FLOAT64, .rank = 2U, .direction = OPWEST_OUT, .flags = 0x30U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(8)),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 48U, OPWEST_FLOAT64, 2U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(8)),
 };
 
 static const struct opwest_tensor opwest_args_of_copy_bool[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_BOOL,
-		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_BOOL,
-		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 6U, OPWEST_BOOL, 2U, OPWEST_IN, 0U),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 6U, OPWEST_BOOL, 2U, OPWEST_OUT, 0U),
 };
 
 static const struct opwest_tensor opwest_args_of_on[] = {
-	{.name = "x", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-		.rank = 2U, .direction = OPWEST_IN, .flags = 0U},
-	{.name = "y", .shape = shape_2_3, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+	OPWEST_TENSOR("x", shape_2_3, NULL, 6U, OPWEST_INT8, 2U, OPWEST_IN, 0U),
+	OPWEST_TENSOR("y", shape_2_3, NULL, 6U, OPWEST_INT8, 2U, OPWEST_OUT, 0U),
 };
 
 static const struct opwest_tensor opwest_args_of_no[] = {
-	{.name = "n", .shape = shape_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-		.rank = 1U, .direction = OPWEST_IN, .flags = 0U},
-	{.name = "y", .shape = shape_3_2, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-		.rank = 2U, .direction = OPWEST_OUT, .flags = 0U},
+	OPWEST_TENSOR("n", shape_6, NULL, 6U, OPWEST_INT8, 1U, OPWEST_IN, 0U),
+	OPWEST_TENSOR("y", shape_3_2, NULL, 6U, OPWEST_INT8, 2U, OPWEST_OUT, 0U),
 };
 
 static const struct opwest_tensor opwest_args_of_y[] = {
-	{.name = "on", .shape = shape_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-		.rank = 1U, .direction = OPWEST_IN, .flags = 0x40U},
-	{.name = "off", .shape = shape_6, .quantization = NULL, .size = 6U, .dtype = OPWEST_INT8,
-		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x60U},
+	OPWEST_TENSOR("on", shape_6, NULL, 6U, OPWEST_INT8, 1U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(16)),
+	OPWEST_TENSOR("off", shape_6, NULL, 6U, OPWEST_INT8, 1U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(64)),
 };
 
 static const struct opwest_tensor opwest_args_of_store[] = {
-	{.name = "a", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_INT8,
-		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
-	{.name = "b", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
-		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
-	{.name = "c", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_INT16,
-		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
-	{.name = "d", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_UINT16,
-		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
-	{.name = "e", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
-		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
-	{.name = "f", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_UINT32,
-		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
-	{.name = "g", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT64,
-		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
-	{.name = "h", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_UINT64,
-		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
-	{.name = "i", .shape = NULL, .quantization = NULL, .size = 2U, .dtype = OPWEST_FLOAT16,
-		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x10U},
-	{.name = "j", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_FLOAT32,
-		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x20U},
-	{.name = "k", .shape = NULL, .quantization = NULL, .size = 8U, .dtype = OPWEST_FLOAT64,
-		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR | 0x30U},
-	{.name = "l", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_BOOL,
-		.rank = 0U, .direction = OPWEST_IN, .flags = OPWEST_TENSOR_SCALAR},
-	{.name = "bytes", .shape = shape_45, .quantization = NULL, .size = 45U,
-		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_OUT, .flags = 0U},
+	OPWEST_TENSOR("a", NULL, NULL, 1U, OPWEST_INT8, 0U, OPWEST_IN, OPWEST_TENSOR_SCALAR),
+	OPWEST_TENSOR("b", NULL, NULL, 1U, OPWEST_UINT8, 0U, OPWEST_IN, OPWEST_TENSOR_SCALAR),
+	OPWEST_TENSOR("c", NULL, NULL, 2U, OPWEST_INT16, 0U, OPWEST_IN,
+		      OPWEST_TENSOR_SCALAR | OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("d", NULL, NULL, 2U, OPWEST_UINT16, 0U, OPWEST_IN,
+		      OPWEST_TENSOR_SCALAR | OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("e", NULL, NULL, 4U, OPWEST_INT32, 0U, OPWEST_IN,
+		      OPWEST_TENSOR_SCALAR | OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("f", NULL, NULL, 4U, OPWEST_UINT32, 0U, OPWEST_IN,
+		      OPWEST_TENSOR_SCALAR | OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("g", NULL, NULL, 8U, OPWEST_INT64, 0U, OPWEST_IN,
+		      OPWEST_TENSOR_SCALAR | OPWEST_TENSOR_ALIGNED(8)),
+	OPWEST_TENSOR("h", NULL, NULL, 8U, OPWEST_UINT64, 0U, OPWEST_IN,
+		      OPWEST_TENSOR_SCALAR | OPWEST_TENSOR_ALIGNED(8)),
+	OPWEST_TENSOR("i", NULL, NULL, 2U, OPWEST_FLOAT16, 0U, OPWEST_IN,
+		      OPWEST_TENSOR_SCALAR | OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("j", NULL, NULL, 4U, OPWEST_FLOAT32, 0U, OPWEST_IN,
+		      OPWEST_TENSOR_SCALAR | OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("k", NULL, NULL, 8U, OPWEST_FLOAT64, 0U, OPWEST_IN,
+		      OPWEST_TENSOR_SCALAR | OPWEST_TENSOR_ALIGNED(8)),
+	OPWEST_TENSOR("l", NULL, NULL, 1U, OPWEST_BOOL, 0U, OPWEST_IN, OPWEST_TENSOR_SCALAR),
+	OPWEST_TENSOR("bytes", shape_45, NULL, 45U, OPWEST_UINT8, 1U, OPWEST_OUT, 0U),
 };
 
 static const struct opwest_tensor opwest_args_of_start[] = {
-	{.name = "table", .shape = shape_8, .quantization = NULL, .size = 32U,
-		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "offsets", .shape = shape_8, .quantization = NULL, .size = 16U,
-		.dtype = OPWEST_INT16, .rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
-	{.name = "gains", .shape = shape_8, .quantization = &quantizations[3], .size = 8U,
-		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_IN, .flags = 0U},
-	{.name = "total", .shape = shape_8, .quantization = &quantizations[4], .size = 32U,
-		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_OUT, .flags = 0x20U},
+	OPWEST_TENSOR("table", shape_8, NULL, 32U, OPWEST_INT32, 1U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("offsets", shape_8, NULL, 16U, OPWEST_INT16, 1U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("gains", shape_8, &quantizations[3], 8U, OPWEST_UINT8, 1U, OPWEST_IN, 0U),
+	OPWEST_TENSOR("total", shape_8, &quantizations[4], 32U, OPWEST_INT32, 1U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(4)),
 };
 
 static const struct opwest_tensor opwest_args_of_add[] = {
-	{.name = "x", .shape = shape_8, .quantization = NULL, .size = 32U, .dtype = OPWEST_INT32,
-		.rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "total", .shape = shape_8, .quantization = NULL, .size = 32U,
-		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x20U},
-	{.name = "scratch", .shape = shape_8, .quantization = NULL, .size = 32U,
-		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_SCRATCH, .flags = 0x50U},
+	OPWEST_TENSOR("x", shape_8, NULL, 32U, OPWEST_INT32, 1U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("total", shape_8, NULL, 32U, OPWEST_INT32, 1U, OPWEST_INOUT,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("scratch", shape_8, NULL, 32U, OPWEST_INT32, 1U, OPWEST_SCRATCH,
+		      OPWEST_TENSOR_ALIGNED(32)),
 };
 
 static const struct opwest_tensor opwest_args_of_finish[] = {
-	{.name = "total", .shape = shape_8, .quantization = NULL, .size = 32U,
-		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x20U},
-	{.name = "sum", .shape = NULL, .quantization = NULL, .size = 4U, .dtype = OPWEST_INT32,
-		.rank = 0U, .direction = OPWEST_OUT, .flags = 0x20U},
+	OPWEST_TENSOR("total", shape_8, NULL, 32U, OPWEST_INT32, 1U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(4)),
+	OPWEST_TENSOR("sum", NULL, NULL, 4U, OPWEST_INT32, 0U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(4)),
 };
 
 static const struct opwest_tensor opwest_args_of_tick[] = {
-	{.name = "seen", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
-		.rank = 0U, .direction = OPWEST_IN, .flags = 0U},
-	{.name = "count", .shape = NULL, .quantization = NULL, .size = 1U, .dtype = OPWEST_UINT8,
-		.rank = 0U, .direction = OPWEST_OUT, .flags = 0U},
+	OPWEST_TENSOR("seen", NULL, NULL, 1U, OPWEST_UINT8, 0U, OPWEST_IN, 0U),
+	OPWEST_TENSOR("count", NULL, NULL, 1U, OPWEST_UINT8, 0U, OPWEST_OUT, 0U),
 };
 
 const struct opwest_operator many_kinds_operators[20] = {
-	{.name = "copy_int8",
-		.description =
-		"A copy: */ /* // \\ \" ' \?\? %s %d \303\274 \342\230\203 $(shell) ${X} #if "
-		"@param `x` <b>\011|, and more than fits on a line",
-		.args = opwest_args_of_copy_int8, .arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_uint8", .description = NULL, .args = opwest_args_of_copy_uint8,
-		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_int16", .description = NULL, .args = opwest_args_of_copy_int16,
-		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_uint16", .description = NULL, .args = opwest_args_of_copy_uint16,
-		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_int32", .description = NULL, .args = opwest_args_of_copy_int32,
-		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_uint32", .description = NULL, .args = opwest_args_of_copy_uint32,
-		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_int64", .description = NULL, .args = opwest_args_of_copy_int64,
-		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_uint64", .description = NULL, .args = opwest_args_of_copy_uint64,
-		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_float16", .description = NULL, .args = opwest_args_of_copy_float16,
-		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_float32", .description = NULL, .args = opwest_args_of_copy_float32,
-		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_float64", .description = NULL, .args = opwest_args_of_copy_float64,
-		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "copy_bool", .description = NULL, .args = opwest_args_of_copy_bool,
-		.arg_count = 2U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "on", .description = NULL, .args = opwest_args_of_on, .arg_count = 2U,
-		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "no", .description = NULL, .args = opwest_args_of_no, .arg_count = 2U,
-		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "y", .description = NULL, .args = opwest_args_of_y, .arg_count = 2U,
-		.flags = OPWEST_OPERATOR_STATUS},
-	{.name = "store", .description = "Stores */ scalars \\ as they \"come\" \?\?/ %n",
-		.args = opwest_args_of_store, .arg_count = 13U, .flags = OPWEST_OPERATOR_STATUS},
-	{.name = "start", .description = NULL, .args = opwest_args_of_start, .arg_count = 4U,
-		.flags = 0U},
-	{.name = "add", .description = NULL, .args = opwest_args_of_add, .arg_count = 3U,
-		.flags = 0U},
-	{.name = "finish", .description = NULL, .args = opwest_args_of_finish, .arg_count = 2U,
-		.flags = 0U},
-	{.name = "tick", .description = NULL, .args = opwest_args_of_tick, .arg_count = 2U,
-		.flags = OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_STATEFUL},
+	OPWEST_OPERATOR("copy_int8",
+			"A copy: */ /* // \\ \" ' \?\? %s %d \303\274 \342\230\203 $(shell) ${X} "
+			"#if @param `x` <b>\011|, and more than fits on a line",
+			opwest_args_of_copy_int8, 2U, OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("copy_uint8", NULL, opwest_args_of_copy_uint8, 2U, OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("copy_int16", NULL, opwest_args_of_copy_int16, 2U, OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("copy_uint16", NULL, opwest_args_of_copy_uint16, 2U,
+			OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("copy_int32", NULL, opwest_args_of_copy_int32, 2U, OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("copy_uint32", NULL, opwest_args_of_copy_uint32, 2U,
+			OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("copy_int64", NULL, opwest_args_of_copy_int64, 2U, OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("copy_uint64", NULL, opwest_args_of_copy_uint64, 2U,
+			OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("copy_float16", NULL, opwest_args_of_copy_float16, 2U,
+			OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("copy_float32", NULL, opwest_args_of_copy_float32, 2U,
+			OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("copy_float64", NULL, opwest_args_of_copy_float64, 2U,
+			OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("copy_bool", NULL, opwest_args_of_copy_bool, 2U, OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("on", NULL, opwest_args_of_on, 2U, OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("no", NULL, opwest_args_of_no, 2U, OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("y", NULL, opwest_args_of_y, 2U, OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("store", "Stores */ scalars \\ as they \"come\" \?\?/ %n",
+			opwest_args_of_store, 13U, OPWEST_OPERATOR_STATUS),
+	OPWEST_OPERATOR("start", NULL, opwest_args_of_start, 4U, 0U),
+	OPWEST_OPERATOR("add", NULL, opwest_args_of_add, 3U, 0U),
+	OPWEST_OPERATOR("finish", NULL, opwest_args_of_finish, 2U, 0U),
+	OPWEST_OPERATOR("tick", NULL, opwest_args_of_tick, 2U,
+			OPWEST_OPERATOR_STATUS | OPWEST_OPERATOR_STATEFUL),
 };
 
 static const struct opwest_step steps[] = {
@@ -359,7 +316,6 @@ const struct opwest_model many_kinds_model = {
 	.operators = many_kinds_operators,
 	.steps = steps,
 	.pools = pools,
-	.devices = NULL,
 	.constant_size = 56U,
 	.version = OPWEST_METADATA_VERSION,
 	.input_count = 14U,
@@ -367,7 +323,6 @@ const struct opwest_model many_kinds_model = {
 	.operator_count = 20U,
 	.step_count = 20U,
 	.pool_count = 2U,
-	.device_count = 0U,
 	.flags = OPWEST_MODEL_STATEFUL,
 };
 
@@ -390,15 +345,12 @@ static const char constants_string_1[] = "offsets";
 static const char constants_string_2[] = "gains";
 
 const struct opwest_constant many_kinds_constants[3] = {
-	{.tensor = {.name = constants_string_0, .shape = shape_8, .quantization = NULL, .size = 32U,
-		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_IN, .flags = 0x30U},
-		.data = many_kinds_constant_table},
-	{.tensor = {.name = constants_string_1, .shape = shape_8, .quantization = NULL, .size = 16U,
-		.dtype = OPWEST_INT16, .rank = 1U, .direction = OPWEST_IN, .flags = 0x60U},
-		.data = many_kinds_constant_offsets},
-	{.tensor = {.name = constants_string_2, .shape = shape_8, .quantization = NULL, .size = 8U,
-		.dtype = OPWEST_UINT8, .rank = 1U, .direction = OPWEST_IN, .flags = 0x30U},
-		.data = many_kinds_constant_gains},
+	OPWEST_CONSTANT(constants_string_0, shape_8, NULL, 32U, OPWEST_INT32, 1U, OPWEST_IN,
+			OPWEST_TENSOR_ALIGNED(8), many_kinds_constant_table),
+	OPWEST_CONSTANT(constants_string_1, shape_8, NULL, 16U, OPWEST_INT16, 1U, OPWEST_IN,
+			OPWEST_TENSOR_ALIGNED(64), many_kinds_constant_offsets),
+	OPWEST_CONSTANT(constants_string_2, shape_8, NULL, 8U, OPWEST_UINT8, 1U, OPWEST_IN,
+			OPWEST_TENSOR_ALIGNED(8), many_kinds_constant_gains),
 };
 
 static const char buffers_string_0[] = "between";
@@ -407,29 +359,19 @@ static const char buffers_string_2[] = "scratch of step 16";
 static const char buffers_string_3[] = "scratch of step 17";
 
 const struct opwest_buffer many_kinds_buffers[4] = {
-	{.tensor = {.name = buffers_string_0, .shape = shape_2_3, .quantization = NULL, .size = 6U,
-		.dtype = OPWEST_INT8, .rank = 2U, .direction = OPWEST_INOUT, .flags = 0x70U},
-		.offset = 0U, .pool = 1U, .first_step = 11U, .last_step = 12U,
-		.role = OPWEST_BUFFER_INTERMEDIATE},
-	{.tensor = {.name = buffers_string_1, .shape = shape_8, .quantization = NULL, .size = 32U,
-		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x30U},
-		.offset = 0U, .pool = 0U, .first_step = 15U, .last_step = 18U,
-		.role = OPWEST_BUFFER_INTERMEDIATE},
-	{.tensor = {.name = buffers_string_2, .shape = shape_8, .quantization = NULL, .size = 32U,
-		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x50U},
-		.offset = 32U, .pool = 0U, .first_step = 16U, .last_step = 16U,
-		.role = OPWEST_BUFFER_SCRATCH},
-	{.tensor = {.name = buffers_string_3, .shape = shape_8, .quantization = NULL, .size = 32U,
-		.dtype = OPWEST_INT32, .rank = 1U, .direction = OPWEST_INOUT, .flags = 0x50U},
-		.offset = 32U, .pool = 0U, .first_step = 17U, .last_step = 17U,
-		.role = OPWEST_BUFFER_SCRATCH},
+	OPWEST_BUFFER(buffers_string_0, shape_2_3, NULL, 6U, OPWEST_INT8, 2U, OPWEST_INOUT,
+		      OPWEST_TENSOR_ALIGNED(128), 0U, 1U, 11U, 12U, OPWEST_BUFFER_INTERMEDIATE),
+	OPWEST_BUFFER(buffers_string_1, shape_8, NULL, 32U, OPWEST_INT32, 1U, OPWEST_INOUT,
+		      OPWEST_TENSOR_ALIGNED(8), 0U, 0U, 15U, 18U, OPWEST_BUFFER_INTERMEDIATE),
+	OPWEST_BUFFER(buffers_string_2, shape_8, NULL, 32U, OPWEST_INT32, 1U, OPWEST_INOUT,
+		      OPWEST_TENSOR_ALIGNED(32), 32U, 0U, 16U, 16U, OPWEST_BUFFER_SCRATCH),
+	OPWEST_BUFFER(buffers_string_3, shape_8, NULL, 32U, OPWEST_INT32, 1U, OPWEST_INOUT,
+		      OPWEST_TENSOR_ALIGNED(32), 32U, 0U, 17U, 17U, OPWEST_BUFFER_SCRATCH),
 };
 
 const struct opwest_pool_place many_kinds_pool_places[2] = {
-	{.regions = NULL, .devices = NULL, .cache_line = 0U, .region_count = 0U, .device_count = 0U,
-		.flags = OPWEST_POOL_CPU | OPWEST_POOL_ALL_DEVICES},
-	{.regions = NULL, .devices = NULL, .cache_line = 0U, .region_count = 0U, .device_count = 0U,
-		.flags = OPWEST_POOL_CPU | OPWEST_POOL_ALL_DEVICES},
+	OPWEST_POOL_PLACE(NULL, NULL, 0U, 0U, 0U, OPWEST_POOL_CPU | OPWEST_POOL_ALL_DEVICES),
+	OPWEST_POOL_PLACE(NULL, NULL, 0U, 0U, 0U, OPWEST_POOL_CPU | OPWEST_POOL_ALL_DEVICES),
 };
 
 static const struct opwest_binding bindings_0[] = {
@@ -498,18 +440,12 @@ static const struct opwest_binding bindings_12[] = {
 };
 
 static const struct opwest_binding bindings_13[] = {
-	{.kind = OPWEST_BINDING_SCALAR, .index = 0U},
-	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
-	{.kind = OPWEST_BINDING_SCALAR, .index = 2U},
-	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
-	{.kind = OPWEST_BINDING_SCALAR, .index = 3U},
-	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
-	{.kind = OPWEST_BINDING_SCALAR, .index = 4U},
-	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
-	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
-	{.kind = OPWEST_BINDING_SCALAR, .index = 5U},
-	{.kind = OPWEST_BINDING_SCALAR, .index = 6U},
-	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 0U},  {.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 2U},  {.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 3U},  {.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 4U},  {.kind = OPWEST_BINDING_SCALAR, .index = 1U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 1U},  {.kind = OPWEST_BINDING_SCALAR, .index = 5U},
+	{.kind = OPWEST_BINDING_SCALAR, .index = 6U},  {.kind = OPWEST_BINDING_SCALAR, .index = 1U},
 	{.kind = OPWEST_BINDING_OUTPUT, .index = 12U},
 };
 
@@ -558,14 +494,23 @@ static const struct opwest_binding bindings_19[] = {
 	{.kind = OPWEST_BINDING_OUTPUT, .index = 15U},
 };
 
-static const uint64_t scalars[] = {
-	UINT64_C(18446744073709551488), 0, UINT64_C(18446744073709518848),
-		UINT64_C(18446744071562067968), UINT64_C(9223372036854775808),
-		UINT64_C(13159518111176589312), UINT64_C(18442240474082181119), 127,
-	255, 32767, 65535, 2147483647, UINT64_C(4294967295), UINT64_C(9223372036854775807),
-		UINT64_C(18446744073709551615), UINT64_C(4591870180066957722),
-	1,
-};
+static const uint64_t scalars[] = {UINT64_C(18446744073709551488),
+				   0,
+				   UINT64_C(18446744073709518848),
+				   UINT64_C(18446744071562067968),
+				   UINT64_C(9223372036854775808),
+				   UINT64_C(13159518111176589312),
+				   UINT64_C(18442240474082181119),
+				   127,
+				   255,
+				   32767,
+				   65535,
+				   2147483647,
+				   UINT64_C(4294967295),
+				   UINT64_C(9223372036854775807),
+				   UINT64_C(18446744073709551615),
+				   UINT64_C(4591870180066957722),
+				   1};
 
 const struct opwest_step_bindings many_kinds_step_bindings[20] = {
 	{.bindings = bindings_0, .binding_count = 2U},
@@ -597,139 +542,136 @@ const struct opwest_details many_kinds_details = {
 	.buffers = many_kinds_buffers,
 	.pool_places = many_kinds_pool_places,
 	.step_bindings = many_kinds_step_bindings,
-	.views = NULL,
-	.state = NULL,
 	.scalars = scalars,
 	.constant_count = 3U,
 	.buffer_count = 4U,
 	.pool_count = 2U,
 	.step_count = 20U,
-	.view_count = 0U,
-	.reserved = 0U,
 	.scalar_count = 17U,
 };
 
 /* The function registry. */
 
 static int32_t opwest_adapter_of_copy_int8(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					   const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_uint8(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					    const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_uint8(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_int16(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					    const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int16(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_uint16(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					     const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_uint16(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_int32(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					    const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int32(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_uint32(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					     const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_uint32(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_int64(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					    const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int64(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_uint64(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					     const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_uint64(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_float16(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					      const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_float16(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_float32(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					      const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_float32(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_float64(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					      const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_float64(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_copy_bool(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					   const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_bool(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_on(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				    const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_no(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				    const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_y(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				   const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__copy_int8(args[0].as.in, args[1].as.out);
 }
 
 static int32_t opwest_adapter_of_store(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				       const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__store((int8_t)args[0].as.integer, (uint8_t)args[1].as.integer,
-		(int16_t)args[2].as.integer, (uint16_t)args[3].as.integer,
-		(int32_t)args[4].as.integer, (uint32_t)args[5].as.integer,
-		(int64_t)args[6].as.integer, (uint64_t)args[7].as.integer,
-		(uint16_t)args[8].as.integer, (float)args[9].as.real, (double)args[10].as.real,
-		(uint8_t)args[11].as.integer, args[12].as.out);
+				 (int16_t)args[2].as.integer, (uint16_t)args[3].as.integer,
+				 (int32_t)args[4].as.integer, (uint32_t)args[5].as.integer,
+				 (int64_t)args[6].as.integer, (uint64_t)args[7].as.integer,
+				 (uint16_t)args[8].as.integer, (float)args[9].as.real,
+				 (double)args[10].as.real, (uint8_t)args[11].as.integer,
+				 args[12].as.out);
 }
 
 static int32_t opwest_adapter_of_start(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				       const struct opwest_launch *launch)
 {
 	(void)launch;
 	many_kinds__start(args[0].as.in, args[1].as.in, args[2].as.in, args[3].as.out);
@@ -737,7 +679,7 @@ static int32_t opwest_adapter_of_start(const struct opwest_value *args,
 }
 
 static int32_t opwest_adapter_of_add(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				     const struct opwest_launch *launch)
 {
 	(void)launch;
 	many_kinds__add(args[0].as.in, args[1].as.out, args[2].as.out);
@@ -745,7 +687,7 @@ static int32_t opwest_adapter_of_add(const struct opwest_value *args,
 }
 
 static int32_t opwest_adapter_of_finish(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					const struct opwest_launch *launch)
 {
 	(void)launch;
 	many_kinds__finish(args[0].as.in, args[1].as.out);
@@ -753,48 +695,33 @@ static int32_t opwest_adapter_of_finish(const struct opwest_value *args,
 }
 
 static int32_t opwest_adapter_of_tick(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+				      const struct opwest_launch *launch)
 {
 	(void)launch;
 	return many_kinds__tick(args[0].as.in, args[1].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &many_kinds_operators[14], .adapter = opwest_adapter_of_y, .requirement = NULL},
-	{.info = &many_kinds_operators[11], .adapter = opwest_adapter_of_copy_bool,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[5], .adapter = opwest_adapter_of_copy_uint32,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[17], .adapter = opwest_adapter_of_add, .requirement = NULL},
-	{.info = &many_kinds_operators[15], .adapter = opwest_adapter_of_store,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[7], .adapter = opwest_adapter_of_copy_uint64,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[12], .adapter = opwest_adapter_of_on, .requirement = NULL},
-	{.info = &many_kinds_operators[0], .adapter = opwest_adapter_of_copy_int8,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[1], .adapter = opwest_adapter_of_copy_uint8,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[4], .adapter = opwest_adapter_of_copy_int32,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[10], .adapter = opwest_adapter_of_copy_float64,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[13], .adapter = opwest_adapter_of_no, .requirement = NULL},
-	{.info = &many_kinds_operators[2], .adapter = opwest_adapter_of_copy_int16,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[19], .adapter = opwest_adapter_of_tick, .requirement = NULL},
-	{.info = &many_kinds_operators[16], .adapter = opwest_adapter_of_start,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[9], .adapter = opwest_adapter_of_copy_float32,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[3], .adapter = opwest_adapter_of_copy_uint16,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[6], .adapter = opwest_adapter_of_copy_int64,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[18], .adapter = opwest_adapter_of_finish,
-		.requirement = NULL},
-	{.info = &many_kinds_operators[8], .adapter = opwest_adapter_of_copy_float16,
-		.requirement = NULL},
+	{.info = &many_kinds_operators[14], .adapter = opwest_adapter_of_y},
+	{.info = &many_kinds_operators[11], .adapter = opwest_adapter_of_copy_bool},
+	{.info = &many_kinds_operators[5], .adapter = opwest_adapter_of_copy_uint32},
+	{.info = &many_kinds_operators[17], .adapter = opwest_adapter_of_add},
+	{.info = &many_kinds_operators[15], .adapter = opwest_adapter_of_store},
+	{.info = &many_kinds_operators[7], .adapter = opwest_adapter_of_copy_uint64},
+	{.info = &many_kinds_operators[12], .adapter = opwest_adapter_of_on},
+	{.info = &many_kinds_operators[0], .adapter = opwest_adapter_of_copy_int8},
+	{.info = &many_kinds_operators[1], .adapter = opwest_adapter_of_copy_uint8},
+	{.info = &many_kinds_operators[4], .adapter = opwest_adapter_of_copy_int32},
+	{.info = &many_kinds_operators[10], .adapter = opwest_adapter_of_copy_float64},
+	{.info = &many_kinds_operators[13], .adapter = opwest_adapter_of_no},
+	{.info = &many_kinds_operators[2], .adapter = opwest_adapter_of_copy_int16},
+	{.info = &many_kinds_operators[19], .adapter = opwest_adapter_of_tick},
+	{.info = &many_kinds_operators[16], .adapter = opwest_adapter_of_start},
+	{.info = &many_kinds_operators[9], .adapter = opwest_adapter_of_copy_float32},
+	{.info = &many_kinds_operators[3], .adapter = opwest_adapter_of_copy_uint16},
+	{.info = &many_kinds_operators[6], .adapter = opwest_adapter_of_copy_int64},
+	{.info = &many_kinds_operators[18], .adapter = opwest_adapter_of_finish},
+	{.info = &many_kinds_operators[8], .adapter = opwest_adapter_of_copy_float16},
 };
 
 static const uint16_t displacements[] = {311U, 469U, 0U, 9U, 53U};
@@ -802,7 +729,6 @@ static const uint16_t displacements[] = {311U, 469U, 0U, 9U, 53U};
 const struct opwest_registry many_kinds_registry = {
 	.entries = entries,
 	.displacements = displacements,
-	.seed = 0U,
 	.bucket_count = 5U,
 	.count = 20U,
 };

@@ -10,17 +10,17 @@
 #include "many_kinds_internal.h"
 
 OPWEST_STATIC_ASSERT(sizeof(struct many_kinds_inputs) == 14 * sizeof(void *),
-	"inputs are pointers without padding");
+		     "inputs are pointers without padding");
 OPWEST_STATIC_ASSERT(sizeof(struct many_kinds_outputs) == 16 * sizeof(void *),
-	"outputs are pointers without padding");
+		     "outputs are pointers without padding");
 OPWEST_STATIC_ASSERT(MANY_KINDS_POOL_FAST_ALIGN >= 32U && MANY_KINDS_POOL_FAST_SIZE >= 64U,
-	"pool fast is smaller than its plan");
+		     "pool fast is smaller than its plan");
 OPWEST_STATIC_ASSERT(MANY_KINDS_POOL_SLOW_ALIGN >= 128U && MANY_KINDS_POOL_SLOW_SIZE >= 128U,
-	"pool slow is smaller than its plan");
+		     "pool slow is smaller than its plan");
 
 /* Offsets of tensors in their pools, in bytes. */
-#define MANY_KINDS_OFFSET_BETWEEN 0 /* slow: int8 [2, 3] */
-#define MANY_KINDS_OFFSET_TOTAL 0 /* fast: int32 [8] */
+#define MANY_KINDS_OFFSET_BETWEEN            0  /* slow: int8 [2, 3] */
+#define MANY_KINDS_OFFSET_TOTAL              0  /* fast: int32 [8] */
 #define MANY_KINDS_OFFSET_SCRATCH_OF_STEP_16 32 /* fast: int32 [8] */
 #define MANY_KINDS_OFFSET_SCRATCH_OF_STEP_17 32 /* fast: int32 [8] */
 
@@ -35,17 +35,50 @@ static inline bool usable(const void *buffer, uintptr_t align)
 
 /* The workspace's structure; inputs, outputs, pools; their sizes: see opwest_buffers_overlap(). */
 static const uint32_t buffer_sizes[] = {
-	sizeof(struct many_kinds_workspace), 14U, 16U, 2U, 6U, 6U, 12U, 12U, 24U, 24U, 48U, 48U,
-		12U, 24U, 48U, 6U, 32U, 1U, 6U, 6U, 12U, 12U, 24U, 24U, 48U, 48U, 12U, 24U, 48U, 6U,
-		45U, 45U, 4U, 1U, 64U, 128U,
+	sizeof(struct many_kinds_workspace),
+	14U,
+	16U,
+	2U,
+	6U,
+	6U,
+	12U,
+	12U,
+	24U,
+	24U,
+	48U,
+	48U,
+	12U,
+	24U,
+	48U,
+	6U,
+	32U,
+	1U,
+	6U,
+	6U,
+	12U,
+	12U,
+	24U,
+	24U,
+	48U,
+	48U,
+	12U,
+	24U,
+	48U,
+	6U,
+	45U,
+	45U,
+	4U,
+	1U,
+	64U,
+	128U,
 };
 
 static int open_workspace(struct many_kinds_workspace *workspace,
-	const struct many_kinds_devices *devices)
+			  const struct many_kinds_devices *devices)
 {
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
-			OPWEST_NO_ARGUMENT);
+					     OPWEST_NO_ARGUMENT);
 	}
 	if (workspace->opened) {
 		return -EALREADY;
@@ -72,7 +105,7 @@ static int open_workspace(struct many_kinds_workspace *workspace,
 }
 
 int many_kinds_open(struct many_kinds_workspace *workspace,
-	const struct many_kinds_devices *devices)
+		    const struct many_kinds_devices *devices)
 {
 	int rc;
 
@@ -88,11 +121,11 @@ int many_kinds_open(struct many_kinds_workspace *workspace,
 }
 
 static int close_workspace(struct many_kinds_workspace *workspace,
-	const struct many_kinds_devices *devices)
+			   const struct many_kinds_devices *devices)
 {
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
-			OPWEST_NO_ARGUMENT);
+					     OPWEST_NO_ARGUMENT);
 	}
 	if (!workspace->opened) {
 		return -EALREADY;
@@ -104,7 +137,7 @@ static int close_workspace(struct many_kinds_workspace *workspace,
 }
 
 int many_kinds_close(struct many_kinds_workspace *workspace,
-	const struct many_kinds_devices *devices)
+		     const struct many_kinds_devices *devices)
 {
 	int rc;
 
@@ -120,27 +153,28 @@ int many_kinds_close(struct many_kinds_workspace *workspace,
 }
 
 /* The failure path is a separate function, so that it adds no cost to a run without failures. */
-static int __attribute__((noinline, cold)) failed(int32_t code,
-	struct many_kinds_workspace *workspace, uint16_t step)
+static int __attribute__((noinline, cold))
+failed(int32_t code, struct many_kinds_workspace *workspace, uint16_t step)
 {
 	return opwest_status_failed(&workspace->status, "many_kinds", step, code);
 }
 
-static int run_workspace(
-	const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
-	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
+static int run_workspace(const struct many_kinds_inputs *inputs,
+			 const struct many_kinds_outputs *outputs,
+			 struct many_kinds_workspace *workspace,
+			 const struct many_kinds_devices *devices)
 {
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
-			OPWEST_NO_ARGUMENT);
+					     OPWEST_NO_ARGUMENT);
 	}
 	if (outputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT,
-			OPWEST_NO_ARGUMENT);
+					     OPWEST_NO_ARGUMENT);
 	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
-			OPWEST_NO_ARGUMENT);
+					     OPWEST_NO_ARGUMENT);
 	}
 	OPWEST_CHECK_INPUTS(&many_kinds_details, inputs, outputs, workspace);
 	OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, 0);
@@ -243,7 +277,7 @@ static int run_workspace(
 
 	if (overlap != 0U) {
 		return opwest_status_invalid(&workspace->status, (uint8_t)(overlap >> 16),
-			(uint16_t)overlap);
+					     (uint16_t)overlap);
 	}
 
 	uint8_t *const pool_fast = workspace->fast;
@@ -341,7 +375,7 @@ static int run_workspace(
 	/* Step 11: on (in_int8, between) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, 12);
 	status = many_kinds__copy_int8(inputs->in_int8,
-		(int8_t *)(void *)(pool_slow + MANY_KINDS_OFFSET_BETWEEN));
+				       (int8_t *)(void *)(pool_slow + MANY_KINDS_OFFSET_BETWEEN));
 	OPWEST_PROFILE_END(workspace->profile, many_kinds_points, 12);
 	if (status != 0) {
 		return failed(status, workspace, 11U);
@@ -349,8 +383,7 @@ static int run_workspace(
 
 	/* Step 12: copy_int8 (between, out_int8) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, 13);
-	status =
-		many_kinds__copy_int8(
+	status = many_kinds__copy_int8(
 		(const int8_t *)(void *)(pool_slow + MANY_KINDS_OFFSET_BETWEEN), outputs->out_int8);
 	OPWEST_PROFILE_END(workspace->profile, many_kinds_points, 13);
 	if (status != 0) {
@@ -363,7 +396,7 @@ static int run_workspace(
 	 */
 	OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, 14);
 	status = many_kinds__store(-128, 0U, -32768, 0U, INT32_MIN, 0U, INT64_MIN, UINT64_C(0), 0,
-		-1e-45f, -1.7976931348623157e+308, 0, outputs->lowest);
+				   -1e-45f, -1.7976931348623157e+308, 0, outputs->lowest);
 	OPWEST_PROFILE_END(workspace->profile, many_kinds_points, 14);
 	if (status != 0) {
 		return failed(status, workspace, 13U);
@@ -375,8 +408,8 @@ static int run_workspace(
 	 */
 	OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, 15);
 	status = many_kinds__store(127, 255U, 32767, 65535U, 2147483647, 4294967295U,
-		INT64_C(9223372036854775807), UINT64_C(18446744073709551615), 65535, 0.1f, 5e-324,
-		1, outputs->highest);
+				   INT64_C(9223372036854775807), UINT64_C(18446744073709551615),
+				   65535, 0.1f, 5e-324, 1, outputs->highest);
 	OPWEST_PROFILE_END(workspace->profile, many_kinds_points, 15);
 	if (status != 0) {
 		return failed(status, workspace, 14U);
@@ -385,27 +418,27 @@ static int run_workspace(
 	/* Step 15: start (table, offsets, gains, total) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, 16);
 	many_kinds__start(many_kinds_constant_table, many_kinds_constant_offsets,
-		many_kinds_constant_gains,
-		(int32_t *)(void *)(pool_fast + MANY_KINDS_OFFSET_TOTAL));
+			  many_kinds_constant_gains,
+			  (int32_t *)(void *)(pool_fast + MANY_KINDS_OFFSET_TOTAL));
 	OPWEST_PROFILE_END(workspace->profile, many_kinds_points, 16);
 
 	/* Step 16: add (values, total, scratch) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, 17);
 	many_kinds__add(inputs->values, (int32_t *)(void *)(pool_fast + MANY_KINDS_OFFSET_TOTAL),
-		(int32_t *)(void *)(pool_fast + MANY_KINDS_OFFSET_SCRATCH_OF_STEP_16));
+			(int32_t *)(void *)(pool_fast + MANY_KINDS_OFFSET_SCRATCH_OF_STEP_16));
 	OPWEST_PROFILE_END(workspace->profile, many_kinds_points, 17);
 
 	/* Step 17: add (table, total, scratch) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, 18);
 	many_kinds__add(many_kinds_constant_table,
-		(int32_t *)(void *)(pool_fast + MANY_KINDS_OFFSET_TOTAL),
-		(int32_t *)(void *)(pool_fast + MANY_KINDS_OFFSET_SCRATCH_OF_STEP_17));
+			(int32_t *)(void *)(pool_fast + MANY_KINDS_OFFSET_TOTAL),
+			(int32_t *)(void *)(pool_fast + MANY_KINDS_OFFSET_SCRATCH_OF_STEP_17));
 	OPWEST_PROFILE_END(workspace->profile, many_kinds_points, 18);
 
 	/* Step 18: finish (total, sum) */
 	OPWEST_PROFILE_BEGIN(workspace->profile, many_kinds_points, 19);
 	many_kinds__finish((const int32_t *)(void *)(pool_fast + MANY_KINDS_OFFSET_TOTAL),
-		outputs->sum);
+			   outputs->sum);
 	OPWEST_PROFILE_END(workspace->profile, many_kinds_points, 19);
 
 	/* Step 19: tick (seen, count) */
@@ -420,13 +453,10 @@ static int run_workspace(
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int many_kinds_run_profiled(
-#else
-int many_kinds_run(
-#endif
-	const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
-	struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
+static int run_alone(const struct many_kinds_inputs *inputs,
+		     const struct many_kinds_outputs *outputs,
+		     struct many_kinds_workspace *workspace,
+		     const struct many_kinds_devices *devices)
 {
 	int rc;
 
@@ -441,29 +471,44 @@ int many_kinds_run(
 	return rc;
 }
 
+#ifdef CONFIG_OPWEST_PROFILE
+int many_kinds_run_profiled(const struct many_kinds_inputs *inputs,
+			    const struct many_kinds_outputs *outputs,
+			    struct many_kinds_workspace *workspace,
+			    const struct many_kinds_devices *devices)
+{
+	return run_alone(inputs, outputs, workspace, devices);
+}
+#else
+int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
+		   struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
+{
+	return run_alone(inputs, outputs, workspace, devices);
+}
+#endif
+
 #ifdef OPWEST_HAS_POINTS
 const struct opwest_point many_kinds_points[21] = {
-	{.name = "many_kinds", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
-		.kind = OPWEST_POINT_RUN},
-	{.name = "copy_uint8", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "copy_int16", .step = 1U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "copy_uint16", .step = 2U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "copy_int32", .step = 3U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "copy_uint32", .step = 4U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "copy_int64", .step = 5U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "copy_uint64", .step = 6U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "copy_float16", .step = 7U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "copy_float32", .step = 8U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "copy_float64", .step = 9U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "copy_bool", .step = 10U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "on", .step = 11U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "copy_int8", .step = 12U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "store", .step = 13U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "store", .step = 14U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "start", .step = 15U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "add", .step = 16U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "add", .step = 17U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "finish", .step = 18U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
-	{.name = "tick", .step = 19U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	OPWEST_POINT("many_kinds", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN),
+	OPWEST_POINT("copy_uint8", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("copy_int16", 1U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("copy_uint16", 2U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("copy_int32", 3U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("copy_uint32", 4U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("copy_int64", 5U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("copy_uint64", 6U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("copy_float16", 7U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("copy_float32", 8U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("copy_float64", 9U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("copy_bool", 10U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("on", 11U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("copy_int8", 12U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("store", 13U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("store", 14U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("start", 15U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("add", 16U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("add", 17U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("finish", 18U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
+	OPWEST_POINT("tick", 19U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
 };
 #endif

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <zephyr/sys/util.h>
+
 #include <opwest/service.h>
 
 #include <many_kinds_devicetree.h>
@@ -29,20 +31,20 @@ OPWEST_ALIGNED(1) static uint8_t many_kinds_input_seen[MANY_KINDS_INPUT_SEEN_ELE
 OPWEST_ALIGNED(1) static int8_t many_kinds_output_out_int8[MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_out_uint8[MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS];
 OPWEST_ALIGNED(2) static int16_t many_kinds_output_out_int16[MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS];
-OPWEST_ALIGNED(
-	2) static uint16_t many_kinds_output_out_uint16[MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS];
+OPWEST_ALIGNED(2)
+static uint16_t many_kinds_output_out_uint16[MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS];
 OPWEST_ALIGNED(4) static int32_t many_kinds_output_out_int32[MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS];
-OPWEST_ALIGNED(
-	4) static uint32_t many_kinds_output_out_uint32[MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS];
+OPWEST_ALIGNED(4)
+static uint32_t many_kinds_output_out_uint32[MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS];
 OPWEST_ALIGNED(8) static int64_t many_kinds_output_out_int64[MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS];
-OPWEST_ALIGNED(
-	8) static uint64_t many_kinds_output_out_uint64[MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS];
-OPWEST_ALIGNED(
-	2) static uint16_t many_kinds_output_out_float16[MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS];
-OPWEST_ALIGNED(
-	4) static float many_kinds_output_out_float32[MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS];
-OPWEST_ALIGNED(
-	8) static double many_kinds_output_out_float64[MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS];
+OPWEST_ALIGNED(8)
+static uint64_t many_kinds_output_out_uint64[MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS];
+OPWEST_ALIGNED(2)
+static uint16_t many_kinds_output_out_float16[MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS];
+OPWEST_ALIGNED(4)
+static float many_kinds_output_out_float32[MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS];
+OPWEST_ALIGNED(8)
+static double many_kinds_output_out_float64[MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_out_bool[MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_lowest[MANY_KINDS_OUTPUT_LOWEST_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_highest[MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS];
@@ -57,38 +59,23 @@ static int open_model(void)
 static int run_model(void)
 {
 	const struct many_kinds_inputs inputs = {
-		many_kinds_input_in_int8,
-		many_kinds_input_in_uint8,
-		many_kinds_input_in_int16,
-		many_kinds_input_in_uint16,
-		many_kinds_input_in_int32,
-		many_kinds_input_in_uint32,
-		many_kinds_input_in_int64,
-		many_kinds_input_in_uint64,
-		many_kinds_input_in_float16,
-		many_kinds_input_in_float32,
-		many_kinds_input_in_float64,
-		many_kinds_input_in_bool,
-		many_kinds_input_values,
-		many_kinds_input_seen,
+		many_kinds_input_in_int8,    many_kinds_input_in_uint8,
+		many_kinds_input_in_int16,   many_kinds_input_in_uint16,
+		many_kinds_input_in_int32,   many_kinds_input_in_uint32,
+		many_kinds_input_in_int64,   many_kinds_input_in_uint64,
+		many_kinds_input_in_float16, many_kinds_input_in_float32,
+		many_kinds_input_in_float64, many_kinds_input_in_bool,
+		many_kinds_input_values,     many_kinds_input_seen,
 	};
 	const struct many_kinds_outputs outputs = {
-		many_kinds_output_out_int8,
-		many_kinds_output_out_uint8,
-		many_kinds_output_out_int16,
-		many_kinds_output_out_uint16,
-		many_kinds_output_out_int32,
-		many_kinds_output_out_uint32,
-		many_kinds_output_out_int64,
-		many_kinds_output_out_uint64,
-		many_kinds_output_out_float16,
-		many_kinds_output_out_float32,
-		many_kinds_output_out_float64,
-		many_kinds_output_out_bool,
-		many_kinds_output_lowest,
-		many_kinds_output_highest,
-		many_kinds_output_sum,
-		many_kinds_output_count,
+		many_kinds_output_out_int8,    many_kinds_output_out_uint8,
+		many_kinds_output_out_int16,   many_kinds_output_out_uint16,
+		many_kinds_output_out_int32,   many_kinds_output_out_uint32,
+		many_kinds_output_out_int64,   many_kinds_output_out_uint64,
+		many_kinds_output_out_float16, many_kinds_output_out_float32,
+		many_kinds_output_out_float64, many_kinds_output_out_bool,
+		many_kinds_output_lowest,      many_kinds_output_highest,
+		many_kinds_output_sum,         many_kinds_output_count,
 	};
 
 	return many_kinds_run(&inputs, &outputs, &workspace, &devices);
@@ -185,7 +172,7 @@ static uint8_t *pool(uint16_t index)
 {
 	uint8_t *const pools[] = {workspace.fast, workspace.slow};
 
-	return index < sizeof(pools) / sizeof(pools[0]) ? pools[index] : NULL;
+	return index < ARRAY_SIZE(pools) ? pools[index] : NULL;
 }
 #endif
 

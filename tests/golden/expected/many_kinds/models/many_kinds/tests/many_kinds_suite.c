@@ -20,7 +20,7 @@
 #ifdef CONFIG_OPWEST_CHECK_INPUTS
 #include <opwest/profile.h>
 #endif
-#if defined(CONFIG_THREAD_STACK_INFO) && !defined(CONFIG_ARCH_POSIX) && \
+#if defined(CONFIG_THREAD_STACK_INFO) && !defined(CONFIG_ARCH_POSIX) &&                            \
 	!defined(CONFIG_OPWEST_CHECK_INPUTS)
 #define OPWEST_SUITE_MEASURES_STACK
 #include <opwest/port.h>
@@ -48,42 +48,55 @@ OPWEST_ALIGNED(1) static uint8_t many_kinds_input_seen[MANY_KINDS_INPUT_SEEN_ELE
 OPWEST_ALIGNED(1) static int8_t many_kinds_output_out_int8[MANY_KINDS_OUTPUT_OUT_INT8_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_out_uint8[MANY_KINDS_OUTPUT_OUT_UINT8_ELEMENTS];
 OPWEST_ALIGNED(2) static int16_t many_kinds_output_out_int16[MANY_KINDS_OUTPUT_OUT_INT16_ELEMENTS];
-OPWEST_ALIGNED(
-	2) static uint16_t many_kinds_output_out_uint16[MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS];
+OPWEST_ALIGNED(2)
+static uint16_t many_kinds_output_out_uint16[MANY_KINDS_OUTPUT_OUT_UINT16_ELEMENTS];
 OPWEST_ALIGNED(4) static int32_t many_kinds_output_out_int32[MANY_KINDS_OUTPUT_OUT_INT32_ELEMENTS];
-OPWEST_ALIGNED(
-	4) static uint32_t many_kinds_output_out_uint32[MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS];
+OPWEST_ALIGNED(4)
+static uint32_t many_kinds_output_out_uint32[MANY_KINDS_OUTPUT_OUT_UINT32_ELEMENTS];
 OPWEST_ALIGNED(8) static int64_t many_kinds_output_out_int64[MANY_KINDS_OUTPUT_OUT_INT64_ELEMENTS];
-OPWEST_ALIGNED(
-	8) static uint64_t many_kinds_output_out_uint64[MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS];
-OPWEST_ALIGNED(
-	2) static uint16_t many_kinds_output_out_float16[MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS];
-OPWEST_ALIGNED(
-	4) static float many_kinds_output_out_float32[MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS];
-OPWEST_ALIGNED(
-	8) static double many_kinds_output_out_float64[MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS];
+OPWEST_ALIGNED(8)
+static uint64_t many_kinds_output_out_uint64[MANY_KINDS_OUTPUT_OUT_UINT64_ELEMENTS];
+OPWEST_ALIGNED(2)
+static uint16_t many_kinds_output_out_float16[MANY_KINDS_OUTPUT_OUT_FLOAT16_ELEMENTS];
+OPWEST_ALIGNED(4)
+static float many_kinds_output_out_float32[MANY_KINDS_OUTPUT_OUT_FLOAT32_ELEMENTS];
+OPWEST_ALIGNED(8)
+static double many_kinds_output_out_float64[MANY_KINDS_OUTPUT_OUT_FLOAT64_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_out_bool[MANY_KINDS_OUTPUT_OUT_BOOL_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_lowest[MANY_KINDS_OUTPUT_LOWEST_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_highest[MANY_KINDS_OUTPUT_HIGHEST_ELEMENTS];
 OPWEST_ALIGNED(4) static int32_t many_kinds_output_sum[MANY_KINDS_OUTPUT_SUM_ELEMENTS];
 OPWEST_ALIGNED(1) static uint8_t many_kinds_output_count[MANY_KINDS_OUTPUT_COUNT_ELEMENTS];
 static const struct many_kinds_inputs inputs = {.in_int8 = many_kinds_input_in_int8,
-	.in_uint8 = many_kinds_input_in_uint8, .in_int16 = many_kinds_input_in_int16,
-	.in_uint16 = many_kinds_input_in_uint16, .in_int32 = many_kinds_input_in_int32,
-	.in_uint32 = many_kinds_input_in_uint32, .in_int64 = many_kinds_input_in_int64,
-	.in_uint64 = many_kinds_input_in_uint64, .in_float16 = many_kinds_input_in_float16,
-	.in_float32 = many_kinds_input_in_float32, .in_float64 = many_kinds_input_in_float64,
-	.in_bool = many_kinds_input_in_bool, .values = many_kinds_input_values,
-	.seen = many_kinds_input_seen};
+						.in_uint8 = many_kinds_input_in_uint8,
+						.in_int16 = many_kinds_input_in_int16,
+						.in_uint16 = many_kinds_input_in_uint16,
+						.in_int32 = many_kinds_input_in_int32,
+						.in_uint32 = many_kinds_input_in_uint32,
+						.in_int64 = many_kinds_input_in_int64,
+						.in_uint64 = many_kinds_input_in_uint64,
+						.in_float16 = many_kinds_input_in_float16,
+						.in_float32 = many_kinds_input_in_float32,
+						.in_float64 = many_kinds_input_in_float64,
+						.in_bool = many_kinds_input_in_bool,
+						.values = many_kinds_input_values,
+						.seen = many_kinds_input_seen};
 static const struct many_kinds_outputs outputs = {.out_int8 = many_kinds_output_out_int8,
-	.out_uint8 = many_kinds_output_out_uint8, .out_int16 = many_kinds_output_out_int16,
-	.out_uint16 = many_kinds_output_out_uint16, .out_int32 = many_kinds_output_out_int32,
-	.out_uint32 = many_kinds_output_out_uint32, .out_int64 = many_kinds_output_out_int64,
-	.out_uint64 = many_kinds_output_out_uint64, .out_float16 = many_kinds_output_out_float16,
-	.out_float32 = many_kinds_output_out_float32, .out_float64 = many_kinds_output_out_float64,
-	.out_bool = many_kinds_output_out_bool, .lowest = many_kinds_output_lowest,
-	.highest = many_kinds_output_highest, .sum = many_kinds_output_sum,
-	.count = many_kinds_output_count};
+						  .out_uint8 = many_kinds_output_out_uint8,
+						  .out_int16 = many_kinds_output_out_int16,
+						  .out_uint16 = many_kinds_output_out_uint16,
+						  .out_int32 = many_kinds_output_out_int32,
+						  .out_uint32 = many_kinds_output_out_uint32,
+						  .out_int64 = many_kinds_output_out_int64,
+						  .out_uint64 = many_kinds_output_out_uint64,
+						  .out_float16 = many_kinds_output_out_float16,
+						  .out_float32 = many_kinds_output_out_float32,
+						  .out_float64 = many_kinds_output_out_float64,
+						  .out_bool = many_kinds_output_out_bool,
+						  .lowest = many_kinds_output_lowest,
+						  .highest = many_kinds_output_highest,
+						  .sum = many_kinds_output_sum,
+						  .count = many_kinds_output_count};
 
 static void fill_pools(int byte)
 {
@@ -133,19 +146,19 @@ static void run_example(void)
 	memset(many_kinds_output_out_uint8, OPWEST_SUITE_FILL, sizeof(many_kinds_output_out_uint8));
 	memset(many_kinds_output_out_int16, OPWEST_SUITE_FILL, sizeof(many_kinds_output_out_int16));
 	memset(many_kinds_output_out_uint16, OPWEST_SUITE_FILL,
-		sizeof(many_kinds_output_out_uint16));
+	       sizeof(many_kinds_output_out_uint16));
 	memset(many_kinds_output_out_int32, OPWEST_SUITE_FILL, sizeof(many_kinds_output_out_int32));
 	memset(many_kinds_output_out_uint32, OPWEST_SUITE_FILL,
-		sizeof(many_kinds_output_out_uint32));
+	       sizeof(many_kinds_output_out_uint32));
 	memset(many_kinds_output_out_int64, OPWEST_SUITE_FILL, sizeof(many_kinds_output_out_int64));
 	memset(many_kinds_output_out_uint64, OPWEST_SUITE_FILL,
-		sizeof(many_kinds_output_out_uint64));
+	       sizeof(many_kinds_output_out_uint64));
 	memset(many_kinds_output_out_float16, OPWEST_SUITE_FILL,
-		sizeof(many_kinds_output_out_float16));
+	       sizeof(many_kinds_output_out_float16));
 	memset(many_kinds_output_out_float32, OPWEST_SUITE_FILL,
-		sizeof(many_kinds_output_out_float32));
+	       sizeof(many_kinds_output_out_float32));
 	memset(many_kinds_output_out_float64, OPWEST_SUITE_FILL,
-		sizeof(many_kinds_output_out_float64));
+	       sizeof(many_kinds_output_out_float64));
 	memset(many_kinds_output_out_bool, OPWEST_SUITE_FILL, sizeof(many_kinds_output_out_bool));
 	memset(many_kinds_output_lowest, OPWEST_SUITE_FILL, sizeof(many_kinds_output_lowest));
 	memset(many_kinds_output_highest, OPWEST_SUITE_FILL, sizeof(many_kinds_output_highest));
@@ -156,8 +169,7 @@ static void run_example(void)
 
 	if (rc != 0 && workspace.status.step != OPWEST_NO_STEP) {
 		TC_PRINT(
-			"many_kinds: run on zeros returned %d in step %d, %s: add vectors to "
-			"manifest.yaml (tests:)\n",
+			"many_kinds: run on zeros: %d in step %d, %s: add tests: to the manifest\n",
 			rc, (int)workspace.status.step, failed_step());
 		ztest_test_skip();
 	}
@@ -190,9 +202,7 @@ ZTEST(many_kinds, test_inputs_are_not_written)
 	run_example();
 	zassert_equal(written_input[0], '\0', "%s", written_input);
 	if (opwest_input_check_count() - before < many_kinds_model.step_count) {
-		TC_PRINT(
-			"many_kinds: the inputs of some steps are not compared: see "
-			"CONFIG_OPWEST_CHECK_INPUTS\n");
+		TC_PRINT("many_kinds: not all steps are compared: CONFIG_OPWEST_CHECK_INPUTS\n");
 		ztest_test_skip();
 	}
 }
@@ -216,7 +226,7 @@ ZTEST(many_kinds, test_open_and_close)
 	zassert_equal(many_kinds_open(&workspace, NULL), -EINVAL, "open without a device context");
 	zassert_equal(many_kinds_close(NULL, &devices), -EINVAL, "close without a workspace");
 	zassert_equal(many_kinds_close(&workspace, NULL), -EINVAL,
-		"close without a device context");
+		      "close without a device context");
 	zassert_equal(many_kinds_close(&workspace, &devices), -EALREADY, "close before open");
 	open_on(OPWEST_SUITE_FILL);
 	zassert_true(workspace.opened, "opened is not set by open");
@@ -271,270 +281,270 @@ ZTEST(many_kinds, test_run_checks_its_arguments)
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(many_kinds_run(&inputs, &outputs, NULL, &devices), -EINVAL, "no workspace");
 	zassert_equal(many_kinds_run(&inputs, &outputs, &workspace, NULL), -EINVAL,
-		"no device context");
+		      "no device context");
 	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, OPWEST_NO_ARGUMENT);
 
 	from.in_int8 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_int8 is NULL");
+		      "input in_int8 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.in_int8 = inputs.in_int8;
 
 	from.in_uint8 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_uint8 is NULL");
+		      "input in_uint8 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 1U);
 	from.in_uint8 = (const uint8_t *)((uintptr_t)inputs.in_uint8 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_uint8 is misaligned");
+		      "input in_uint8 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 1U);
 	from.in_uint8 = inputs.in_uint8;
 
 	from.in_int16 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_int16 is NULL");
+		      "input in_int16 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 2U);
 	from.in_int16 = (const int16_t *)((uintptr_t)inputs.in_int16 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_int16 is misaligned");
+		      "input in_int16 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 2U);
 	from.in_int16 = inputs.in_int16;
 
 	from.in_uint16 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_uint16 is NULL");
+		      "input in_uint16 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 3U);
 	from.in_uint16 = (const uint16_t *)((uintptr_t)inputs.in_uint16 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_uint16 is misaligned");
+		      "input in_uint16 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 3U);
 	from.in_uint16 = inputs.in_uint16;
 
 	from.in_int32 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_int32 is NULL");
+		      "input in_int32 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 4U);
 	from.in_int32 = (const int32_t *)((uintptr_t)inputs.in_int32 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_int32 is misaligned");
+		      "input in_int32 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 4U);
 	from.in_int32 = inputs.in_int32;
 
 	from.in_uint32 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_uint32 is NULL");
+		      "input in_uint32 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 5U);
 	from.in_uint32 = (const uint32_t *)((uintptr_t)inputs.in_uint32 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_uint32 is misaligned");
+		      "input in_uint32 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 5U);
 	from.in_uint32 = inputs.in_uint32;
 
 	from.in_int64 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_int64 is NULL");
+		      "input in_int64 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 6U);
 	from.in_int64 = (const int64_t *)((uintptr_t)inputs.in_int64 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_int64 is misaligned");
+		      "input in_int64 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 6U);
 	from.in_int64 = inputs.in_int64;
 
 	from.in_uint64 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_uint64 is NULL");
+		      "input in_uint64 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 7U);
 	from.in_uint64 = (const uint64_t *)((uintptr_t)inputs.in_uint64 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_uint64 is misaligned");
+		      "input in_uint64 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 7U);
 	from.in_uint64 = inputs.in_uint64;
 
 	from.in_float16 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_float16 is NULL");
+		      "input in_float16 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 8U);
 	from.in_float16 = (const uint16_t *)((uintptr_t)inputs.in_float16 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_float16 is misaligned");
+		      "input in_float16 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 8U);
 	from.in_float16 = inputs.in_float16;
 
 	from.in_float32 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_float32 is NULL");
+		      "input in_float32 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 9U);
 	from.in_float32 = (const float *)((uintptr_t)inputs.in_float32 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_float32 is misaligned");
+		      "input in_float32 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 9U);
 	from.in_float32 = inputs.in_float32;
 
 	from.in_float64 = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_float64 is NULL");
+		      "input in_float64 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 10U);
 	from.in_float64 = (const double *)((uintptr_t)inputs.in_float64 + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_float64 is misaligned");
+		      "input in_float64 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 10U);
 	from.in_float64 = inputs.in_float64;
 
 	from.in_bool = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input in_bool is NULL");
+		      "input in_bool is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 11U);
 	from.in_bool = inputs.in_bool;
 
 	from.values = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input values is NULL");
+		      "input values is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 12U);
 	from.values = (const int32_t *)((uintptr_t)inputs.values + 1U);
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input values is misaligned");
+		      "input values is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 12U);
 	from.values = inputs.values;
 
 	from.seen = NULL;
 	zassert_equal(many_kinds_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input seen is NULL");
+		      "input seen is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 13U);
 	from.seen = inputs.seen;
 
 	to.out_int8 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_int8 is NULL");
+		      "output out_int8 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.out_int8 = outputs.out_int8;
 
 	to.out_uint8 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_uint8 is NULL");
+		      "output out_uint8 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 1U);
 	to.out_uint8 = outputs.out_uint8;
 
 	to.out_int16 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_int16 is NULL");
+		      "output out_int16 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 2U);
 	to.out_int16 = (int16_t *)((uintptr_t)outputs.out_int16 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_int16 is misaligned");
+		      "output out_int16 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 2U);
 	to.out_int16 = outputs.out_int16;
 
 	to.out_uint16 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_uint16 is NULL");
+		      "output out_uint16 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 3U);
 	to.out_uint16 = (uint16_t *)((uintptr_t)outputs.out_uint16 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_uint16 is misaligned");
+		      "output out_uint16 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 3U);
 	to.out_uint16 = outputs.out_uint16;
 
 	to.out_int32 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_int32 is NULL");
+		      "output out_int32 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 4U);
 	to.out_int32 = (int32_t *)((uintptr_t)outputs.out_int32 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_int32 is misaligned");
+		      "output out_int32 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 4U);
 	to.out_int32 = outputs.out_int32;
 
 	to.out_uint32 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_uint32 is NULL");
+		      "output out_uint32 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 5U);
 	to.out_uint32 = (uint32_t *)((uintptr_t)outputs.out_uint32 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_uint32 is misaligned");
+		      "output out_uint32 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 5U);
 	to.out_uint32 = outputs.out_uint32;
 
 	to.out_int64 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_int64 is NULL");
+		      "output out_int64 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 6U);
 	to.out_int64 = (int64_t *)((uintptr_t)outputs.out_int64 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_int64 is misaligned");
+		      "output out_int64 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 6U);
 	to.out_int64 = outputs.out_int64;
 
 	to.out_uint64 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_uint64 is NULL");
+		      "output out_uint64 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 7U);
 	to.out_uint64 = (uint64_t *)((uintptr_t)outputs.out_uint64 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_uint64 is misaligned");
+		      "output out_uint64 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 7U);
 	to.out_uint64 = outputs.out_uint64;
 
 	to.out_float16 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_float16 is NULL");
+		      "output out_float16 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 8U);
 	to.out_float16 = (uint16_t *)((uintptr_t)outputs.out_float16 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_float16 is misaligned");
+		      "output out_float16 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 8U);
 	to.out_float16 = outputs.out_float16;
 
 	to.out_float32 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_float32 is NULL");
+		      "output out_float32 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 9U);
 	to.out_float32 = (float *)((uintptr_t)outputs.out_float32 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_float32 is misaligned");
+		      "output out_float32 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 9U);
 	to.out_float32 = outputs.out_float32;
 
 	to.out_float64 = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_float64 is NULL");
+		      "output out_float64 is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 10U);
 	to.out_float64 = (double *)((uintptr_t)outputs.out_float64 + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_float64 is misaligned");
+		      "output out_float64 is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 10U);
 	to.out_float64 = outputs.out_float64;
 
 	to.out_bool = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output out_bool is NULL");
+		      "output out_bool is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 11U);
 	to.out_bool = outputs.out_bool;
 
 	to.lowest = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output lowest is NULL");
+		      "output lowest is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 12U);
 	to.lowest = outputs.lowest;
 
 	to.highest = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output highest is NULL");
+		      "output highest is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 13U);
 	to.highest = outputs.highest;
 
 	to.sum = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output sum is NULL");
+		      "output sum is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 14U);
 	to.sum = (int32_t *)((uintptr_t)outputs.sum + 1U);
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output sum is misaligned");
+		      "output sum is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 14U);
 	to.sum = outputs.sum;
 
 	to.count = NULL;
 	zassert_equal(many_kinds_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output count is NULL");
+		      "output count is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 15U);
 	to.count = outputs.count;
 

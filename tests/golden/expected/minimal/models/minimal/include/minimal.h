@@ -34,12 +34,12 @@ extern "C" {
  * Input x: int16 [4], 8 bytes
  * @{
  */
-#define MINIMAL_INPUT_X_DTYPE OPWEST_INT16
+#define MINIMAL_INPUT_X_DTYPE    OPWEST_INT16
 #define MINIMAL_INPUT_X_ELEMENTS 4U
-#define MINIMAL_INPUT_X_SIZE 8U
-#define MINIMAL_INPUT_X_ALIGN 2U
-#define MINIMAL_INPUT_X_RANK 1U
-#define MINIMAL_INPUT_X_DIM_0 4U
+#define MINIMAL_INPUT_X_SIZE     8U
+#define MINIMAL_INPUT_X_ALIGN    2U
+#define MINIMAL_INPUT_X_RANK     1U
+#define MINIMAL_INPUT_X_DIM_0    4U
 /** @} */
 
 /** @name Output y
@@ -47,12 +47,12 @@ extern "C" {
  * Output y: int16 [4], 8 bytes
  * @{
  */
-#define MINIMAL_OUTPUT_Y_DTYPE OPWEST_INT16
+#define MINIMAL_OUTPUT_Y_DTYPE    OPWEST_INT16
 #define MINIMAL_OUTPUT_Y_ELEMENTS 4U
-#define MINIMAL_OUTPUT_Y_SIZE 8U
-#define MINIMAL_OUTPUT_Y_ALIGN 2U
-#define MINIMAL_OUTPUT_Y_RANK 1U
-#define MINIMAL_OUTPUT_Y_DIM_0 4U
+#define MINIMAL_OUTPUT_Y_SIZE     8U
+#define MINIMAL_OUTPUT_Y_ALIGN    2U
+#define MINIMAL_OUTPUT_Y_RANK     1U
+#define MINIMAL_OUTPUT_Y_DIM_0    4U
 /** @} */
 
 /** The inputs of minimal_run(). Do not change the buffers during the call. */
@@ -95,8 +95,8 @@ struct minimal_workspace {
  *
  * @param workspace The variable's name.
  */
-#define MINIMAL_WORKSPACE_DEFINE(workspace) \
-	MINIMAL_WORKSPACE_DEFINE_WITH(workspace, , )
+#define MINIMAL_WORKSPACE_DEFINE(workspace)                                                        \
+	MINIMAL_WORKSPACE_DEFINE_WITH(workspace, OPWEST_NO_ATTRIBUTE, OPWEST_NO_ATTRIBUTE)
 
 /**
  * @brief Define a workspace in memory of user threads, at file scope.
@@ -104,17 +104,17 @@ struct minimal_workspace {
  * @param workspace The variable's name.
  * @param partition The memory partition of Zephyr: see K_APPMEM_PARTITION_DEFINE().
  */
-#define MINIMAL_WORKSPACE_DEFINE_IN(workspace, partition) \
-	MINIMAL_WORKSPACE_DEFINE_WITH(workspace, \
-		K_APP_BMEM(partition), K_APP_DMEM(partition))
+#define MINIMAL_WORKSPACE_DEFINE_IN(workspace, partition)                                          \
+	MINIMAL_WORKSPACE_DEFINE_WITH(workspace, K_APP_BMEM(partition), K_APP_DMEM(partition))
 
 /** Define a workspace with attributes of its pools and of its structure. */
-#define MINIMAL_WORKSPACE_DEFINE_WITH(workspace, pools, structure) \
-	structure static struct minimal_workspace workspace = { \
-		OPWEST_STATUS_INIT, false, \
-		0, \
-		OPWEST_PROFILE_INIT \
-	} OPWEST_PROFILE_LIST(minimal, workspace)
+#define MINIMAL_WORKSPACE_DEFINE_WITH(workspace, pools, structure)                                 \
+	structure static struct minimal_workspace workspace = {                                    \
+		OPWEST_STATUS_INIT,                                                                \
+		false,                                                                             \
+		OPWEST_PROFILE_AFTER(0),                                                           \
+	};                                                                                         \
+	OPWEST_PROFILE_LIST(minimal, workspace)
 
 #ifndef __ZEPHYR__
 /** The device context of a host: no devices. On Zephyr <minimal_devicetree.h> defines it. */
@@ -152,14 +152,16 @@ int minimal_open(struct minimal_workspace *workspace, const struct minimal_devic
  */
 #ifndef CONFIG_OPWEST_PROFILE
 int minimal_run(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
-	struct minimal_workspace *workspace, const struct minimal_devices *devices);
+		struct minimal_workspace *workspace, const struct minimal_devices *devices);
 #else
 /* A separate symbol: code without the option has a smaller workspace and must not link with it. */
 int minimal_run_profiled(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
-	struct minimal_workspace *workspace, const struct minimal_devices *devices);
+			 struct minimal_workspace *workspace,
+			 const struct minimal_devices *devices);
 static inline int minimal_run(const struct minimal_inputs *inputs,
-	const struct minimal_outputs *outputs,
-	struct minimal_workspace *workspace, const struct minimal_devices *devices);
+			      const struct minimal_outputs *outputs,
+			      struct minimal_workspace *workspace,
+			      const struct minimal_devices *devices);
 #endif
 
 /**
@@ -199,8 +201,9 @@ extern const struct opwest_point minimal_points[2];
 
 #ifdef CONFIG_OPWEST_PROFILE
 static inline int minimal_run(const struct minimal_inputs *inputs,
-	const struct minimal_outputs *outputs,
-	struct minimal_workspace *workspace, const struct minimal_devices *devices)
+			      const struct minimal_outputs *outputs,
+			      struct minimal_workspace *workspace,
+			      const struct minimal_devices *devices)
 {
 	/*
 	 * Here too: run in LLVM IR has only calls of opwest_profile_begin() and

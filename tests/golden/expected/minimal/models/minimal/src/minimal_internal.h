@@ -13,7 +13,7 @@
 #include <opwest/port.h>
 
 OPWEST_STATIC_ASSERT(OPWEST_METADATA_VERSION == VERSION,
-	"generated for another opwest runtime: generate again");
+		     "generated for another opwest runtime: generate again");
 OPWEST_STATIC_ASSERT(sizeof(float) == 4 && sizeof(double) == 8, "float32 and float64 must be IEEE");
 OPWEST_STATIC_ASSERT((uint8_t)-1 == 255, "a byte has 8 bits");
 
@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /* Operators. */
-int32_t minimal__negate(const int16_t *, int16_t *);
+int32_t minimal__negate(const int16_t *x, int16_t *y);
 
 /* The operators' signatures, in the manifest's order. */
 extern const struct opwest_operator minimal_operators[1];

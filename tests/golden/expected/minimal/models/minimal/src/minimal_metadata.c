@@ -17,25 +17,24 @@ static const char opwest_target[] = OPWEST_TARGET;
 static const uint32_t shape_4[] = {4U};
 
 static const struct opwest_tensor inputs[] = {
-	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
-		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
+	OPWEST_TENSOR("x", shape_4, NULL, 8U, OPWEST_INT16, 1U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(2)),
 };
 
 static const struct opwest_tensor outputs[] = {
-	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
-		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
+	OPWEST_TENSOR("y", shape_4, NULL, 8U, OPWEST_INT16, 1U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(2)),
 };
 
 static const struct opwest_tensor opwest_args_of_negate[] = {
-	{.name = "x", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
-		.rank = 1U, .direction = OPWEST_IN, .flags = 0x10U},
-	{.name = "y", .shape = shape_4, .quantization = NULL, .size = 8U, .dtype = OPWEST_INT16,
-		.rank = 1U, .direction = OPWEST_OUT, .flags = 0x10U},
+	OPWEST_TENSOR("x", shape_4, NULL, 8U, OPWEST_INT16, 1U, OPWEST_IN,
+		      OPWEST_TENSOR_ALIGNED(2)),
+	OPWEST_TENSOR("y", shape_4, NULL, 8U, OPWEST_INT16, 1U, OPWEST_OUT,
+		      OPWEST_TENSOR_ALIGNED(2)),
 };
 
 const struct opwest_operator minimal_operators[1] = {
-	{.name = "negate", .description = NULL, .args = opwest_args_of_negate, .arg_count = 2U,
-		.flags = OPWEST_OPERATOR_STATUS},
+	OPWEST_OPERATOR("negate", NULL, opwest_args_of_negate, 2U, OPWEST_OPERATOR_STATUS),
 };
 
 static const struct opwest_step steps[] = {
@@ -48,17 +47,11 @@ const struct opwest_model minimal_model = {
 	.outputs = outputs,
 	.operators = minimal_operators,
 	.steps = steps,
-	.pools = NULL,
-	.devices = NULL,
-	.constant_size = 0U,
 	.version = OPWEST_METADATA_VERSION,
 	.input_count = 1U,
 	.output_count = 1U,
 	.operator_count = 1U,
 	.step_count = 1U,
-	.pool_count = 0U,
-	.device_count = 0U,
-	.flags = 0U,
 };
 
 static const char build_string_0[] = "VERSION";
@@ -87,33 +80,21 @@ const struct opwest_step_bindings minimal_step_bindings[1] = {
 const struct opwest_details minimal_details = {
 	.model = &minimal_model,
 	.build = &minimal_build,
-	.constants = NULL,
-	.buffers = NULL,
-	.pool_places = NULL,
 	.step_bindings = minimal_step_bindings,
-	.views = NULL,
-	.state = NULL,
-	.scalars = NULL,
-	.constant_count = 0U,
-	.buffer_count = 0U,
-	.pool_count = 0U,
 	.step_count = 1U,
-	.view_count = 0U,
-	.reserved = 0U,
-	.scalar_count = 0U,
 };
 
 /* The function registry. */
 
 static int32_t opwest_adapter_of_negate(const struct opwest_value *args,
-	const struct opwest_launch *launch)
+					const struct opwest_launch *launch)
 {
 	(void)launch;
 	return minimal__negate(args[0].as.in, args[1].as.out);
 }
 
 static const struct opwest_entry entries[] = {
-	{.info = &minimal_operators[0], .adapter = opwest_adapter_of_negate, .requirement = NULL},
+	{.info = &minimal_operators[0], .adapter = opwest_adapter_of_negate},
 };
 
 static const uint16_t displacements[] = {0U};
@@ -121,7 +102,6 @@ static const uint16_t displacements[] = {0U};
 const struct opwest_registry minimal_registry = {
 	.entries = entries,
 	.displacements = displacements,
-	.seed = 0U,
 	.bucket_count = 1U,
 	.count = 1U,
 };

@@ -10,9 +10,9 @@
 #include "minimal_internal.h"
 
 OPWEST_STATIC_ASSERT(sizeof(struct minimal_inputs) == 1 * sizeof(void *),
-	"inputs are pointers without padding");
+		     "inputs are pointers without padding");
 OPWEST_STATIC_ASSERT(sizeof(struct minimal_outputs) == 1 * sizeof(void *),
-	"outputs are pointers without padding");
+		     "outputs are pointers without padding");
 
 /* Check that a buffer is not NULL and is aligned to `align` bytes. */
 static inline bool usable(const void *buffer, uintptr_t align)
@@ -21,11 +21,11 @@ static inline bool usable(const void *buffer, uintptr_t align)
 }
 
 static int open_workspace(struct minimal_workspace *workspace,
-	const struct minimal_devices *devices)
+			  const struct minimal_devices *devices)
 {
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
-			OPWEST_NO_ARGUMENT);
+					     OPWEST_NO_ARGUMENT);
 	}
 	if (workspace->opened) {
 		return -EALREADY;
@@ -51,11 +51,11 @@ int minimal_open(struct minimal_workspace *workspace, const struct minimal_devic
 }
 
 static int close_workspace(struct minimal_workspace *workspace,
-	const struct minimal_devices *devices)
+			   const struct minimal_devices *devices)
 {
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
-			OPWEST_NO_ARGUMENT);
+					     OPWEST_NO_ARGUMENT);
 	}
 	if (!workspace->opened) {
 		return -EALREADY;
@@ -82,26 +82,25 @@ int minimal_close(struct minimal_workspace *workspace, const struct minimal_devi
 
 /* The failure path is a separate function, so that it adds no cost to a run without failures. */
 static int __attribute__((noinline, cold)) failed(int32_t code, struct minimal_workspace *workspace,
-	uint16_t step)
+						  uint16_t step)
 {
 	return opwest_status_failed(&workspace->status, "minimal", step, code);
 }
 
-static int run_workspace(
-	const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
-	struct minimal_workspace *workspace, const struct minimal_devices *devices)
+static int run_workspace(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
+			 struct minimal_workspace *workspace, const struct minimal_devices *devices)
 {
 	if (inputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_INPUT,
-			OPWEST_NO_ARGUMENT);
+					     OPWEST_NO_ARGUMENT);
 	}
 	if (outputs == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_OUTPUT,
-			OPWEST_NO_ARGUMENT);
+					     OPWEST_NO_ARGUMENT);
 	}
 	if (devices == NULL) {
 		return opwest_status_invalid(&workspace->status, OPWEST_HOOK_DEVICE,
-			OPWEST_NO_ARGUMENT);
+					     OPWEST_NO_ARGUMENT);
 	}
 	OPWEST_CHECK_INPUTS(&minimal_details, inputs, outputs, workspace);
 	OPWEST_PROFILE_BEGIN(workspace->profile, minimal_points, 0);
@@ -137,13 +136,8 @@ static int run_workspace(
 	return 0;
 }
 
-#ifdef CONFIG_OPWEST_PROFILE
-int minimal_run_profiled(
-#else
-int minimal_run(
-#endif
-	const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
-	struct minimal_workspace *workspace, const struct minimal_devices *devices)
+static int run_alone(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
+		     struct minimal_workspace *workspace, const struct minimal_devices *devices)
 {
 	int rc;
 
@@ -158,10 +152,23 @@ int minimal_run(
 	return rc;
 }
 
+#ifdef CONFIG_OPWEST_PROFILE
+int minimal_run_profiled(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
+			 struct minimal_workspace *workspace, const struct minimal_devices *devices)
+{
+	return run_alone(inputs, outputs, workspace, devices);
+}
+#else
+int minimal_run(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
+		struct minimal_workspace *workspace, const struct minimal_devices *devices)
+{
+	return run_alone(inputs, outputs, workspace, devices);
+}
+#endif
+
 #ifdef OPWEST_HAS_POINTS
 const struct opwest_point minimal_points[2] = {
-	{.name = "minimal", .step = OPWEST_NO_STEP, .device = OPWEST_NO_DEVICE,
-		.kind = OPWEST_POINT_RUN},
-	{.name = "negate", .step = 0U, .device = OPWEST_NO_DEVICE, .kind = OPWEST_POINT_STEP},
+	OPWEST_POINT("minimal", OPWEST_NO_STEP, OPWEST_NO_DEVICE, OPWEST_POINT_RUN),
+	OPWEST_POINT("negate", 0U, OPWEST_NO_DEVICE, OPWEST_POINT_STEP),
 };
 #endif

@@ -20,7 +20,7 @@
 #ifdef CONFIG_OPWEST_CHECK_INPUTS
 #include <opwest/profile.h>
 #endif
-#if defined(CONFIG_THREAD_STACK_INFO) && !defined(CONFIG_ARCH_POSIX) && \
+#if defined(CONFIG_THREAD_STACK_INFO) && !defined(CONFIG_ARCH_POSIX) &&                            \
 	!defined(CONFIG_OPWEST_CHECK_INPUTS)
 #define OPWEST_SUITE_MEASURES_STACK
 #include <opwest/port.h>
@@ -72,10 +72,8 @@ static void run_example(void)
 	const int rc = run_once();
 
 	if (rc != 0 && workspace.status.step != OPWEST_NO_STEP) {
-		TC_PRINT(
-			"minimal: run on zeros returned %d in step %d, %s: add vectors to "
-			"manifest.yaml (tests:)\n",
-			rc, (int)workspace.status.step, failed_step());
+		TC_PRINT("minimal: run on zeros: %d in step %d, %s: add tests: to the manifest\n",
+			 rc, (int)workspace.status.step, failed_step());
 		ztest_test_skip();
 	}
 	zassert_equal(rc, 0, "run on zeros returned %d", rc);
@@ -95,7 +93,7 @@ static void keep_outputs(void)
 static void check_kept_outputs(const char *after)
 {
 	zassert_mem_equal(opwest_kept_y, minimal_output_y, MINIMAL_OUTPUT_Y_SIZE,
-		"output y changes %s", after);
+			  "output y changes %s", after);
 }
 
 ZTEST(minimal, test_runs_repeat)
@@ -146,9 +144,7 @@ ZTEST(minimal, test_inputs_are_not_written)
 	run_example();
 	zassert_equal(written_input[0], '\0', "%s", written_input);
 	if (opwest_input_check_count() - before < minimal_model.step_count) {
-		TC_PRINT(
-			"minimal: the inputs of some steps are not compared: see "
-			"CONFIG_OPWEST_CHECK_INPUTS\n");
+		TC_PRINT("minimal: not all steps are compared: CONFIG_OPWEST_CHECK_INPUTS\n");
 		ztest_test_skip();
 	}
 }
@@ -203,16 +199,16 @@ ZTEST(minimal, test_run_checks_its_arguments)
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, OPWEST_NO_ARGUMENT);
 	zassert_equal(minimal_run(&inputs, &outputs, NULL, &devices), -EINVAL, "no workspace");
 	zassert_equal(minimal_run(&inputs, &outputs, &workspace, NULL), -EINVAL,
-		"no device context");
+		      "no device context");
 	expect_recorded(&workspace.status, OPWEST_HOOK_DEVICE, OPWEST_NO_ARGUMENT);
 
 	from.x = NULL;
 	zassert_equal(minimal_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input x is NULL");
+		      "input x is NULL");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.x = (const int16_t *)((uintptr_t)inputs.x + 1U);
 	zassert_equal(minimal_run(&from, &outputs, &workspace, &devices), -EINVAL,
-		"input x is misaligned");
+		      "input x is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_INPUT, 0U);
 	from.x = inputs.x;
 
@@ -221,7 +217,7 @@ ZTEST(minimal, test_run_checks_its_arguments)
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.y = (int16_t *)((uintptr_t)outputs.y + 1U);
 	zassert_equal(minimal_run(&inputs, &to, &workspace, &devices), -EINVAL,
-		"output y is misaligned");
+		      "output y is misaligned");
 	expect_recorded(&workspace.status, OPWEST_HOOK_OUTPUT, 0U);
 	to.y = outputs.y;
 
