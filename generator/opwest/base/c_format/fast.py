@@ -305,6 +305,8 @@ def _macro(lines: list[str], at: int, out: list[str]) -> int:
     if body[-1][-1] == ")":
         body[-1] += ";"  # the user of the macro adds it
         laid_out = _formatted(body, WIDTH - 2)
+        if laid_out != _formatted(body, WIDTH + 1):  # the last line has no backslash
+            return 0
         if laid_out is not None:
             laid_out[-1] = laid_out[-1][:-1]
     else:
