@@ -178,6 +178,9 @@ def _trailing(line: Line, indent: int, newlines: int, rows: list[_Row]) -> None:
 
 def _code(line: Line, indent: int, newlines: int, rows: list[_Row], *, escaped: bool, is_last: bool) -> None:
     tokens = line.tokens
+    if tokens[0].above:
+        _layout(tokens[0].above, rows)
+        tokens[0].above = []
     annotated = Annotated(line)
     width = WIDTH - 2 if line.directive == "define" and not is_last else WIDTH
     has_forced = any(token.must_break for token in tokens[1:])
