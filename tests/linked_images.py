@@ -106,16 +106,23 @@ def application(folder: Path) -> Path:
 
 def link(app: Path, variant: str | None, build: Path, prefix: str = "", options: tuple[str, ...] = ()) -> Path:
     """Link the application with one variant to `build/zephyr/zephyr.elf`, with zephyr.map; return the image."""
-    model = app / "models" / "adder"
-    model = model / "variants" / variant if variant else model
+    base = app / "models" / "adder"
+    model = base / "variants" / variant if variant else base
+    shared = re.search(r"set\(adder_SHARED\n(.*?)\)", (model / "model.cmake").read_text(), re.DOTALL)
+    of_base = [base / name for name in re.findall(r'"(.*)"', shared[1])] if variant and shared else []
+
+    def parts(pattern: str) -> list[Path]:
+        """Return files of the variant, with those that are the base's."""
+        return [*model.glob(pattern), *(path for path in of_base if path.relative_to(base).match(pattern))]
+
     machine = ["-mcpu=cortex-m3", "-mthumb"] if prefix else []
     image = build / "zephyr" / "zephyr.elf"
     image.parent.mkdir(parents=True)
     (image.parent / ".config").write_text(f'CONFIG_BOARD_TARGET="{BOARDS[variant]}"\n')
     (build / "main.c").write_text(MAIN)
     (build / "port.c").write_text(PORT)
-    include = [f"-I{RUNTIME / 'include'}", f"-I{model / 'include'}"]
-    rename = ["-include", next(model.glob("objects/any/rename.h"))]
+    include = [f"-I{folder}" for folder in (RUNTIME / "include", model / "include", base / "include")]
+    rename = ["-include", *parts("objects/any/rename.h")]
     archives = {
         "app/libapp.a": [(build / "main.c", [])],
         "modules/opwest/libopwest.a": [
@@ -123,10 +130,10 @@ def link(app: Path, variant: str | None, build: Path, prefix: str = "", options:
             *((RUNTIME / "src" / f"{name}.c", []) for name in ("status", "metadata", "registry")),
         ],
         "modules/opwest_adder/libopwest_adder.a": [
-            *((path, rename) for path in model.glob("objects/any/operators/*.c")),
-            *((model / "src" / f"adder_{part}.c", []) for part in ("metadata", "registry", "run")),
-            (model / "constants.S", [f"-Wa,-I{model / 'constants'}"]),
-            (model / "note.S", []),
+            *((path, rename) for path in parts("objects/any/operators/*.c")),
+            *((path, []) for path in parts("src/adder_*.c")),
+            *((path, [f"-Wa,-I{model / 'constants'}"]) for path in parts("constants.S")),
+            *((path, []) for path in parts("note.S")),
         ],
     }
     for archive, sources in archives.items():

@@ -93,7 +93,7 @@ def test_conflict(opwest, fail, app, manifest):
     change(manifest, "model: minimal", "model: other")
     done = fail("update", app)
     assert (
-        f"{app}/prj.conf:3:1: error: conflict: these lines were changed by both you and opwest\n"
+        f"{app}/prj.conf:2:1: error: conflict: these lines were changed by both you and opwest\n"
         "  expected: one of the two versions between '<<<<<<< yours' and '>>>>>>> opwest'\n"
         "  hint: edit the lines and delete the three markers\n"
     ) in done.err
@@ -102,7 +102,7 @@ def test_conflict(opwest, fail, app, manifest):
     assert f"<<<<<<< yours\n{yours}\n=======\n{new}\n>>>>>>> opwest\n" in text
     for arguments in (["update", app], ["update", "--check", app]):
         done = fail(*arguments)
-        assert f"{app}/prj.conf:3:1: error: the file contains markers of an earlier conflict" in done.err
+        assert f"{app}/prj.conf:2:1: error: the file contains markers of an earlier conflict" in done.err
     (app / "prj.conf").write_text(re.sub(r"<<<<<<<[^>]*>>>>>>> opwest", "CONFIG_OPWEST_MODEL_OTHER=n", text))
     done = opwest("update", app)
     assert (done.code, done.err) == (0, "")
@@ -114,7 +114,8 @@ def test_check_lists_the_changes(fail, edited, manifest):
     done = fail("update", "--check", edited)
     assert not done.err
     lines = done.out.splitlines()
-    assert re.fullmatch(rf"{re.escape(str(edited))}: would change: \d+ to write", lines[0])
+    assert re.fullmatch(rf"{re.escape(str(edited))}: would change: \d+ to write, 1 to merge", lines[0])
+    assert f"  {edited}/CMakeLists.txt: merge" in lines
     assert f"  {edited}/boards/qemu_cortex_m3.overlay: write" in lines
     assert f"  {edited}/README.md: replace" in lines
     assert not [line for line in lines if ".opwest" in line]

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+from opwest.base.paths import spelled
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -40,4 +42,4 @@ def own_files() -> list[Path]:
 
 
 if __name__ == "__main__":  # python -m opwest.base.resources, for opwest_python() of CMake
-    print("\n".join(path.as_posix() for path in own_files()))
+    print("\n".join(spelled(path) for path in own_files()))

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.paths import spelled
 from opwest.model.types.model import Model, Step
 from opwest.project.request import Examination
 from opwest.reports import data
@@ -72,7 +73,7 @@ def _read(manifest: Path, model: str, faults: Diagnostics) -> _Import | None:
             read = json.loads(read_limited(place, _MAX_BYTES))
             if read.get("version") != _VERSION:
                 return None
-            path = manifest.absolute().relative_to(folder.absolute()).as_posix()
+            path = spelled(manifest.absolute().relative_to(folder.absolute()))
             for row in read["models"]:
                 if row["manifest"] == path and row["model"] == model:
                     views = tuple(f"{view['number']} ({view['kind']})" for view in row["views"])

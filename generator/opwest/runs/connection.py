@@ -200,8 +200,8 @@ def prepare(
 
 def cmake_options(options: ImageOptions) -> tuple[str, ...]:
     """Return the given options of CMake, with that of shields."""
-    shields = ";".join(options.shield)
-    return (*((f"-DSHIELD={shields}",) if shields else ()), *options.cmake)
+    shields = ("-DSHIELD=" + ";".join(options.shield),) if options.shield else ()
+    return (*shields, *options.cmake)
 
 
 @contextlib.contextmanager

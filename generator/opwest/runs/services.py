@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.base.diagnostics import OpwestError
+from opwest.base.paths import spelled
 from opwest.render.model_files import render_service
 from opwest.render.variants import service_file
 from opwest.runs.compile import installed_runtime
@@ -53,7 +54,7 @@ def main(project: Path, folder: Path) -> int:
     except OpwestError as error:
         print(error, file=sys.stderr)
         return 1
-    print(runtime.as_posix())
+    print(spelled(runtime))
     return 0
 
 

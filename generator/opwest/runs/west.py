@@ -192,7 +192,7 @@ class Build:
         options += ["-DQEMU_PTY=ON"]
         options += [f"-D{_MODES[mode][0]}=y" for mode in self.modes]
         if isinstance(self.place, Udp):
-            options += [f"-DCONFIG_MCUMGR_TRANSPORT_UDP_PORT={self.place.port}"]
+            options += ["-DCONFIG_MCUMGR_TRANSPORT_UDP_PORT=" + str(self.place.port)]
         joined = tuple(f"-D{name}=" for name in (_OVERLAYS, _ROOTS))
         return options + [option for option in self.given if not option.startswith(joined)]
 

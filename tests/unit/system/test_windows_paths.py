@@ -124,7 +124,7 @@ def test_origin(target, folder, text, on_windows, monkeypatch):
 def test_record_of_an_import(target, folder, text, on_windows, monkeypatch):
     monkeypatch.setattr(import_json, "Path", WindowsPath)
     given: Any = WindowsPath(folder)
-    content = import_json.import_json_text(WindowsPath(target), b"", given, Options(tuning=[target]))
+    content = import_json.import_json_text(WindowsPath(target), b"", given, Options(tuning=[target]), [])
     monkeypatch.undo()
     value = json.loads(content)
     assert value["model"] == text and value["options"]["tuning"] == [text]
