@@ -23,6 +23,7 @@ target_sources(app PRIVATE ${sources})
 """
 # Messages are printed on the stack of main, from within load().
 PRJ_CONF = """
+CONFIG_OPWEST=y
 CONFIG_ETHOS_U=y
 CONFIG_LOG=y
 CONFIG_LOG_MODE_IMMEDIATE=y

@@ -56,7 +56,10 @@ def _adapter_row(names: CNames, operator: Operator) -> dict[str, Any]:
 
 
 def layout_checks(model: Model, plan: MemoryPlan) -> dict[str, list[str]]:
-    """Return the checks of every structure that the model's object defines or accesses, and the runtime's headers."""
+    """Return the checks of every structure that the model's object defines or accesses, and the runtime's headers.
+
+    The structures of measured points exist only in images that use them.
+    """
     always = (s for s in layout.METADATA if s not in (*_OF_DEVICES, *_OF_STATE))
     structs = [layout.VALUE, layout.STATUS, layout.MEASURE, *always]
     if model.devices:
@@ -66,12 +69,18 @@ def layout_checks(model: Model, plan: MemoryPlan) -> dict[str, list[str]]:
     if any(operator.workspace for operator in model.operators):
         structs.append(layout.TVM_WORKSPACE)
     asserts = [_assert("OPWEST_METADATA_VERSION", str(layout.METADATA_VERSION), _VERSION_FAULT)]
-    for struct in structs:
+    of_points = [struct for struct in structs if struct.header == layout.PROFILE_HEADER]
+    others = [struct for struct in structs if struct not in of_points]
+    for struct in others:
         asserts += _checks(struct)
     workspace = workspace_struct(model, plan)
     places = c_layout(workspace)
     asserts += [_offset(workspace, field.name, places) for field in workspace.fields]
-    return {"headers": sorted({s.header for s in structs}), "asserts": asserts}
+    return {
+        "headers": sorted({struct.header for struct in others}),
+        "asserts": asserts,
+        "points": [check for struct in of_points for check in _checks(struct)],
+    }
 
 
 _OF_DEVICES = (layout.PROGRAM, layout.DEVICE_USE, layout.DEVICE_SET)

@@ -71,7 +71,7 @@ I32, I64 = Scalar(DTYPES["int32"]), Scalar(DTYPES["int64"])
 F32 = Scalar(DTYPES["float32"])
 _STEP, _DEVICE = Scalar(U16.dtype, NO_STEP), Scalar(U16.dtype, NO_DEVICE)
 _MODEL_H, _REGISTRY_H, _DEVICES_H = "opwest/model.h", "opwest/registry.h", "opwest/devices.h"
-_PROFILE_H, _DLPACK_H, _STATE_H = "opwest/profile.h", "opwest/dlpack.h", "opwest/state.h"
+PROFILE_HEADER, _DLPACK_H, _STATE_H = "opwest/profile.h", "opwest/dlpack.h", "opwest/state.h"
 _HALIDE_H, _MEMREF_H = "opwest/halide_buffer.h", "opwest/memref.h"
 
 QUANTIZATION = Struct.make(
@@ -257,14 +257,14 @@ REGISTRY = Struct.make(
 )
 POINT = Struct.make(
     "opwest_point",
-    _PROFILE_H,
+    PROFILE_HEADER,
     name=String(),
     step=_STEP,
     device=_DEVICE,
     kind=Scalar(U32.dtype, POINT_KIND),
 )
 MEASURE = Struct.make(
-    "opwest_measure", _PROFILE_H, total=U64, last=U64, min=U64, max=U64, begun=U64, runs=U32, reserved=U32
+    "opwest_measure", PROFILE_HEADER, total=U64, last=U64, min=U64, max=U64, begun=U64, runs=U32, reserved=U32
 )
 VALUE = Struct.make(
     "opwest_value",
