@@ -39,6 +39,8 @@ def test_example_of_the_readme(workspace):
     succeed("init", "libops.a", "ops.h", "--model", "spectrum")
     done = succeed("generate", "manifest.yaml", "-o", "spectrum")
     assert done.stdout.endswith(f"runtime: the Zephyr module opwest in {workspace}/opwest\n")
+    written = re.search(r"the runtime is not copied: (\d+ files)", text)
+    assert written is not None and f"spectrum: {written[1]} written" in done.stdout
     files, lines = size_of(workspace / "spectrum")
     assert files <= 30
     assert lines <= 1800
