@@ -57,6 +57,7 @@ def render_run(render: Renderer, model: Model, plan: MemoryPlan, tables: ModelTa
     return render(
         "models/model/src/model_run.c",
         **heading(model),
+        macro=names.macro,
         inputs=external_rows(tensors, "input"),
         outputs=external_rows(tensors, "output"),
         placed=[

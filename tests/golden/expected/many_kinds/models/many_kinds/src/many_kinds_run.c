@@ -453,10 +453,15 @@ static int run_workspace(const struct many_kinds_inputs *inputs,
 	return 0;
 }
 
-static int run_alone(const struct many_kinds_inputs *inputs,
-		     const struct many_kinds_outputs *outputs,
-		     struct many_kinds_workspace *workspace,
-		     const struct many_kinds_devices *devices)
+/* With profiling, many_kinds_run() in many_kinds.h calls many_kinds_run_profiled(). */
+#ifdef CONFIG_OPWEST_PROFILE
+#define MANY_KINDS_RUN many_kinds_run_profiled
+#else
+#define MANY_KINDS_RUN many_kinds_run
+#endif
+
+int MANY_KINDS_RUN(const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
+		   struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
 {
 	int rc;
 
@@ -470,22 +475,6 @@ static int run_alone(const struct many_kinds_inputs *inputs,
 	opwest_port_give(&workspace->running);
 	return rc;
 }
-
-#ifdef CONFIG_OPWEST_PROFILE
-int many_kinds_run_profiled(const struct many_kinds_inputs *inputs,
-			    const struct many_kinds_outputs *outputs,
-			    struct many_kinds_workspace *workspace,
-			    const struct many_kinds_devices *devices)
-{
-	return run_alone(inputs, outputs, workspace, devices);
-}
-#else
-int many_kinds_run(const struct many_kinds_inputs *inputs, const struct many_kinds_outputs *outputs,
-		   struct many_kinds_workspace *workspace, const struct many_kinds_devices *devices)
-{
-	return run_alone(inputs, outputs, workspace, devices);
-}
-#endif
 
 #ifdef OPWEST_HAS_POINTS
 const struct opwest_point many_kinds_points[21] = {

@@ -136,8 +136,15 @@ static int run_workspace(const struct minimal_inputs *inputs, const struct minim
 	return 0;
 }
 
-static int run_alone(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
-		     struct minimal_workspace *workspace, const struct minimal_devices *devices)
+/* With profiling, minimal_run() in minimal.h calls minimal_run_profiled(). */
+#ifdef CONFIG_OPWEST_PROFILE
+#define MINIMAL_RUN minimal_run_profiled
+#else
+#define MINIMAL_RUN minimal_run
+#endif
+
+int MINIMAL_RUN(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
+		struct minimal_workspace *workspace, const struct minimal_devices *devices)
 {
 	int rc;
 
@@ -151,20 +158,6 @@ static int run_alone(const struct minimal_inputs *inputs, const struct minimal_o
 	opwest_port_give(&workspace->running);
 	return rc;
 }
-
-#ifdef CONFIG_OPWEST_PROFILE
-int minimal_run_profiled(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
-			 struct minimal_workspace *workspace, const struct minimal_devices *devices)
-{
-	return run_alone(inputs, outputs, workspace, devices);
-}
-#else
-int minimal_run(const struct minimal_inputs *inputs, const struct minimal_outputs *outputs,
-		struct minimal_workspace *workspace, const struct minimal_devices *devices)
-{
-	return run_alone(inputs, outputs, workspace, devices);
-}
-#endif
 
 #ifdef OPWEST_HAS_POINTS
 const struct opwest_point minimal_points[2] = {
