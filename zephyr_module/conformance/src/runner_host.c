@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opwest/model.h>
+
 #include "cases.h"
 
 static const struct {
