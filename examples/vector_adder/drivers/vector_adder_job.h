@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <opwest/accelerator.h>
+#include <opwest/model.h>
 
 /** The cost of another program: none, a descriptor contains its program. */
 #define JOB_SWITCHING OPWEST_SWITCH_FREE
