@@ -53,7 +53,7 @@ _APT = {
     "libstdc++-arm-none-eabi-dev": "arm-none-eabi libstdc++",
     "picolibc-arm-none-eabi": "arm-none-eabi picolibc",
     **{name: name for name in "git make openssl patch clang-14 clang-19 rustc g++ valgrind espeak-ng cmake".split()},
-    **{name: name for name in "bash chromium fish gfortran nim qemu-system-arm tcc zsh".split()},
+    **{name: name for name in "bash chromium fish gfortran nim perl qemu-system-arm tcc zsh".split()},
 }
 """Programs and others by the packages of apt that contain them."""
 _PIP = {

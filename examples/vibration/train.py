@@ -64,6 +64,7 @@ def write_recording(frames: Array, labels: Array) -> None:
     lines = [
         "/* SPDX-License-Identifier: Apache-2.0 */",
         "/* Written by train.py: acceleration in mg, and the class after each frame. */",
+        "/* clang-format off */",
         "#include <stdint.h>",
         "",
         f"enum {{ FRAMES = {len(frames)}, SAMPLES = {SAMPLES} }};",

@@ -56,14 +56,12 @@ static inline int z_vrfy_opwest_accelerator_info(const struct device *dev,
 	K_OOPS(k_usermode_to_copy(info, &own, sizeof(own)));
 	return rc;
 }
-#include OPWEST_MARSHALL(opwest_accelerator_info)
 
 static inline int z_vrfy_opwest_accelerator_activate(const struct device *dev)
 {
 	VERIFY_DEVICE(dev);
 	return z_impl_opwest_accelerator_activate(dev);
 }
-#include OPWEST_MARSHALL(opwest_accelerator_activate)
 
 static inline int z_vrfy_opwest_accelerator_check(const struct device *dev,
 						  const struct opwest_program *program)
@@ -71,14 +69,12 @@ static inline int z_vrfy_opwest_accelerator_check(const struct device *dev,
 	VERIFY_DEVICE(dev);
 	return is_program(program) ? z_impl_opwest_accelerator_check(dev, program) : -EFAULT;
 }
-#include OPWEST_MARSHALL(opwest_accelerator_check)
 
 static inline int z_vrfy_opwest_accelerator_open(const struct device *dev, int32_t timeout_ms)
 {
 	VERIFY_DEVICE(dev);
 	return z_impl_opwest_accelerator_open(dev, timeout_ms);
 }
-#include OPWEST_MARSHALL(opwest_accelerator_open)
 
 static inline int z_vrfy_opwest_accelerator_load(const struct device *dev,
 						 const struct opwest_program *program)
@@ -86,14 +82,12 @@ static inline int z_vrfy_opwest_accelerator_load(const struct device *dev,
 	VERIFY_DEVICE(dev);
 	return is_program(program) ? z_impl_opwest_accelerator_load(dev, program) : -EFAULT;
 }
-#include OPWEST_MARSHALL(opwest_accelerator_load)
 
 static inline uint32_t z_vrfy_opwest_accelerator_enqueued(const struct device *dev)
 {
 	VERIFY_DEVICE(dev);
 	return z_impl_opwest_accelerator_enqueued(dev);
 }
-#include OPWEST_MARSHALL(opwest_accelerator_enqueued)
 
 static inline int z_vrfy_opwest_accelerator_sync(const struct device *dev, uint32_t leave,
 						 int32_t timeout_ms)
@@ -101,14 +95,12 @@ static inline int z_vrfy_opwest_accelerator_sync(const struct device *dev, uint3
 	VERIFY_DEVICE(dev);
 	return z_impl_opwest_accelerator_sync(dev, leave, timeout_ms);
 }
-#include OPWEST_MARSHALL(opwest_accelerator_sync)
 
 static inline void z_vrfy_opwest_accelerator_wake(const struct device *dev)
 {
 	VERIFY_DEVICE(dev);
 	z_impl_opwest_accelerator_wake(dev);
 }
-#include OPWEST_MARSHALL(opwest_accelerator_wake)
 
 /* The driver calls the function in supervisor mode: a user thread must not select it. */
 static inline int z_vrfy_opwest_accelerator_notify(const struct device *dev,
@@ -120,18 +112,41 @@ static inline int z_vrfy_opwest_accelerator_notify(const struct device *dev,
 	VERIFY_DEVICE(dev);
 	return -EPERM;
 }
-#include OPWEST_MARSHALL(opwest_accelerator_notify)
 
 static inline int z_vrfy_opwest_accelerator_close(const struct device *dev)
 {
 	VERIFY_DEVICE(dev);
 	return z_impl_opwest_accelerator_close(dev);
 }
-#include OPWEST_MARSHALL(opwest_accelerator_close)
 
 static inline int z_vrfy_opwest_accelerator_deactivate(const struct device *dev)
 {
 	VERIFY_DEVICE(dev);
 	return z_impl_opwest_accelerator_deactivate(dev);
 }
-#include OPWEST_MARSHALL(opwest_accelerator_deactivate)
+
+#if __has_include(<zephyr/syscall_list.h>)
+#include <zephyr/syscalls/opwest_accelerator_info_mrsh.c>
+#include <zephyr/syscalls/opwest_accelerator_activate_mrsh.c>
+#include <zephyr/syscalls/opwest_accelerator_check_mrsh.c>
+#include <zephyr/syscalls/opwest_accelerator_open_mrsh.c>
+#include <zephyr/syscalls/opwest_accelerator_load_mrsh.c>
+#include <zephyr/syscalls/opwest_accelerator_enqueued_mrsh.c>
+#include <zephyr/syscalls/opwest_accelerator_sync_mrsh.c>
+#include <zephyr/syscalls/opwest_accelerator_wake_mrsh.c>
+#include <zephyr/syscalls/opwest_accelerator_notify_mrsh.c>
+#include <zephyr/syscalls/opwest_accelerator_close_mrsh.c>
+#include <zephyr/syscalls/opwest_accelerator_deactivate_mrsh.c>
+#else /* before Zephyr 3.7 */
+#include <syscalls/opwest_accelerator_info_mrsh.c>
+#include <syscalls/opwest_accelerator_activate_mrsh.c>
+#include <syscalls/opwest_accelerator_check_mrsh.c>
+#include <syscalls/opwest_accelerator_open_mrsh.c>
+#include <syscalls/opwest_accelerator_load_mrsh.c>
+#include <syscalls/opwest_accelerator_enqueued_mrsh.c>
+#include <syscalls/opwest_accelerator_sync_mrsh.c>
+#include <syscalls/opwest_accelerator_wake_mrsh.c>
+#include <syscalls/opwest_accelerator_notify_mrsh.c>
+#include <syscalls/opwest_accelerator_close_mrsh.c>
+#include <syscalls/opwest_accelerator_deactivate_mrsh.c>
+#endif

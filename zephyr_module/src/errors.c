@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include <opwest/errors.h>
+#include <opwest/model.h>
 
 const char *opwest_error_name(int error)
 {
@@ -21,7 +22,7 @@ const char *opwest_error_name(int error)
 		{-EROFS, "EROFS"},     {-ETIMEDOUT, "ETIMEDOUT"},   {-EXDEV, "EXDEV"},
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < OPWEST_ARRAY_SIZE(names); i++) {
 		if (names[i].error == error) {
 			return names[i].name;
 		}

@@ -45,8 +45,7 @@ static bool is_input(const struct opwest_tensor *argument)
 	return argument->direction == OPWEST_IN && (argument->flags & OPWEST_TENSOR_SCALAR) == 0U;
 }
 
-/* Whether a tensor of the interface is a buffer of the workspace, and not in the caller's
- * structure. */
+/* Whether a tensor of the interface is in the workspace, and not in the caller's structure. */
 static bool is_placed(const struct opwest_tensor *tensor, uint8_t role)
 {
 	for (uint16_t i = 0U; i < run.details->buffer_count; i++) {

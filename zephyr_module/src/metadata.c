@@ -12,12 +12,12 @@ static const struct {
 
 const char *opwest_dtype_name(uint8_t dtype)
 {
-	return dtype < sizeof(dtypes) / sizeof(dtypes[0]) ? dtypes[dtype].name : NULL;
+	return dtype < OPWEST_ARRAY_SIZE(dtypes) ? dtypes[dtype].name : NULL;
 }
 
 size_t opwest_dtype_size(uint8_t dtype)
 {
-	return dtype < sizeof(dtypes) / sizeof(dtypes[0]) ? dtypes[dtype].size : 0;
+	return dtype < OPWEST_ARRAY_SIZE(dtypes) ? dtypes[dtype].size : 0;
 }
 
 static const struct opwest_tensor *find(const struct opwest_tensor *tensors, size_t count,

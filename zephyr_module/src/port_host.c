@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clock_gettime() is part of POSIX. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
 #endif
 #include <stddef.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report of an input that an operator wrote, for `opwest run --host`. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L /* sigaction() */
 #endif
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ void opwest_input_changed(const struct opwest_input_change *change)
 }
 
 #ifndef _WIN32
-static struct sigaction earlier[NSIG];
+static struct sigaction earlier_segment, earlier_bus;
 
 /* Constants are in read-only memory: a write to one ends in a signal with its address. */
 static void faulted(int number, siginfo_t *info, void *registers)
@@ -35,14 +35,15 @@ static void faulted(int number, siginfo_t *info, void *registers)
 	if (opwest_input_check_find(info->si_addr, &change)) {
 		opwest_input_changed(&change);
 	}
-	(void)sigaction(number, &earlier[number], NULL); /* the instruction is repeated */
+	(void)sigaction(number, number == SIGBUS ? &earlier_bus : &earlier_segment,
+			NULL); /* the instruction is repeated */
 }
 
 static void __attribute__((constructor)) catch_faults(void)
 {
 	const struct sigaction action = {.sa_sigaction = faulted, .sa_flags = SA_SIGINFO};
 
-	(void)sigaction(SIGSEGV, &action, &earlier[SIGSEGV]);
-	(void)sigaction(SIGBUS, &action, &earlier[SIGBUS]);
+	(void)sigaction(SIGSEGV, &action, &earlier_segment);
+	(void)sigaction(SIGBUS, &action, &earlier_bus);
 }
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pthread_cond_clockwait() is an extension of glibc. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
 #endif
 #include <errno.h>
 #include <time.h>
@@ -14,6 +13,9 @@
 #ifdef __GLIBC__
 #if __GLIBC_PREREQ(2, 30)
 #define HAS_CLOCKWAIT 1
+/* A function of POSIX.1-2024, which glibc declares only among its extensions. */
+int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+			   const struct timespec *until);
 #endif
 #endif
 

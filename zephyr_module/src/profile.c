@@ -74,5 +74,5 @@ const char *opwest_point_kind_name(uint32_t kind)
 		[OPWEST_POINT_CACHE] = "cache",   [OPWEST_POINT_COPY] = "copy",
 	};
 
-	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : NULL;
+	return kind < OPWEST_ARRAY_SIZE(names) ? names[kind] : NULL;
 }

@@ -35,14 +35,12 @@ static inline int z_vrfy_opwest_runner_run(const struct device *runner, const vo
 	}
 	return z_impl_opwest_runner_run(runner, from, to, timeout_ms);
 }
-#include OPWEST_MARSHALL(opwest_runner_run)
 
 static inline int z_vrfy_opwest_runner_cancel(const struct device *runner)
 {
 	VERIFY_RUNNER(runner);
 	return z_impl_opwest_runner_cancel(runner);
 }
-#include OPWEST_MARSHALL(opwest_runner_cancel)
 
 static inline int z_vrfy_opwest_runner_status(const struct device *runner,
 					      struct opwest_status *status)
@@ -55,4 +53,13 @@ static inline int z_vrfy_opwest_runner_status(const struct device *runner,
 	K_OOPS(k_usermode_to_copy(status, &copy, sizeof(copy)));
 	return 0;
 }
-#include OPWEST_MARSHALL(opwest_runner_status)
+
+#if __has_include(<zephyr/syscall_list.h>)
+#include <zephyr/syscalls/opwest_runner_run_mrsh.c>
+#include <zephyr/syscalls/opwest_runner_cancel_mrsh.c>
+#include <zephyr/syscalls/opwest_runner_status_mrsh.c>
+#else /* before Zephyr 3.7 */
+#include <syscalls/opwest_runner_run_mrsh.c>
+#include <syscalls/opwest_runner_cancel_mrsh.c>
+#include <syscalls/opwest_runner_status_mrsh.c>
+#endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stddef.h>
 
+#include <opwest/model.h>
 #include <opwest/port.h>
 #include <opwest/status.h>
 
@@ -32,7 +33,7 @@ const char *opwest_hook_name(uint8_t hook)
 		[OPWEST_HOOK_CANCEL] = "cancel",
 	};
 
-	return hook < sizeof(names) / sizeof(names[0]) ? names[hook] : NULL;
+	return hook < OPWEST_ARRAY_SIZE(names) ? names[hook] : NULL;
 }
 
 int opwest_status_hook_failed(struct opwest_status *status, const char *model, const char *device,

@@ -21,11 +21,4 @@
 #define k_usermode_to_copy(to, from, size)   z_user_to_copy(to, from, size)
 #endif
 
-/** The generated code of a system call, for `#include`: after the definition of z_vrfy_<name>(). */
-#if __has_include(<zephyr/syscall_list.h>)
-#define OPWEST_MARSHALL(name) <zephyr/syscalls/name##_mrsh.c>
-#else /* before Zephyr 3.7 */
-#define OPWEST_MARSHALL(name) <syscalls/name##_mrsh.c>
-#endif
-
 #endif /* OPWEST_SYSCALLS_ZEPHYR_H_ */

@@ -31,9 +31,11 @@ int32_t opwest_tvm_code(int32_t code)
 	return code == -1 ? -EIO : code;
 }
 
-static void complain(const char *what)
+static void complain(const char *function, const char *what)
 {
-	opwest_port_tvm_log(NULL, &what, 1);
+	const char *const parts[] = {function, ": ", what};
+
+	opwest_port_tvm_log(NULL, parts, 3);
 }
 
 /* The position of the bit for the begin of an allocation at a unit, freed or not. */
@@ -62,7 +64,7 @@ void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, 
 	(void)dtype_code_hint;
 	(void)dtype_bits_hint;
 	if (workspace == NULL) {
-		complain("TVMBackendAllocWorkspace: missing `workspace` in the manifest");
+		complain(__func__, "missing `workspace` in the manifest");
 		return NULL;
 	}
 
@@ -71,10 +73,9 @@ void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t nbytes, 
 
 	if (device_type != kDLCPU || nbytes > most || most == 0U) {
 		workspace->exhausted = 1U;
-		complain(device_type != kDLCPU
-				 ? "TVMBackendAllocWorkspace: memory of a device requested"
-				 : "TVMBackendAllocWorkspace: "
-				   "`workspace` in the manifest is too small");
+		complain(__func__, device_type != kDLCPU
+					   ? "memory of a device requested"
+					   : "`workspace` in the manifest is too small");
 		return NULL;
 	}
 
@@ -104,7 +105,7 @@ int TVMBackendFreeWorkspace(int device_type, int device_id, void *ptr)
 	if (offset >= (uintptr_t)workspace->used << workspace->shift ||
 	    offset != (uintptr_t)unit << workspace->shift ||
 	    (*lives(workspace, unit) & bit(unit)) == 0U) {
-		complain("TVMBackendFreeWorkspace: this memory is not allocated");
+		complain(__func__, "this memory is not allocated");
 		return -1;
 	}
 	*lives(workspace, unit) &= (uint8_t)~bit(unit);
@@ -125,7 +126,7 @@ int TVMBackendFreeWorkspace(int device_type, int device_id, void *ptr)
 
 void TVMAPISetLastError(const char *msg)
 {
-	complain(msg);
+	opwest_port_tvm_log(NULL, &msg, 1);
 }
 
 void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message)

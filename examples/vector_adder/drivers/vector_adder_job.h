@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <opwest/accelerator.h>
+#include <opwest/model.h>
 
 /** The cost of another program: none, a descriptor contains its program. */
 #define JOB_SWITCHING OPWEST_SWITCH_FREE
@@ -18,11 +19,11 @@
 
 /** A descriptor: addresses of the device. */
 struct vector_adder_job {
-	uint64_t program;
+	OPWEST_ALIGNED(JOB_ALIGN) uint64_t program;
 	uint64_t a;
 	uint64_t b;
 	uint64_t result;
 	uint32_t count;
-} __attribute__((aligned(JOB_ALIGN)));
+};
 
 #endif /* VECTOR_ADDER_JOB_H_ */

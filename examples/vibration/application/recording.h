@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Written by train.py: acceleration in mg, and the class after each frame. */
+/* clang-format off */
 #include <stdint.h>
 
 enum { FRAMES = 64, SAMPLES = 64 };

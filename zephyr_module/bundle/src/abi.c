@@ -142,7 +142,7 @@ bool opwest_bundle_abi_agrees(const struct opwest_bundle_header *header,
 		 OPWEST_BUNDLE_AT_SLOT_SIZE, OPWEST_BUNDLE_LAYOUT},
 	};
 
-	for (size_t i = 0U; i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (size_t i = 0U; i < OPWEST_ARRAY_SIZE(fields); i++) {
 		if (fields[i].found != fields[i].expected) {
 			return opwest_bundle_refuse(
 				verdict, (enum opwest_bundle_fault)fields[i].fault, fields[i].at,

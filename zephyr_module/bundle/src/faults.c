@@ -31,7 +31,7 @@ const char *opwest_bundle_fault_name(uint8_t fault)
 		[OPWEST_BUNDLE_CRASHES] = "crashes",
 	};
 
-	return fault < sizeof(names) / sizeof(names[0]) ? names[fault] : NULL;
+	return fault < OPWEST_ARRAY_SIZE(names) ? names[fault] : NULL;
 }
 
 bool opwest_bundle_refuse(struct opwest_bundle_verdict *verdict, enum opwest_bundle_fault fault,

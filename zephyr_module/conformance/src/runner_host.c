@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <opwest/model.h>
+
 #include "cases.h"
 
 static const struct {
@@ -59,7 +61,7 @@ int main(int argc, char **argv)
 {
 	unsigned int counts[3] = {0U, 0U, 0U};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < OPWEST_ARRAY_SIZE(cases); i++) {
 		for (uint32_t d = 0; d < opwest_conformance.device_count; d++) {
 			const struct device *const dev = opwest_conformance.devices[d];
 

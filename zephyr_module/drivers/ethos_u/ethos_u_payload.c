@@ -82,7 +82,7 @@ static const char *walk(const struct payload *payload, uint32_t i, uint32_t end)
 	return "its command stream does not stop";
 }
 
-static const char *stream(struct payload *payload, uint32_t i, uint32_t length)
+static const char *read_stream(struct payload *payload, uint32_t i, uint32_t length)
 {
 	payload->streams++;
 	if (length == 0U) {
@@ -95,7 +95,7 @@ static const char *stream(struct payload *payload, uint32_t i, uint32_t length)
 }
 
 /* Reads the action at word `*i`, and moves to the next one. */
-static const char *action(struct payload *payload, uint32_t *i, const struct ethos_u_npu *npu)
+static const char *read_action(struct payload *payload, uint32_t *i, const struct ethos_u_npu *npu)
 {
 	const uint32_t word = word_at(payload, *i);
 	const uint32_t first = *i + 1U;
@@ -121,7 +121,7 @@ static const char *action(struct payload *payload, uint32_t *i, const struct eth
 		payload->configs++;
 		return compare(word_at(payload, first), word_at(payload, first + 1U), npu);
 	}
-	return (word & 0xffU) == ACTION_STREAM ? stream(payload, first, length) : NULL;
+	return (word & 0xffU) == ACTION_STREAM ? read_stream(payload, first, length) : NULL;
 }
 
 const char *ethos_u_payload_fault(const uint8_t *data, uint32_t size, const struct ethos_u_npu *npu)
@@ -136,7 +136,7 @@ const char *ethos_u_payload_fault(const uint8_t *data, uint32_t size, const stru
 		return "it is truncated: its size is not a multiple of 4 bytes";
 	}
 	for (uint32_t i = 1; i < payload.words && fault == NULL;) {
-		fault = action(&payload, &i, npu);
+		fault = read_action(&payload, &i, npu);
 	}
 	if (fault == NULL && payload.streams != 1U) {
 		fault = "it does not have one command stream";

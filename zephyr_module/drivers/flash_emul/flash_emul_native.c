@@ -3,8 +3,8 @@
  * The memory of emulated flash in a program of the host: a file, at the addresses of devicetree.
  * Compiled with the host's C library, outside of Zephyr.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
 #endif
 #include <fcntl.h>
 #include <stddef.h>
@@ -19,12 +19,12 @@ void opwest_native_power_off(void);
 
 static const char path[] = "flash_emul.bin";
 
-/* Map a part of the file. */
-static int map(int file, uintptr_t address, size_t size, off_t place)
+/* Map a part of the file: at the wanted address, unless another mapping is there. */
+static int map_part(int file, uintptr_t address, size_t size, off_t place)
 {
 	void *const wanted = (void *)address;
-	void *const found = mmap(wanted, size, PROT_READ | PROT_WRITE | PROT_EXEC,
-				 MAP_SHARED | MAP_FIXED_NOREPLACE, file, place);
+	void *const found =
+		mmap(wanted, size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED, file, place);
 
 	if (found != wanted) {
 		(void)fprintf(stderr, "%s: cannot map %zu bytes at %p\n", path, size, wanted);
@@ -44,8 +44,8 @@ int opwest_native_flash(uintptr_t memory, size_t size, uintptr_t state, size_t s
 		perror(path);
 		return -1;
 	}
-	if (ftruncate(file, (off_t)(whole + page)) == 0 && map(file, memory, whole, 0) == 0 &&
-	    map(file, state, state_size, (off_t)whole) == 0) {
+	if (ftruncate(file, (off_t)(whole + page)) == 0 && map_part(file, memory, whole, 0) == 0 &&
+	    map_part(file, state, state_size, (off_t)whole) == 0) {
 		rc = 0;
 	}
 	(void)close(file);

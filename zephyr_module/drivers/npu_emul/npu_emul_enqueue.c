@@ -95,16 +95,13 @@ int opwest_npu_emul_dense(const struct device *dev, uint16_t kernel, const int8_
 		.w = weights,
 		.bias = bias,
 		.y = y,
-		.shape =
-			{
-				.height = rows,
-				.width = 1,
-				.channels_in = inputs,
-				.channels_out = outputs,
-				.kernel_height = 1,
-				.kernel_width = 1,
-				.stride = 1,
-			},
+		.shape = {.height = rows,
+			  .width = 1,
+			  .channels_in = inputs,
+			  .channels_out = outputs,
+			  .kernel_height = 1,
+			  .kernel_width = 1,
+			  .stride = 1},
 	};
 
 	return enqueue(dev, kernel, &job);

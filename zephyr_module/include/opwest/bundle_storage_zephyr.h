@@ -131,14 +131,14 @@ extern const struct opwest_bundle_storage_api opwest_bundle_flash_api;
 			DT_PROP(Z_OPWEST_BUNDLE_MEM(DT_NODELABEL(_label)), write_block_size),      \
 		.erased =                                                                          \
 			DT_PROP_OR(Z_OPWEST_BUNDLE_MTD(DT_NODELABEL(_label)), erase_value, 0xff),  \
-	}
+	},
 
 #define Z_OPWEST_BUNDLE_PARTITION(_label)                                                          \
 	{                                                                                          \
 		.flash = DEVICE_DT_GET(Z_OPWEST_BUNDLE_MTD(DT_NODELABEL(_label))),                 \
 		.offset = Z_OPWEST_BUNDLE_OFFSET(DT_NODELABEL(_label)),                            \
 		.size = DT_REG_SIZE(DT_NODELABEL(_label)),                                         \
-	}
+	},
 
 /** @endcond */
 
@@ -153,9 +153,9 @@ extern const struct opwest_bundle_storage_api opwest_bundle_flash_api;
 	FOR_EACH(Z_OPWEST_BUNDLE_CHECK, (;), __VA_ARGS__)                                          \
 		;                                                                                  \
 	static const struct opwest_bundle_slot _name##_slots[] = {                                 \
-		FOR_EACH(Z_OPWEST_BUNDLE_SLOT, (, ), __VA_ARGS__)};                                \
+		FOR_EACH(Z_OPWEST_BUNDLE_SLOT, (), __VA_ARGS__)};                                  \
 	static const struct opwest_bundle_partition _name##_partitions[] = {                       \
-		FOR_EACH(Z_OPWEST_BUNDLE_PARTITION, (, ), __VA_ARGS__)};                           \
+		FOR_EACH(Z_OPWEST_BUNDLE_PARTITION, (), __VA_ARGS__)};                             \
 	static struct opwest_bundle_records _name##_records = {                                    \
 		.lock = Z_MUTEX_INITIALIZER(_name##_records.lock),                                 \
 	};                                                                                         \

@@ -25,6 +25,9 @@ extern "C" {
 /** The argument of a macro for attributes that a definition does not have. */
 #define OPWEST_NO_ATTRIBUTE
 
+/** The number of elements of an array. */
+#define OPWEST_ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
 /** The version of the structures below; generated code checks it. */
 #define OPWEST_METADATA_VERSION 8
 

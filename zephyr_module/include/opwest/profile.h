@@ -131,7 +131,7 @@ struct opwest_profiled {
 		#variable,                                                                         \
 		variable.profile,                                                                  \
 		name##_points,                                                                     \
-		sizeof(variable.profile) / sizeof(variable.profile[0]),                            \
+		OPWEST_ARRAY_SIZE(variable.profile),                                               \
 	}
 #elif defined(OPWEST_HAS_POINTS)
 #define OPWEST_PROFILE_LIST(name, variable)                                                        \

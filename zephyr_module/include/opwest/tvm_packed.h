@@ -59,8 +59,8 @@ typedef union {
  * @retval 0 Done.
  * @return Any other number: failure
  */
-typedef int (*TVMBackendPackedCFunc)(TVMValue *args, int *type_codes, int num_args,
-				     TVMValue *out_ret_value, int *out_ret_tcode,
+typedef int (*TVMBackendPackedCFunc)(TVMValue args[], int type_codes[], int num_args,
+				     TVMValue out_ret_value[1], int *out_ret_tcode,
 				     void *resource_handle);
 #endif
 

@@ -18,6 +18,7 @@ _STRING: Final = re.compile(r'"(?:\\.|[^"\\])*"')
 _FIRST_STRING: Final = re.compile(r'(\t+[\w ]+\()"(?:\\.|[^"\\])*"')
 _DIGIT: Final = re.compile(r"(?<!int)(?<!int[0-9])[0-9]")
 """A digit, but not one of the name of a type."""
+_LABELS: Final = ("case ", "default:")
 _WITHOUT_SPACE: Final = str.maketrans("", "", " \t\n")
 _OPEN: Final = re.compile(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[()\[\]{}]', re.DOTALL)
 
@@ -84,7 +85,7 @@ def _formatted(lines: list[str], width: int) -> list[str] | None:
             return None
         laid_out = _statement(lines[at:end], tabs, width)
         if laid_out is None:
-            if width < WIDTH:
+            if width < WIDTH or body.startswith(_LABELS):
                 return None
             laid_out = _searched("\n".join(lines[at:end]), tabs, in_function=in_function)
             if laid_out is None:
@@ -139,7 +140,7 @@ def _is_alone(lines: list[str], at: int, width: int) -> bool:
     return (
         len(line) + 7 * tabs <= width
         and line.count("*/") == 1
-        and body[-1:] in (";", "{")
+        and (body[-1:] in (";", "{") or (body[-1:] == ":" and body.startswith(_LABELS)))
         and _is_whole(body, 1, [], 0)
         and not is_irregular(body)
         and not any(other.endswith("*/") and not other.lstrip().startswith(("/*", "*")) for other in neighbours)
@@ -192,7 +193,7 @@ def _is_whole(body: str, tabs: int, lines: list[str], at: int) -> bool:
     if last == "}":
         return body == "}"
     if last == ":":
-        return body.startswith(("case ", "default:"))
+        return body.startswith(_LABELS)
     if body[0] == "#":
         return last != "\\" and not body.startswith("#define")
     if last != ")" or at + 1 >= len(lines) or body.count("(") != body.count(")"):

@@ -139,7 +139,7 @@ def _arrays_row(operator: Operator, arrays: Arrays, collected: BridgeTables) -> 
     codes = [arrays.type_codes[entry.kind][1] for entry in listed]
     described = [c_struct_value(collected.tensor(argument, arrays)) for argument in tensors(operator)]
     tables: list[str] = []
-    typed = [".values = {", *(f"\t{{.type_index = {code}}}," for code in codes), "},"]
+    typed = [f".values[{index}].type_index = {code}," for index, code in enumerate(codes)]
     if arrays.has_code_array:
         tables = [f"static const int32_t {operator.name}_codes[] = {{{', '.join(codes)}}};"]
         typed = [".result_code = kTVMNullptr,"]
@@ -153,7 +153,7 @@ def _arrays_row(operator: Operator, arrays: Arrays, collected: BridgeTables) -> 
             *(["int32_t result_code;"] if arrays.has_code_array else []),
         ],
         "constants": [
-            *([".tensors = {", *(f"\t{tensor}," for tensor in described), "},"] if described else []),
+            *(f".tensors[{index}] = {tensor}," for index, tensor in enumerate(described)),
             *typed,
         ],
         "tables": tables,

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include <opwest/model.h>
 #include <vector_adder.h>
 
 /** Numbers of a result. */
@@ -15,7 +16,7 @@
 
 #define PROGRAM(factor) {'V', 'A', 'D', 'D', (factor)}
 
-static const uint8_t bytes[2][16] __attribute__((aligned(16))) = {PROGRAM(1), PROGRAM(3)};
+OPWEST_ALIGNED(16) static const uint8_t bytes[2][16] = {PROGRAM(1), PROGRAM(3)};
 static const struct opwest_program programs[2] = {
 	{"one", bytes[0], sizeof(bytes[0])},
 	{"three", bytes[1], sizeof(bytes[1])},

@@ -72,7 +72,8 @@ static void run_example(void)
 	const int rc = run_once();
 
 	if (rc != 0 && workspace.status.step != OPWEST_NO_STEP) {
-		TC_PRINT("minimal: run on zeros: %d in step %d, %s: add tests: to the manifest\n",
+		TC_PRINT("minimal: run on zeros returned %d in step %d, %s: add vectors to "
+			 "manifest.yaml (tests:)\n",
 			 rc, (int)workspace.status.step, failed_step());
 		ztest_test_skip();
 	}
