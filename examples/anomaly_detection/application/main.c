@@ -2,9 +2,9 @@
 
 /**
  * @file
- * The model was trained to reconstruct the sound of healthy machines: a large difference between input and output is an
- * anomaly. The score is the mean of the squared differences. The same file runs on a board, in an emulator and on a
- * host without Zephyr, for the int8 and the float model.
+ * The model was trained to reconstruct the sound of healthy machines: a large difference between
+ * input and output is an anomaly. The score is the mean of the squared differences. The same file
+ * runs on a board, in an emulator and on a host without Zephyr, for the int8 and the float model.
  */
 
 #include <stdint.h>
@@ -66,7 +66,8 @@ int main(void)
 
 	for (int i = 0; rc == 0 && i < CASES; i++) {
 		rc = anomaly_detection_run(&(struct anomaly_detection_inputs){case_input[i]},
-					   &(struct anomaly_detection_outputs){output}, &workspace, &devices);
+					   &(struct anomaly_detection_outputs){output}, &workspace,
+					   &devices);
 		if (rc == 0) {
 			float found = score(case_input[i], output);
 

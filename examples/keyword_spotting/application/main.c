@@ -26,7 +26,9 @@ static const char *const words[OUTPUT_ELEMENTS] = {
 };
 
 /** A score of 50 %. */
-enum { SURE = 0 };
+enum {
+	SURE = 0
+};
 
 static int largest(const output_t *scores)
 {

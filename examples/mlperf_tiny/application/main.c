@@ -2,8 +2,8 @@
 
 /**
  * @file
- * A device under test of MLPerf Tiny: the runner's protocol on the UART of the console, around one model.
- * benchmark.h contains the properties of the model.
+ * A device under test of MLPerf Tiny: the runner's protocol on the UART of the console, around one
+ * model. benchmark.h contains the properties of the model.
  */
 
 #include <errno.h>
@@ -86,8 +86,8 @@ static int load(const uint8_t *bytes, size_t size)
 
 static int infer(void)
 {
-	return mlperf_tiny_run(&(struct mlperf_tiny_inputs){input}, &(struct mlperf_tiny_outputs){output},
-			       &workspace, &devices);
+	return mlperf_tiny_run(&(struct mlperf_tiny_inputs){input},
+			       &(struct mlperf_tiny_outputs){output}, &workspace, &devices);
 }
 
 static float result(size_t i)

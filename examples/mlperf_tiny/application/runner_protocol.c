@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define DEFAULT_WARMUPS 10
-#define BYTES_PER_LINE 8
-#define MAX_NUMBER 100000000u
+#define BYTES_PER_LINE  8
+#define MAX_NUMBER      100000000u
 
 void runner_text(const struct runner *runner, const char *text)
 {
@@ -44,7 +44,8 @@ void runner_decimal(const struct runner *runner, float value)
 	}
 }
 
-static void line(const struct runner *runner, const char *before, const char *value, const char *after)
+static void line(const struct runner *runner, const char *before, const char *value,
+		 const char *after)
 {
 	runner_text(runner, before);
 	runner_text(runner, value);
@@ -52,7 +53,8 @@ static void line(const struct runner *runner, const char *before, const char *va
 	runner_text(runner, "\r\n");
 }
 
-static void number_line(const struct runner *runner, const char *before, uint64_t number, const char *after)
+static void number_line(const struct runner *runner, const char *before, uint64_t number,
+			const char *after)
 {
 	runner_text(runner, before);
 	runner_number(runner, number);
@@ -160,7 +162,8 @@ static void load_bytes(struct runner *runner, const char *hex)
 		}
 	}
 	for (; *hex != '\0' && runner->loaded < runner->expected; hex += 2) {
-		runner->config->buffer[runner->loaded++] = (uint8_t)(digit(hex[0]) * 16 + digit(hex[1]));
+		runner->config->buffer[runner->loaded++] =
+			(uint8_t)(digit(hex[0]) * 16 + digit(hex[1]));
 	}
 	if (runner->loaded == runner->expected) {
 		line(runner, "m-load-done", "", "");
@@ -205,7 +208,8 @@ static void infer(const struct runner *runner, uint32_t count, uint32_t warmups)
 	int rc = runner->config->load(runner->config->buffer, runner->loaded);
 
 	if (rc != 0) {
-		number_line(runner, "e-[The input does not fit the model: ", runner->loaded, " bytes]");
+		number_line(runner, "e-[The input does not fit the model: ", runner->loaded,
+			    " bytes]");
 		return;
 	}
 	number_line(runner, "m-warmup-start-", warmups, "");

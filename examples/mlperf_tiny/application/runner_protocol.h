@@ -2,8 +2,9 @@
 
 /**
  * @file
- * The serial protocol of the MLPerf Tiny runner, on the side of the device: commands end in '%', answers are lines, and
- * each answer ends in "m-ready". Reference: mlcommons/tiny, benchmark/api. Portable C without the C library's printf.
+ * The serial protocol of the MLPerf Tiny runner, on the side of the device: commands end in '%',
+ * answers are lines, and each answer ends in "m-ready". Reference: mlcommons/tiny, benchmark/api.
+ * Portable C without the C library's printf.
  */
 
 #ifndef RUNNER_PROTOCOL_H_

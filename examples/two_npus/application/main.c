@@ -146,8 +146,8 @@ static int compare(const struct tally *overlapped)
 		return rc;
 	}
 
-	const int run_rc = classify_all("two_npus_serial", run_serial,
-					serial_workspace.input.image, &serial);
+	const int run_rc =
+		classify_all("two_npus_serial", run_serial, serial_workspace.input.image, &serial);
 
 	rc = two_npus_serial_close(&serial_workspace, &serial_devices);
 	if (rc != 0) {

@@ -21,7 +21,9 @@ VIBRATION_WORKSPACE_DEFINE(workspace);
 static const struct vibration_devices devices = VIBRATION_DEVICES_DT_INIT;
 
 /** Frames until the model has seen a full window. */
-enum { WINDOW = 8 };
+enum {
+	WINDOW = 8
+};
 
 static const char *const conditions[] = {"normal", "imbalance", "looseness", "bearing"};
 
@@ -38,9 +40,10 @@ int main(void)
 		float features[6];
 
 		lost = sensor_read(frame);
-		rc = vibration_run(&(struct vibration_inputs){.frame = frame},
-				   &(struct vibration_outputs){.label = &label, .features = features},
-				   &workspace, &devices);
+		rc = vibration_run(
+			&(struct vibration_inputs){.frame = frame},
+			&(struct vibration_outputs){.label = &label, .features = features},
+			&workspace, &devices);
 		if (i + 1 >= WINDOW && label != previous) {
 			printf("%4d ms: %s\n", 20 * (i + 1), conditions[label]);
 			previous = label;

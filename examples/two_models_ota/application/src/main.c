@@ -14,10 +14,10 @@
 #include <opwest/bundle_storage_zephyr.h>
 #include <opwest/bundles.h>
 
-#define MEMORY_SIZE  (64 * 1024)
-#define OUTPUT_SIZE  1024
+#define MEMORY_SIZE (64 * 1024)
+#define OUTPUT_SIZE 1024
 #define MAX_OUTPUTS 4
-#define PAUSE_MS     100
+#define PAUSE_MS    100
 
 /* The slots are partitions of the devicetree: see boards/. */
 OPWEST_BUNDLE_FLASH_DEFINE(flash, bundle_records, bundle_slot0, bundle_slot1);

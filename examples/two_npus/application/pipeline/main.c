@@ -39,8 +39,8 @@ static uint64_t microseconds(void)
 /** Wait for the oldest frame. Each end of a job raises the signal. */
 static int wait_for_frame(void)
 {
-	struct k_poll_event event = K_POLL_EVENT_INITIALIZER(K_POLL_TYPE_SIGNAL,
-							     K_POLL_MODE_NOTIFY_ONLY, &ended);
+	struct k_poll_event event =
+		K_POLL_EVENT_INITIALIZER(K_POLL_TYPE_SIGNAL, K_POLL_MODE_NOTIFY_ONLY, &ended);
 	int rc;
 
 	for (;;) {
@@ -50,7 +50,8 @@ static int wait_for_frame(void)
 		if (rc != -EAGAIN) {
 			return rc;
 		}
-		/* With a limit, because a job that hangs raises no signal: poll finds its time-out. */
+		/* With a limit, because a job that hangs raises no signal: poll finds its time-out.
+		 */
 		(void)k_poll(&event, 1, K_MSEC(100));
 	}
 }
@@ -94,8 +95,8 @@ static int run_all(void)
 	for (int32_t i = 0; i < HELD_OUT_IMAGES && rc == 0; i++) {
 		write_image(workspace->input.image, i);
 		rc = npu_pipeline_run(&(struct npu_pipeline_inputs){0},
-				    &(struct npu_pipeline_outputs){&labels_of_run[i]}, workspace,
-				    &devices);
+				      &(struct npu_pipeline_outputs){&labels_of_run[i]}, workspace,
+				      &devices);
 	}
 	return rc;
 }

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from opwest.base.c_format.annotation import WIDTH, Annotated
-from opwest.base.c_format.comments import columns, comment_lines, indentation
+from opwest.base.c_format.comments import columns, comment_lines, indentation, inner_comment
 from opwest.base.c_format.lines import Line, parse, parse_part
 from opwest.base.c_format.search import Search
 from opwest.base.c_format.state import Break
@@ -241,7 +241,13 @@ def _broken(line: Line, breaks: Sequence[Break], newlines: int, rows: list[_Row]
             row.text += parts[-1]
             current.append(token)
             continue
-        row.text += token.text
+        if token.kind == "comment" and not row.text.strip():
+            *above, row.text = inner_comment(token.text, columns(row.text))
+            for text in above:
+                rows.append(_Row(text, row.newlines, escaped=row.escaped))
+                row.newlines = 1
+        else:
+            row.text += token.text
         current.append(token)
     rows.append(row)
     if current:
