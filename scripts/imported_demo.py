@@ -52,7 +52,7 @@ def main(example: Demonstration) -> int:
     step("importing the model", [*opwest, *words, "--vectors", str(CASES)], show=True)
     _check(ROOT / model, example)
     example.change(given, ROOT / model)
-    cases = _add_application(ROOT / model, ROOT / "examples" / example.name / "application")
+    cases = add_application(ROOT / model, ROOT / "examples" / example.name / "application")
     step("generating the application", [*opwest, "generate", str(model / "manifest.yaml"), "-o", str(application)])
     console = step("running it on this machine", [*opwest, "run", str(application), "--host"], show=True)
     verdicts = [last_match(VERDICT, console, "verdict")]
@@ -99,7 +99,7 @@ def _check(model: Path, example: Demonstration) -> None:
         )
 
 
-def _add_application(model: Path, application: Path) -> int:
+def add_application(model: Path, application: Path) -> int:
     """Write the cases as a header, and set the application's main.c in the manifest. Return the number of cases."""
     path = model / "manifest.yaml"
     run = yaml.safe_load(path.read_text(encoding="utf-8"))["run"]

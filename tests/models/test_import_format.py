@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from c_layout import differing
 from models.campaigns import graph_of
 from models.executor import program_of
 from models.test_warnings import models
@@ -35,27 +36,28 @@ def check(source):
 
 
 @pytest.mark.parametrize("kernels", ["portable", "mla", "dsp", "mve"])
-def test_every_operator(kernels):
+def test_every_operator(kernels, tmp_path):
     turn = ["portable", "mla", "dsp", "mve"].index(kernels)
     texts = []
     for number, model in enumerate(models()):
         if number % 4 == turn:
             texts.append(check(emit_program(program_of(graph_of(model.build())), "made by a test", kernels).source))
     assert len(texts) > 100
+    assert differing(dict(enumerate(texts)), tmp_path) == []
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_every_variant_of_a_layer(name):
+def test_every_variant_of_a_layer(name, tmp_path):
     names = {variant.name for variants in VARIANTS.values() for variant in variants}
-    found = set()
+    found = {}
     for seed in range(2):
         made = getattr(random_layers, name)(np.random.default_rng((12, seed)), dtype="int8")
         for variant in sorted(names):
             emitted = emit_program(made, "A layer.", variant)
             if emitted.steps[0].variant not in found:
-                found.add(emitted.steps[0].variant)
-                check(emitted.source)
+                found[emitted.steps[0].variant] = check(emitted.source)
     assert len(found) > 2, found
+    assert differing(found, tmp_path) == []
 
 
 def test_declarations_are_separated_from_statements():
