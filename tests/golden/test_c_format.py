@@ -174,6 +174,21 @@ def test_macros():
     assert lines[7] == "\t} while (0)"
 
 
+def test_comments_of_macros_that_do_not_fit():
+    """Comments behind macros are above all macros of their lines if one does not fit."""
+    long, comment = "A" * 70, "/* sram: int32 [1, 2] */"
+    text = f"int x;\n\n#define {long} 64 {comment}\n#define B 5 {comment}\n"
+    expected = f"int x;\n\n{comment}\n#define {long} 64\n{comment}\n#define {'B':70} 5\n"
+    assert format_c(text) == format_text(text) == format_c(expected) == format_text(expected) == expected
+
+
+def test_comments_between_values(tmp_path):
+    """Long comments in a table have lines without stars, as by clang-format."""
+    words = "words of a comment " * 8
+    texts = [f"static const int a[] = {{\n\t/* {words[:end].strip()} */\n\t1,\n\t2,\n}};\n" for end in range(80, 140)]
+    assert [format_c(text) for text in texts] == laid_out(texts, tmp_path)
+
+
 def test_long_string_keeps_its_spaces():
     text = "word " * 40
     formatted = format_c(f'\tprintf("{text}");\n')
