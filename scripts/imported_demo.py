@@ -8,6 +8,7 @@ import math
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ def main(example: Demonstration) -> int:
     step("importing the model", [*opwest, *words, "--vectors", str(CASES)], show=True)
     _check(ROOT / model, example)
     example.change(given, ROOT / model)
-    cases = _add_application(ROOT / model, ROOT / "examples" / example.name / "application")
+    cases = add_application(ROOT / model, ROOT / "examples" / example.name / "application")
     step("generating the application", [*opwest, "generate", str(model / "manifest.yaml"), "-o", str(application)])
     console = step("running it on this machine", [*opwest, "run", str(application), "--host"], show=True)
     verdicts = [last_match(VERDICT, console, "verdict")]
@@ -98,7 +99,7 @@ def _check(model: Path, example: Demonstration) -> None:
         )
 
 
-def _add_application(model: Path, application: Path) -> int:
+def add_application(model: Path, application: Path) -> int:
     """Write the cases as a header, and set the application's main.c in the manifest. Return the number of cases."""
     path = model / "manifest.yaml"
     run = yaml.safe_load(path.read_text(encoding="utf-8"))["run"]
@@ -123,21 +124,29 @@ def _header(ports: Sequence[tuple[str, dict[str, Any]]], arrays: Sequence[Any]) 
         "/* SPDX-License-Identifier: Apache-2.0 */",
         "/* Inputs, and the outputs of the reference for them. */",
     ]
-    lines += ["#include <stdint.h>", "", f"enum {{ CASES = {len(arrays[0])} }};"]
+    lines += ["#include <stdint.h>", "", f"enum {{\n\tCASES = {len(arrays[0])}\n}};"]
     for role, (_, port), array in zip(("input", "output"), ports, arrays, strict=True):
         quantization = port.get("quantization", {"scale": 1.0, "zero_point": 0})
         upper = role.upper()
         lines += [
             "",
             f"typedef {_C_TYPES[port['dtype']]} {role}_t;",
-            f"#define {upper}_ELEMENTS {array.shape[1]}",
-            f"#define {upper}_SCALE {float(quantization['scale'])!r}f",
+            f"#define {upper}_ELEMENTS   {array.shape[1]}",
+            f"#define {upper}_SCALE      {float(quantization['scale'])!r}f",
             f"#define {upper}_ZERO_POINT ({quantization['zero_point']})",
+            "/* clang-format off */",
             f"static const {role}_t case_{role}[CASES][{upper}_ELEMENTS] = {{",
-            *(f"\t{{{', '.join(_literal(value) for value in row)}}}," for row in array),
+            *(_row(row) for row in array),
             "};",
+            "/* clang-format on */",
         ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _row(values: Any) -> str:
+    """Return the initialiser of a case, in lines of at most 100 columns."""
+    lines = textwrap.wrap(", ".join(map(_literal, values)), 80, break_on_hyphens=False)
+    return "\n".join(["\t{", *(f"\t\t{line}" for line in lines), "\t},"])
 
 
 def _literal(value: Any) -> str:

@@ -106,7 +106,9 @@ def _header(task: Task, source: dict[str, Any], result: dict[str, Any]) -> str:
     for role, port in (("INPUT", source), ("OUTPUT", result)):
         numbers[f"{role}_SCALE"] = f"{float(port['quantization']['scale'])!r}f"
         numbers[f"{role}_ZERO_POINT"] = f"({port['quantization']['zero_point']})"
-    return "/* SPDX-License-Identifier: Apache-2.0 */\n" + "".join(f"#define {k} {v}\n" for k, v in numbers.items())
+    width = max(map(len, numbers))
+    lines = [f"#define {name:{width}} {value}\n" for name, value in numbers.items()]
+    return "".join(["/* SPDX-License-Identifier: Apache-2.0 */\n", *lines])
 
 
 if __name__ == "__main__":

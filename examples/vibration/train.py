@@ -67,16 +67,18 @@ def write_recording(frames: Array, labels: Array) -> None:
         "/* clang-format off */",
         "#include <stdint.h>",
         "",
-        f"enum {{ FRAMES = {len(frames)}, SAMPLES = {SAMPLES} }};",
+        f"enum {{\n\tFRAMES = {len(frames)},\n\tSAMPLES = {SAMPLES}\n}};",
         "",
+        "/* clang-format off */",
         "static const int16_t recording[FRAMES][SAMPLES] = {",
     ]
     for frame in frames:
-        rows = [", ".join(map(str, frame[i : i + 16])) for i in range(0, SAMPLES, 16)]
+        rows = [", ".join(map(str, frame[i : i + 8])) for i in range(0, SAMPLES, 8)]
         lines += ["\t{", *(f"\t\t{row}," for row in rows), "\t},"]
     lines += ["};", "", "static const int32_t expected[FRAMES] = {"]
     lines += [f"\t{', '.join(map(str, labels[i : i + 16]))}," for i in range(0, len(labels), 16)]
-    (HERE / "application" / "recording.h").write_text("\n".join([*lines, "};"]) + "\n", encoding="ascii")
+    lines += ["};", "/* clang-format on */", ""]
+    (HERE / "application" / "recording.h").write_text("\n".join(lines), encoding="ascii")
 
 
 def main() -> None:
@@ -93,7 +95,12 @@ def main() -> None:
     (HERE / "classifier.tmp").unlink()
     origin = f"emlearn {version('emlearn')} from a tree of scikit-learn {version('scikit-learn')}, by train.py"
     kept = [line.rstrip() for line in text.splitlines() if line.strip()]
-    header = ["/* SPDX-License-Identifier: Apache-2.0 */", f"/* Written by {origin}. */", *kept]
+    header = [
+        "/* SPDX-License-Identifier: Apache-2.0 */",
+        f"/* Written by {origin}. */",
+        "/* clang-format off */",
+        *kept,
+    ]
     (HERE / "operators" / "classifier.h").write_text("\n".join(header) + "\n", encoding="utf-8")
     np.savez(HERE / "parameters.npz", coeffs=coefficients(), z=at_rest()[:, :, 0])
     signals, _ = recordings(1, seed=3)

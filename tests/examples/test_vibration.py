@@ -38,7 +38,7 @@ def test_files_of_the_example_agree(vectors):
         np.testing.assert_array_equal(file["z"], reference.at_rest()[:, :, 0])
     np.testing.assert_array_equal(vectors["features"], reference.features(vectors["frame"][None])[0])
     text = (EXAMPLE / "application" / "recording.h").read_text(encoding="ascii")
-    frames, labels = re.findall(r"\{\n([^;]*)\};", text)
+    frames, labels = re.findall(r"= \{\n([^;]*)\};", text)
     found = np.array(re.findall(r"-?\d+", frames), np.int16).reshape(-1, 64)
     np.testing.assert_array_equal(found, vectors["frame"])
     np.testing.assert_array_equal(np.array(re.findall(r"\d+", labels), np.int32), vectors["label"].ravel())

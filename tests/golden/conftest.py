@@ -2,11 +2,10 @@
 """Fixtures: each golden project is generated once per session."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import pytest
 from golden_trees import TREES, Emission, emit
-from opwest.drafting.new_driver import DriverNames, driver_files
 
 
 @pytest.fixture(scope="session")
@@ -19,12 +18,3 @@ def emission(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Emissi
 def tree(request: pytest.FixtureRequest, emission: Callable[[str], Emission]) -> tuple[str, Emission]:
     """Return the name of a golden tree, and its emission."""
     return request.param, emission(request.param)
-
-
-@pytest.fixture(scope="session")
-def sources(emission: Callable[[str], Emission]) -> Mapping[str, str]:
-    """Return the generated C files of the golden projects and of a new driver, by name."""
-    files = {f"{name}/{path}": text for name in TREES for path, text in emission(name).generated_c().items()}
-    assert len(files) > 100
-    driver = driver_files(DriverNames("my_npu", "acme,my-npu"))
-    return files | {f"driver/{path}": text.decode() for path, text in driver.items() if path.endswith((".c", ".h"))}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Written by emlearn 0.23.2 from a tree of scikit-learn 1.9.1, by train.py. */
+/* clang-format off */
     // !!! This file is generated using emlearn !!!
     #include <stdint.h>
 static inline int32_t condition_tree_0(const float *features, int32_t features_length) {

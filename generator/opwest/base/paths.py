@@ -50,6 +50,8 @@ def is_portable(name: str) -> bool:
 
 def folded(path: str) -> str:
     """Return a key that is equal for paths that some file systems do not distinguish."""
+    if path.isascii():
+        return path.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 

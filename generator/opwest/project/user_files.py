@@ -357,19 +357,22 @@ def check_paths(files: Sequence[ProjectFile]) -> None:
     spelling = {folded(disk.OWN): disk.OWN}
     taken = {folded(name) for name in (disk.LOCK, disk.JOURNAL, disk.MUTEX, disk.STAGE)}
     folders = {folded(disk.OWN)}
+    owners = get_args(Owner)
     for file in files:
         path = str(file.path)
         if not is_inside(path):
             raise ValueError(f"not a path in the project: {path!r}")
-        if file.owner not in get_args(Owner):
+        if file.owner not in owners:
             raise ValueError(f"not an owner: {file.owner!r}")
-        for name in (*disk.parents(path), path):
-            if (other := spelling.setdefault(folded(name), name)) != name:
+        names = (*disk.parents(path), path)
+        *parents, own = keys = [folded(name) for name in names]
+        for name, key in zip(names, keys, strict=True):
+            if (other := spelling.setdefault(key, name)) != name:
                 raise ValueError(f"paths that differ only in case: {other!r} and {name!r}")
-        folders.update(folded(parent) for parent in disk.parents(path))
-        if folded(path) in taken:
+        folders.update(parents)
+        if own in taken:
             raise ValueError(f"duplicate or reserved path: {path!r}")
-        taken.add(folded(path))
+        taken.add(own)
     if both := sorted(spelling.get(name, name) for name in taken & folders):
         raise ValueError(f"both a file and a directory: {both[0]!r}")
 

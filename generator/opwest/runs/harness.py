@@ -157,6 +157,31 @@ def run_harness(
     return harness.files(compiler.work, stops), ending.measures
 
 
+def main_source(
+    model: Mapping[str, Any], runs: Runs, stops: Sequence[Mapping[str, Any]], *, measures: bool, trace: bool
+) -> bytes:
+    """Return the main program for a model of a project's record."""
+    inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
+    rows = [
+        {**t, "position": i, "buffer": buffer_of(t), "streamed": t["name"] in runs.streams and t["role"] == "input"}
+        for i, t in enumerate([*inputs, *outputs])
+    ]
+    return own_renderer()(
+        "host/main.c",
+        model=model["name"],
+        macro=model["macro"],
+        runs=runs.count,
+        measures=measures,
+        has_streams=bool(runs.streams),
+        tensors=rows,
+        inputs=", ".join(t["buffer"] for t in rows if t["role"] == "input" and not t["placed"]) or "0",
+        outputs=", ".join(t["buffer"] for t in rows if t["role"] == "output" and not t["placed"]) or "0",
+        stops=stops,
+        trace=trace,
+        pools=model.get("pools", ()),
+    )
+
+
 @dataclass(frozen=True)
 class _Harness:
     """The program that runs a model."""
@@ -177,32 +202,12 @@ class _Harness:
     ) -> Termination:
         """Build and run. `trace` is a file for the step that follows the last finished one."""
         model, runs, work = self.model, self.inputs, compiler.work
-        inputs, outputs = tensors_of(model, "input"), tensors_of(model, "output")
-        rows = [
-            {**t, "position": i, "buffer": buffer_of(t), "streamed": t["name"] in runs.streams and t["role"] == "input"}
-            for i, t in enumerate([*inputs, *outputs])
-        ]
         source = work / "host_main.c"
-        source.write_bytes(
-            own_renderer()(
-                "host/main.c",
-                model=model["name"],
-                macro=model["macro"],
-                runs=runs.count,
-                measures=compiler.measures,
-                has_streams=bool(runs.streams),
-                tensors=rows,
-                inputs=", ".join(t["buffer"] for t in inputs if not t["placed"]) or "0",
-                outputs=", ".join(t["buffer"] for t in outputs if not t["placed"]) or "0",
-                stops=stops,
-                trace=trace is not None,
-                pools=model.get("pools", ()),
-            )
-        )
+        source.write_bytes(main_source(model, runs, stops, measures=compiler.measures, trace=trace is not None))
         program, report = compiler.program("harness"), work / "report.txt"
         build_program(self.project, {**self.record, "models": [model]}, compiler, [source], program, self.cmsis_nn)
         files = self.files(work, stops)
-        for tensor, path in zip(inputs, files, strict=False):
+        for tensor, path in zip(tensors_of(model, "input"), files, strict=False):
             path.write_bytes(runs.arrays[tensor["name"]].tobytes())
         command = [str(path) for path in (program, *files, *([trace] if trace else ()), report)]
         with timing.command(command):

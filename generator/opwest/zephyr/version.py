@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.model import Model
 
 NATIVE_SIM = (3, 5)
@@ -26,8 +25,7 @@ OLDEST = (3, 4)
 """The oldest version tested with emitted projects."""
 
 
-@dataclass(frozen=True, order=True, slots=True)
-class Version:
+class Version(NamedTuple):
     """Major, minor, patch."""
 
     major: int

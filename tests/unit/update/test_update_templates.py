@@ -57,7 +57,7 @@ def test_template_is_recorded_and_used_by_updates(tmp_path, folder):
     folder({"src/main.c.jinja": "int a;\n\n\nint b, c;\n", "models/model/Kconfig.jinja": "# mine, newer\n"})
     outcome, told = update(app)
     assert (outcome.result.merged, told) == (("src/main.c",), "")
-    assert (app / "src/main.c").read_text() == "int mine;\n\n\nint b, c;\n"
+    assert (app / "src/main.c").read_text() == "int mine;\n\nint b, c;\n"  # Zephyr's format
     assert (app / "models/minimal/Kconfig").read_text() == "# mine, newer\n"
 
 

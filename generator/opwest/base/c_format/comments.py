@@ -42,6 +42,18 @@ def comment_lines(text: str, column: int, indent: int) -> list[str]:
     return _rewrapped(lines)
 
 
+def inner_comment(text: str, indent: int) -> list[str]:
+    """Return the lines of a comment between values: its lines do not begin with a star."""
+    prefix = indentation(indent)
+    if not text.startswith("/* ") or "\n" in text or indent + len(text) <= _WIDTH:
+        return [prefix + text]
+    lines = _wrapped(text[3:].removesuffix("*/").rstrip(), indentation(indent + 3))
+    lines[0] = f"{prefix}/* {lines[0].lstrip()}"
+    if columns(lines[-1]) + 3 > _WIDTH:
+        return [*lines, f"{indentation(indent + 1)}*/"]
+    return [*lines[:-1], f"{lines[-1]} */"]
+
+
 def _rewrapped(lines: list[str]) -> list[str]:
     """Wrap the long lines of a comment; the rest of a line of prose is continued by the next one."""
     out: list[str] = []

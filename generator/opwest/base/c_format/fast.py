@@ -42,7 +42,8 @@ def _formatted(lines: list[str], width: int) -> list[str] | None:
     while at < count:
         line = lines[at]
         if not line:
-            out.append(line)
+            if out and out[-1]:
+                out.append(line)
             at += 1
             continue
         body = line.lstrip("\t")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from opwest.base.c_format.annotation import WIDTH, Annotated
-from opwest.base.c_format.comments import columns, comment_lines, indentation
+from opwest.base.c_format.comments import columns, comment_lines, indentation, inner_comment
 from opwest.base.c_format.lines import Line, parse, parse_part
 from opwest.base.c_format.search import Search
 from opwest.base.c_format.state import Break
@@ -52,6 +52,7 @@ def _text(lines: Sequence[Line]) -> str:
     rows: list[_Row] = []
     _layout(lines, rows, first=True)
     _align_values(rows)
+    rows = _with_comments_above(rows)
     _align_comments(rows)
     out: list[str] = []
     edges = _edges(rows)
@@ -126,7 +127,9 @@ def _macro(head: Line, body: Sequence[Line], newlines: int, rows: list[_Row]) ->
     if len(body) == 1 and start + 1 == len(rows):
         line = Annotated(body[0])
         text = rows[start].text + " "
-        if "\n" not in text and len(text.expandtabs(_TAB)) + line.total <= WIDTH:
+        last = line.tokens[-1]
+        behind = len(last.text) + 1 if last.kind == "comment" and len(line.tokens) > 1 else 0
+        if "\n" not in text and len(text.expandtabs(_TAB)) + line.total - behind <= WIDTH:
             rows[start].value = len(text)
             rows[start].text = text + _joined(line.tokens)
             _find_comment(rows[start], line.tokens, len(text))
@@ -241,7 +244,13 @@ def _broken(line: Line, breaks: Sequence[Break], newlines: int, rows: list[_Row]
             row.text += parts[-1]
             current.append(token)
             continue
-        row.text += token.text
+        if token.kind == "comment" and not row.text.strip():
+            *above, row.text = inner_comment(token.text, columns(row.text))
+            for text in above:
+                rows.append(_Row(text, row.newlines, escaped=row.escaped))
+                row.newlines = 1
+        else:
+            row.text += token.text
         current.append(token)
     rows.append(row)
     if current:
@@ -269,6 +278,26 @@ def _align_values(rows: list[_Row]) -> None:
         if row.value >= 0:
             sequence.append(row)
     finish()
+
+
+def _with_comments_above(rows: Sequence[_Row]) -> list[_Row]:
+    """Move the comments of macros on consecutive lines above them, if they do not fit behind them."""
+    out: list[_Row] = []
+    start = 0
+    for end in range(1, len(rows) + 1):
+        if end < len(rows) and rows[end].newlines < 2 and min(rows[end].value, rows[end].comment) >= 0:
+            continue
+        run = [row for row in rows[start:end] if row.value >= 0 and row.comment >= 0]
+        column = max((row.comment for row in run), default=0)
+        is_wide = any(column + len(row.text) - row.comment > WIDTH - 2 for row in run)
+        for row in rows[start:end]:
+            if is_wide and row in run:
+                out.append(_Row(row.text[row.comment :], row.newlines))
+                out[-1].is_comment = True
+                row.text, row.newlines, row.comment = row.text[: row.comment].rstrip(), 1, -1
+            out.append(row)
+        start = end
+    return out
 
 
 def _column(row: _Row, at: int) -> int:

@@ -69,6 +69,16 @@ static inline float clampf(float value, float low, float high)
 {
 	return value < low ? low : value > high ? high : value;
 }
+/* A product that is rounded to float, also where a processor computes with more digits. */
+static inline float product_float(float a, float b)
+{
+	return (float)((double)a * (double)b);
+}
+/* A sum that is rounded to float, also where a processor computes with more digits. */
+static inline float sum_float(float a, float b)
+{
+	return (float)((double)a + (double)b);
+}
 /* An integer quotient, rounded to zero: 0 for the divisor 0; INT32_MIN / -1 wraps. */
 static inline int32_t divide_32(int32_t one, int32_t other)
 {

@@ -303,14 +303,6 @@ def one_hot(operation: OneHot) -> Call:
     return call_of(operation, "one_hot", lines, ("indices", "on", "off"))
 
 
-_UINT8 = {
-    # Products and sums of two float32 numbers are exact in float64 or rounded once: compilers cannot contract them
-    # across the conversions, so the results are those of float32 arithmetic everywhere.
-    "product": "(float)((double){} * {})",
-    "sum": "(float)((double){} + {})",
-}
-
-
 @emits(Interpolate)
 def render_interpolation(operation: Interpolate) -> Call:
     """Return the call."""
@@ -343,7 +335,8 @@ def render_interpolation(operation: Interpolate) -> Call:
             )
             with lines.loop("c", depth):
                 _element(lines, data.dtype)
-    return call_of(operation, "interpolate", lines, constants=arrays)
+    helpers = ("product_float", "sum_float") if data.dtype == "uint8" else ()
+    return call_of(operation, "interpolate", lines, constants=arrays, helpers=helpers)
 
 
 _CORNERS = (
@@ -367,8 +360,5 @@ def _element(lines: Lines, dtype: str) -> None:
         lines.add(f"*y++ = {terms[0]} + {terms[1]} +", f"\t{terms[2]} + {terms[3]};")
         return
     for name, (x, a, b) in zip("pqst", _CORNERS, strict=True):
-        lines.add(f"const float {name} = {_UINT8['product'].format(_UINT8['product'].format(x, a), b)};")
-    total = "p"
-    for name in "qst":
-        total = _UINT8["sum"].format(total, name)
-    lines.add(f"*y++ = (uint8_t){_UINT8['sum'].format(total, '0.5f')};")
+        lines.add(f"const float {name} = product_float(product_float({x}, {a}), {b});")
+    lines.add("", "*y++ = (uint8_t)sum_float(sum_float(sum_float(sum_float(p, q), s), t), 0.5f);")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.result import counted
@@ -14,10 +15,12 @@ from opwest.model.inputs.written import points_to_const, report_written, takes_p
 from opwest.model.types.conventions import CONVENTIONS, POINTER_TABLES
 from opwest.model.types.dtypes import dtype_of_c
 from opwest.model.types.model import Argument, Operator
-from opwest.objects.c_writes import Written
 from opwest.objects.dwarf_signatures import C_SCALARS, DeclaredParameter, compare
 from opwest.objects.dwarf_types import DwarfSignature, DwarfType
 from opwest.objects.facts import CFunction, CParameter, CSource
+
+if TYPE_CHECKING:
+    from opwest.objects.c_writes import Written
 
 
 def reports_foreign(faults: Diagnostics, operator: Operator, linkable: Linkable) -> bool:

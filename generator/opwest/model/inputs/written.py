@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from opwest.base.diagnostics import Diagnostics
 from opwest.model.types.model import Argument, Operator
-from opwest.objects.c_writes import Written, written_parameters
 from opwest.objects.dwarf_types import DwarfType
 from opwest.objects.facts import CFunction, CSource
 from opwest.objects.nim_source import NIM_TYPES
 from opwest.objects.tvm_symbols import GENERATED
+
+if TYPE_CHECKING:
+    from opwest.objects.c_writes import Written
 
 _EITHER = "direction: out, or inout if the operator also reads it"
 
@@ -29,6 +33,8 @@ def written_by_source(source: CSource, operator: Operator, function: CFunction) 
     """Return the arguments that the text of a function writes, by their names in the manifest."""
     if not takes_plain_pointers(operator):
         return {}
+    from opwest.objects.c_writes import written_parameters  # models of objects do not need it
+
     found = written_parameters(source, function)
     pairs = zip(operator.passing, function.parameter_types, strict=False)  # the device follows
     return {one.name: found[seen.name] for one, seen in pairs if one.argument is not None and seen.name in found}
