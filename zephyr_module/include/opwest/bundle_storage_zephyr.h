@@ -138,7 +138,9 @@ extern const struct opwest_bundle_storage_api opwest_bundle_flash_api;
 		.flash = DEVICE_DT_GET(Z_OPWEST_BUNDLE_MTD(DT_NODELABEL(_label))),                 \
 		.offset = Z_OPWEST_BUNDLE_OFFSET(DT_NODELABEL(_label)),                            \
 		.size = DT_REG_SIZE(DT_NODELABEL(_label)),                                         \
-	},
+	}
+
+#define Z_OPWEST_BUNDLE_ROW(_label) Z_OPWEST_BUNDLE_PARTITION(_label),
 
 /** @endcond */
 
@@ -155,7 +157,7 @@ extern const struct opwest_bundle_storage_api opwest_bundle_flash_api;
 	static const struct opwest_bundle_slot _name##_slots[] = {                                 \
 		FOR_EACH(Z_OPWEST_BUNDLE_SLOT, (), __VA_ARGS__)};                                  \
 	static const struct opwest_bundle_partition _name##_partitions[] = {                       \
-		FOR_EACH(Z_OPWEST_BUNDLE_PARTITION, (), __VA_ARGS__)};                             \
+		FOR_EACH(Z_OPWEST_BUNDLE_ROW, (), __VA_ARGS__)};                                   \
 	static struct opwest_bundle_records _name##_records = {                                    \
 		.lock = Z_MUTEX_INITIALIZER(_name##_records.lock),                                 \
 	};                                                                                         \
