@@ -40,14 +40,14 @@ _ROW = re.compile(r"(.*):(\d+): (?:ERROR|WARNING|CHECK):(\w+): (.*)")
 
 @pytest.fixture(scope="session")
 def zephyr():
-    """Return a tree of Zephyr with checkpatch, if possible with its configuration."""
+    """Return the newest tree of Zephyr with checkpatch, if possible with its configuration."""
     need("perl")
     named = [Path(os.environ["ZEPHYR_BASE"])] if "ZEPHYR_BASE" in os.environ else []
     trees = [*named, *sorted(Path.home().glob("zephyrproject*/zephyr"))]
     found = [path for path in trees if (path / "scripts" / "checkpatch.pl").is_file()]
     if not found:
         skip_here("no Zephyr tree with scripts/checkpatch.pl: neither ZEPHYR_BASE nor ~/zephyrproject*/zephyr")
-    return max(found, key=lambda path: (path / ".checkpatch.conf").is_file())
+    return max(found, key=lambda path: ((path / ".checkpatch.conf").is_file(), str(path)))
 
 
 def remarks(zephyr, files, work):
