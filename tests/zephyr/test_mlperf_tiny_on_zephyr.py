@@ -90,7 +90,7 @@ def test_runner_measures_and_gets_results_of_litert(workspace, opwest, tmp_path,
     opwest("import", "tflite", path, "-o", tmp_path / "model", "--model", "mlperf_tiny")
     run.add_application(tmp_path / "model", run.TASKS[task])
     opwest("generate", tmp_path / "model" / "manifest.yaml", "-o", tmp_path / "app")
-    header = dict(re.findall(r"#define (\w+) \(?(.+?)[)f]?\n", (tmp_path / "model" / "benchmark.h").read_text()))
+    header = dict(re.findall(r"#define (\w+) +\(?(.+?)[)f]?\n", (tmp_path / "model" / "benchmark.h").read_text()))
     scales = [(float(header[f"{role}_SCALE"]), int(header[f"{role}_ZERO_POINT"])) for role in ("INPUT", "OUTPUT")]
     properties = run.TASKS[task]
     inputs = [structured_and_random(SHAPES[task], "int8")[i] for i in ((1, 60) if task == "kws" else (60,))]
