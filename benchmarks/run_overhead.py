@@ -54,7 +54,7 @@ HANDWRITTEN = ("direct", "reentrant", "checked")
 
 def offsets(run_source: str, steps: int) -> list[int]:
     """Return the offsets of intermediate results in the emitted run; the hand-written sequences use the same."""
-    values = dict(re.findall(r"^#define (\w+_OFFSET_\w+) (\d+) ", run_source, re.MULTILINE))
+    values = dict(re.findall(r"^#define (\w+_OFFSET_\w+) +(\d+) ", run_source, re.MULTILINE))
     found = [int(values[name]) for name in re.findall(r"\(int8_t \*\)\(void \*\)\(pool_sram \+ (\w+)\)\)", run_source)]
     if len(found) != steps - 1:
         raise AssertionError(f"{len(found)} results in the pool, {steps - 1} expected")
