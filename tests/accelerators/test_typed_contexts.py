@@ -14,7 +14,7 @@ from requirements_support import need_compiler
 
 # The untyped binary interfaces of TVM and Halide, and of threads: lines with a context of their names.
 HANDLE = r".*\bvoid \*(resource_handle|handle)\b.*"
-INTERFACES = {"tvm_packed.h", "tvm_ffi.h", "conventions_tvm_crt.c", "model_tvm_crt.c.jinja"}
+INTERFACES = {"tvm_packed.h", "tvm_ffi.h", "conventions_internal.h", "conventions_tvm_crt.c", "model_tvm_crt.c.jinja"}
 TYPED = """\
 #include <stdint.h>
 

@@ -58,6 +58,8 @@ class Emitted:
 
     model: Model
     kconfig: Path
+    options: list[str]
+    """The lines of prj.conf."""
     conditions: dict[str, dict[str, str]]
 
 
@@ -94,7 +96,8 @@ def emit(folder: Path, *, objects: bool) -> Emitted:
     given = dict(re.findall(r"^set\((\w+)_KCONFIG ([^)]*)\)", text, re.MULTILINE))
     conditions = {name: dict(one.split("=") for one in given[prefix].split()) for prefix, name in names.items()}
     assert set(conditions) == (set(named_targets()) if objects else set())
-    return Emitted(done.examinations[0].model, folder / "app" / "models" / "m" / "Kconfig", conditions)
+    options = (folder / "app" / "prj.conf").read_text().splitlines()
+    return Emitted(done.examinations[0].model, folder / "app" / "models" / "m" / "Kconfig", options, conditions)
 
 
 def true_target(emitted: Emitted, values: Mapping[str, str]) -> str | None:
@@ -126,7 +129,7 @@ def sweep(tree: Tree, targets: Sequence[BoardTarget], folder: Path) -> Iterator[
     for target in targets:
         faults = Diagnostics()
         check_zephyr([objects.model], ZephyrOptions((target.full,), None, workspace), faults)
-        values = tree.symbols(target, [objects.kconfig])
+        values = tree.symbols(target, [objects.kconfig], objects.options)
         yield Row(
             target.full,
             next((one for one in ARCHITECTURES if values.get(one) == "y"), "none"),

@@ -89,7 +89,7 @@ def missing_headers(app):
     An option that the manifest does not set has no files there: opwest_runtime_files() of CMake reports it.
     """
     sources = [*(app / "models").rglob("*.[ch]"), *(app / "src").glob("*.c")]
-    texts = [re.sub(r"(?ms)^#ifdef CONFIG_OPWEST_\w+$.*?^#endif$", "", path.read_text()) for path in sources]
+    texts = [re.sub(r"(?ms)^#if[^\n]*\bCONFIG_OPWEST_\w+\b.*?^#endif$", "", path.read_text()) for path in sources]
     found = {name for text in texts for name in re.findall(r"#include <(opwest/\w+\.h)>", text)}
     assert "opwest/model.h" in found
     return [name for name in sorted(found) if not (app / "modules/opwest/include" / name).is_file()]

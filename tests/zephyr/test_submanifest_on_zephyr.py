@@ -97,6 +97,7 @@ def test_module_of_the_submanifest(top, tmp_path):
     shutil.copytree(top / "zephyr" / "samples" / "hello_world", app)
     (app / "manifest.yaml").write_text(MANIFEST)
     (app / "copy.c").write_text(SOURCE)
+    (app / "prj.conf").write_text("CONFIG_OPWEST=y\n")
     with (app / "CMakeLists.txt").open("a") as file:
         file.write("opwest_add_model(one MANIFEST ${CMAKE_CURRENT_SOURCE_DIR}/manifest.yaml)\n")
         file.write("target_link_libraries(app PRIVATE one)\n")

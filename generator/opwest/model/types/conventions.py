@@ -174,7 +174,7 @@ FFI: Final = Convention(
     workspace_alignment=64,
     arrays=Arrays(
         parameters=(
-            ("self", "void *"),
+            ("handle", "void *"),
             ("args", "void *"),
             ("num_args", "int32_t"),
             ("result", "void *"),
