@@ -61,7 +61,7 @@ def test_pools_of_the_caller(tmp_path):
     files = made.usmp()
     files[HEADER] += b"struct tvmgen_default_workspace_pools {\n  void* sram;\n};\n"
     text = header_of(tmp_path, files)
-    assert "struct tvmgen_default_workspace_pools *workspace_pools\n);" in text
+    assert "struct tvmgen_default_workspace_pools *workspace_pools);" in text
     assert "#define TVMGEN_DEFAULT_SRAM_WORKSPACE_POOL_SIZE " in text
 
 
