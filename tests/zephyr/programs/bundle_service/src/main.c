@@ -64,8 +64,12 @@ int main(void)
 		const int found = run(&version);
 
 		if (found != shown || version != shown_version) {
+			/* As a whole: the interrupts of the UART send what the shell echoes. */
+			const unsigned int key = irq_lock();
+
 			printk("now version %u.%u.%u: %d\n", version >> 24, (version >> 16) & 0xffU,
 			       version & 0xffffU, found);
+			irq_unlock(key);
 			shown = found;
 			shown_version = version;
 		}
