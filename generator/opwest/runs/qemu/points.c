@@ -13,8 +13,8 @@
  * When a point ends, a line is written to FILE: the number of the array, the point, instructions, modelled cycles, and
  * whether the thread changed; the counts are then those of several threads.
  *
- * An exception ends with the return of its handler: a return in a function that the handler called is told from it by
- * the number of calls. On RISC-V (thumb=0) it ends with MRET.
+ * An exception ends with the return of its handler. The plugin counts calls and returns, to distinguish this return from
+ * those of functions that the handler calls. On RISC-V (thumb=0), an exception ends with MRET.
  */
 #include <stdbool.h>
 #include <stdint.h>
