@@ -80,7 +80,7 @@ def test_ways_to_know_the_low_lane(way, monkeypatch, tmp_path):
         large = random.random(shape) < {"known": 0, "patched": 0.03, "rounded": 1}[way]
         return np.where(large, random.choice([-127, 126], shape), found).astype(np.int8)
 
-    monkeypatch.setattr(random_layers, "weights_of", weights_of)
+    monkeypatch.setattr(random_layers.layers, "weights_of", weights_of)
     layers = (
         ((1, 5, 5, 32), (1, 1), 16),
         ((1, 5, 7, 8), (3, 3), 7),

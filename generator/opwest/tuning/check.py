@@ -16,7 +16,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -35,15 +34,6 @@ from opwest.tuning.machines import machines
 from opwest.tuning.measure import LIBRARY, EmulatorError, compiled, run
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 
-MAKERS: tuple[Any, ...] = (
-    random_layers.convolution,
-    random_layers.convolution_sum,
-    random_layers.dense,
-    random_layers.depthwise,
-    random_layers.pool,
-    random_layers.elements,
-)
-DTYPES = ("int8", "int16")
 BATCH = 40
 """The layers in an image."""
 TRIES = 20
@@ -88,11 +78,9 @@ def _layers(variant: str, processor: str, count: int) -> Iterator[tuple[Program,
     """Yield random layers that the variant accepts, with the numbers of their inputs."""
     accepted = 0
     for number in range(count * TRIES):
-        for place, make in enumerate(MAKERS):
-            for dtype in DTYPES if make is not random_layers.convolution_sum else ("int8",):
-                if make is random_layers.elements and dtype == "int16":
-                    continue
-                made = make(np.random.default_rng((number, place, len(dtype))), dtype=dtype)
+        for place, maker in enumerate(random_layers.MAKERS):
+            for dtype in maker.dtypes:
+                made = maker.make(np.random.default_rng((number, place, len(dtype))), dtype=dtype)
                 if variant not in {kernel.name for kernel in VARIANTS[type(made.operations[0])]}:
                     continue
                 if variant in candidates(made.operations[0], processor, LIBRARIES) and accepted < count:
