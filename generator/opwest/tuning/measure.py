@@ -168,7 +168,7 @@ def emulated(
     memories = dict(machine.memories)
     ranges = [(memories["CODE"], memories["DATA"]), (content, content_end)]
     places += flash_options(flash, ranges if content_in_flash else ranges[:1])
-    model = f"m3={int(machine.cycles == 'm3')},thumb={int(machine.is_thumb)}"
+    model = f"thumb={int(machine.is_thumb)}" + (f",{machine.cycles}=1" if machine.cycles else "")
     arguments = f"{counter},{places},{model},out={counts}"
     words = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
     words += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image), "-plugin", arguments]
