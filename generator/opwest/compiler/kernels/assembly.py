@@ -25,13 +25,30 @@ NAKED = """\
 """The definition before the first naked function."""
 
 
-def naked(name: str, parameters: Sequence[str], lines: Iterable[str], result: str = "void ") -> str:
+def naked(
+    name: str,
+    parameters: Sequence[str],
+    lines: Iterable[str],
+    result: str = "void ",
+    paired: Iterable[str] | None = None,
+) -> str:
     """Return a static function; `result` is a C type, with the space before a name.
 
-    Its parameters are in r0 to r3, further ones on the stack (AAPCS32).
+    Its parameters are in r0 to r3, further ones on the stack (AAPCS32). `paired`: the instructions for a Cortex-M7.
     """
+    body = _statement(lines)
+    if paired is not None:
+        body = f"#if defined({PAIRED})\n{_statement(paired)}\n#else\n{body}\n#endif"
+    return f"static OPWEST_NAKED {result}{name}({', '.join(parameters)})\n{{\n{body}\n}}\n"
+
+
+PAIRED = "CONFIG_CPU_CORTEX_M7"
+"""The macro of Zephyr for a processor that issues two instructions in a cycle."""
+
+
+def _statement(lines: Iterable[str]) -> str:
     body = "\n\t\t\t ".join(f'"{line}\\n"' for line in lines)
-    return f"static OPWEST_NAKED {result}{name}({', '.join(parameters)})\n{{\n\t__asm__ volatile({body});\n}}\n"
+    return f"\t__asm__ volatile({body});"
 
 
 def code_bytes(definition: str) -> int:

@@ -23,7 +23,7 @@ from opwest.compiler.kernels.dsp.layers import (
     stream_of,
     wide_numbers_of,
 )
-from opwest.compiler.kernels.dsp.streamed import MARK, NEXT_GROUP, SAVED, streamed
+from opwest.compiler.kernels.dsp.streamed import MARK, NEXT_GROUP, SAVED, Stream
 from opwest.compiler.kernels.dsp.tiles import stored_results
 from opwest.compiler.kernels.dsp.wide_tiles import ends_of_sums, wide_stream
 from opwest.compiler.kernels.dsp.widening import widen_window
@@ -81,9 +81,10 @@ class Products:
         parameters = [f"const {_KINDS[self.kind]} *data", "const int32_t *stream", f"{result} *result"]
         parameters += ["const int32_t *numbers", "const int32_t *end"]
         parameters += ["const int8_t *last"] if self.kind == "bytes" else []
-        return naked(self.name, parameters, self._lines())
+        stream = self._stream()
+        return naked(self.name, parameters, stream.lines(), paired=stream.paired())
 
-    def _lines(self) -> Iterator[str]:
+    def _stream(self) -> Stream:
         steps, size, load, first = self.length // TAPS, 2 * TAPS, "{r2-r5}", None
         fetch = None
         if self.kind == "bytes":
@@ -96,7 +97,7 @@ class Products:
         else:
             step, first = self._short(WORDS), WORDS
         end = list(self._end())
-        return streamed([f"ldm r1!, {load}"], list(step), steps, size, end, self.loop_bytes, fetch, first)
+        return Stream([f"ldm r1!, {load}"], list(step), steps, size, end, self.loop_bytes, fetch, first)
 
     def _narrow(self) -> Iterator[str]:
         """Yield the products of a step of bytes."""

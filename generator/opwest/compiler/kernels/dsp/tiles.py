@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import limited, naked
-from opwest.compiler.kernels.dsp.streamed import ENDS, NEXT_GROUP, SAVED, streamed, turn_of
+from opwest.compiler.kernels.dsp.streamed import ENDS, NEXT_GROUP, SAVED, Stream, turn_of
 from opwest.compiler.kernels.scaling import Epilogue
 
 _DATA, _STREAM = "r0", "r1"
@@ -59,23 +59,23 @@ class Tile:
     def definition(self) -> str:
         """Return the C function (data, stream, result, step from pixel to pixel in bytes, end of the stream)."""
         parameters = ("const uint32_t *data", "const int32_t *stream", f"{self.ending.kind} *result", "int32_t step")
-        return naked(self.name, (*parameters, "const int32_t *end"), self._lines())
+        stream = self._stream()
+        return naked(self.name, (*parameters, "const int32_t *end"), stream.lines(), paired=stream.paired())
 
     def _sum(self, pixel: int, channel: int) -> str:
         return _SUMS[pixel * self.channels + channel]
 
-    def _lines(self) -> Iterator[str]:
+    def _stream(self) -> Stream:
         rows = [[self._sum(pixel, channel) for channel in range(self.channels)] for pixel in range(self.pixels)]
         load = [f"ldm r1{'!' if row is rows[-1] else ''}, {{{', '.join(row)}}}" for row in rows]
         data, weights, *rest = self._step()
         end, size = list(self._end()), self.pixels * 4
-        if self.marked == "weights" and self.steps // self.turn > 1:
-            return streamed(load, [data, *rest], self.steps, size, end, self.loop_bytes, (weights, _A))
         if self.marked == "weights":
-            end = [f"add {_STREAM}, {_STREAM}, #8", *end]  # the marks
+            passed = [f"add {_STREAM}, {_STREAM}, #8"]
+            return Stream(load, [data, *rest], self.steps, size, end, self.loop_bytes, (weights, _A), marks=passed)
         if self.marked == "data":
-            return streamed(load, [weights, *rest], self.steps, size, end, self.loop_bytes, (data, _X))
-        return streamed(load, [data, weights, *rest], self.steps, size, end, self.loop_bytes)
+            return Stream(load, [weights, *rest], self.steps, size, end, self.loop_bytes, (data, _X))
+        return Stream(load, [data, weights, *rest], self.steps, size, end, self.loop_bytes)
 
     def _step(self) -> Iterator[str]:
         """Yield the products of one pair of taps, first the load of data."""

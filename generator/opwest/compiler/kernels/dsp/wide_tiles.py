@@ -16,7 +16,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Lines
 from opwest.compiler.kernels.assembly import added, naked
 from opwest.compiler.kernels.dsp.intrinsics import ended
-from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, streamed
+from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, Stream
 from opwest.compiler.kernels.scaling import Epilogue
 
 PIXELS = CHANNELS = 2
@@ -42,11 +42,9 @@ class WideTile:
     def definition(self) -> str:
         """Return the C function (data, stream, sums, end of the stream)."""
         parameters = ("const uint32_t *data", "const int32_t *stream", "uint32_t *sums", "const int32_t *end")
-        return naked(self.name, parameters, self._lines())
-
-    def _lines(self) -> Iterator[str]:
         load = ("ldm r1, {r2-r5}", "ldm r1!, {r6-r9}")
-        return streamed(load, list(self._step()), self.steps, PIXELS * 4, list(self._end()), self.loop_bytes)
+        stream = Stream(load, list(self._step()), self.steps, PIXELS * 4, list(self._end()), self.loop_bytes)
+        return naked(self.name, parameters, stream.lines(), paired=stream.paired())
 
     def _end(self) -> Iterator[str]:
         yield "ldrd r10, r11, [sp, #4]"  # the sums, and the end of the stream
