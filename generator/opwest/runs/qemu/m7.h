@@ -82,7 +82,7 @@ static inline void m7_issue(struct m7_pipeline *pipeline, const struct m7_instru
 	m7_wait(pipeline, one->early, -1, &at);
 	m7_wait(pipeline, one->reads, 0, &at);
 	m7_wait(pipeline, one->late, 1, &at);
-	m7_wait(pipeline, one->addends, 3, &at);
+	m7_wait(pipeline, one->addends, one->addend_cycles, &at);
 	if (at == pipeline->cycle && !m7_pairs(pipeline, one, address)) {
 		at++;
 	}

@@ -35,8 +35,9 @@ struct m7_instruction {
 	uint64_t early;
 	/** Addends of multiplications and data of stores, which are read a cycle later. */
 	uint64_t late;
-	/** Addends of float multiplications, which are read three cycles later. */
+	/** Addends of float multiplications, which are read some cycles later. */
 	uint64_t addends;
+	uint8_t addend_cycles;
 	uint64_t writes;
 	/** Address registers that the instruction moves: the next address can use them in the next
 	 * cycle. */
@@ -403,8 +404,11 @@ static inline void m7_vfp_data(struct m7_instruction *one, uint32_t first, uint3
 	one->writes = d;
 	one->reads = n | m;
 	if (op < 2 || op == 9 || op == 10) { /* VMLA, VMLS, VNMLA, VFMA and the like */
+		const bool is_fused = op >= 8;
+
 		one->addends = d;
-		one->latency = is_double ? 11 : 6;
+		one->addend_cycles = is_double ? 8 : is_fused ? 2 : 3;
+		one->latency = is_double ? 11 : is_fused ? 5 : 6;
 	} else if (op == 2 && is_double) {
 		one->latency = 7;
 	} else if (op == 8) { /* VDIV */
