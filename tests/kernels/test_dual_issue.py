@@ -7,11 +7,10 @@ import subprocess
 
 import pytest
 from campaign import sized
-from opwest.compiler.kernels.assembly import PAIRED
 from opwest.compiler.kernels.dsp.tiles import Tile
 from opwest.compiler.kernels.pairing import can_pair, paired
 from opwest.compiler.kernels.scaling import Epilogue
-from opwest.objects.targets import processors
+from opwest.objects.targets import PAIRED, processors
 from opwest.runs.plugin import HERE
 from opwest.tuning.machines import machines
 from requirements_support import need

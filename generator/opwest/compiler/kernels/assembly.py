@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from opwest.objects.targets import PAIRED
+
 NAKED = """\
 /*
  * Functions of assembly only, with parameters in registers. GCC must neither clone them nor derive from
@@ -40,10 +42,6 @@ def naked(
     if paired is not None:
         body = f"#if defined({PAIRED})\n{_statement(paired)}\n#else\n{body}\n#endif"
     return f"static OPWEST_NAKED {result}{name}({', '.join(parameters)})\n{{\n{body}\n}}\n"
-
-
-PAIRED = "CONFIG_CPU_CORTEX_M7"
-"""The macro of Zephyr for a processor that issues two instructions in a cycle."""
 
 
 def _statement(lines: Iterable[str]) -> str:
