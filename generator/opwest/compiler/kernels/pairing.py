@@ -42,10 +42,11 @@ def can_pair(lines: Sequence[str]) -> bool:
 
 
 def paired(lines: Sequence[str]) -> list[str]:
-    """Return instructions without branches in the order for two of them in a cycle."""
+    """Return instructions without branches in the order for two of them in a cycle: a line for each cycle."""
     some = [_parsed(line) for line in _single_loads(lines)]
     assert all(some), lines
-    return [one.text for one in _ordered([one for one in some if one is not None])]
+    cycles = _ordered([one for one in some if one is not None])
+    return ["; ".join(one.text for one in cycle) for cycle in cycles if cycle]
 
 
 def _single_loads(lines: Sequence[str]) -> Iterator[str]:
@@ -132,15 +133,15 @@ def _edges(some: Sequence[_Instruction]) -> list[list[tuple[int, int]]]:
     return edges
 
 
-def _ordered(some: Sequence[_Instruction]) -> list[_Instruction]:
-    """Return the order of a list scheduler: in each cycle the instructions with the longest way to the end."""
+def _ordered(some: Sequence[_Instruction]) -> list[list[_Instruction]]:
+    """Return the cycles of a list scheduler: in each of them the instructions with the longest way to the end."""
     edges = _edges(some)
     ways = [0] * len(some)
     for number in range(len(some) - 1, -1, -1):
         for before, cycles in edges[number]:
             ways[before] = max(ways[before], ways[number] + max(cycles, 1 if some[before].unit == "product" else 0))
     left = set(range(len(some)))
-    order: list[int] = []
+    order: list[list[int]] = []
     issued: dict[int, int] = {}
     cycle = 0
     while left:
@@ -158,9 +159,9 @@ def _ordered(some: Sequence[_Instruction]) -> list[_Instruction]:
             chosen.append(best)
             issued[best] = cycle
             left.remove(best)
-        order += chosen
+        order.append(chosen)
         cycle += 1
-    return [some[number] for number in order]
+    return [[some[number] for number in chosen] for chosen in order]
 
 
 def _rank(one: _Instruction) -> int:

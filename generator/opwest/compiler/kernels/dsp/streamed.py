@@ -122,5 +122,5 @@ class Stream:
 
 
 _REACHED = ("ldr r10, [sp]", "cmp r0, r10")
-BLOCK_STEPS = 8
+BLOCK_STEPS = 4
 """The most steps that are ordered together."""
