@@ -62,9 +62,7 @@ def kind_of(operation: Operation) -> str:
         words.append(operation.kind)
     elif isinstance(operation, HybridConvolution | DirectConvolution) and operation.is_transposed:
         words.append("transposed")
-    elif isinstance(operation, HybridConvolution) and operation.is_depthwise:
-        words.append("depthwise")
-    elif isinstance(operation, DirectConvolution) and operation.groups == 0:
+    elif getattr(operation, "is_depthwise", False) or getattr(operation, "groups", 1) == 0:
         words.append("depthwise")
     elif isinstance(operation, Filter | FloatMemory) and operation.hybrid is not None:
         words.append("hybrid")
