@@ -43,6 +43,8 @@ def streamed(
     loop_bytes: int | None,
     fetch: tuple[str, str] | None = None,
     first: int | None = None,
+    *,
+    is_any: bool = False,
 ) -> Iterator[str]:
     """Yield the function: `load` reads the first sums, `step` adds the products of `step_bytes` of data.
 
@@ -52,15 +54,15 @@ def streamed(
     With `fetch`, a load of data or weights with which a step begins and a register that it loads, a turn loads those of
     the next one, and the loop ends where the register is MARK, which follows them. Otherwise the loop ends at an
     address of the data, which is below the saved registers meanwhile. The address is final, and r10 free, after the
-    `first` instructions of a step; None: all.
+    `first` instructions of a step; None: all. With `is_any`, MARK ends any number of turns of `steps` steps.
     """
     whole = list(step) if fetch is None else [fetch[0], *step]
     yield "push {r0, r2-r11, lr}"
     yield "1:"
     yield from load
-    turns, rest = divmod(steps, turn_of(steps, len(whole), len(load) + len(end), loop_bytes))
-    turn = (steps - rest) // max(turns, 1)
-    if turns <= 1:
+    turn = steps if is_any else turn_of(steps, len(whole), len(load) + len(end), loop_bytes)
+    turns, rest = divmod(steps, turn)
+    if turns <= 1 and not is_any:
         yield from repeated(steps, whole)
     elif fetch is not None:
         load_data, data = fetch

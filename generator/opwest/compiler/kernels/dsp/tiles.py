@@ -42,12 +42,19 @@ class Tile:
     """The bytes that its code should have; None: no limit."""
     marked: str = ""
     """What MARK follows: data, weights; empty: neither."""
+    is_any: bool = False
+    """Whether MARK after the data ends any number of turns of `steps` steps."""
+    has_each: bool = True
+    """Whether the stream has multiplier, addend and shift of each channel; otherwise `numbers` has those of all."""
 
     @property
     def name(self) -> str:
         """The name of the C function."""
         kind = "halves" if self.is_wide else "bytes"
         part = "" if self.stored == self.channels else f"_of_{self.stored}"
+        if self.is_any:
+            each = "" if self.has_each else "_equal"
+            return f"tile_{self.pixels}x{self.channels}{part}_{kind}_turns_of_{2 * self.steps}{each}_{self.ending.name}"
         loop = f"_by{2 * self.turn}{'' if self.marked else '_unmarked'}" if self.steps // self.turn > 1 else ""
         return f"tile_{self.pixels}x{self.channels}{part}_{kind}_{2 * self.steps}{loop}_{self.ending.name}"
 
@@ -57,9 +64,13 @@ class Tile:
         return turn_of(self.steps, len(list(self._step())), self.pixels + len(list(self._end())), self.loop_bytes)
 
     def definition(self) -> str:
-        """Return the C function (data, stream, result, step from pixel to pixel in bytes, end of the stream)."""
-        parameters = ("const uint32_t *data", "const int32_t *stream", f"{self.ending.kind} *result", "int32_t step")
-        return naked(self.name, (*parameters, "const int32_t *end"), self._lines())
+        """Return the C function (data, stream, result, step from pixel to pixel in bytes, end of the stream, numbers).
+
+        Only a tile without numbers of each channel has the parameter `numbers`.
+        """
+        parameters = ["const uint32_t *data", "const int32_t *stream", f"{self.ending.kind} *result", "int32_t step"]
+        parameters += ["const int32_t *end", *([] if self.has_each else ["const int32_t *numbers"])]
+        return naked(self.name, parameters, self._lines())
 
     def _sum(self, pixel: int, channel: int) -> str:
         return _SUMS[pixel * self.channels + channel]
@@ -74,7 +85,8 @@ class Tile:
         if self.marked == "weights":
             end = [f"add {_STREAM}, {_STREAM}, #8", *end]  # the marks
         if self.marked == "data":
-            return streamed(load, [weights, *rest], self.steps, size, end, self.loop_bytes, (data, _X))
+            step = [weights, *rest]
+            return streamed(load, step, self.steps, size, end, self.loop_bytes, (data, _X), is_any=self.is_any)
         return streamed(load, [data, weights, *rest], self.steps, size, end, self.loop_bytes)
 
     def _step(self) -> Iterator[str]:
@@ -101,7 +113,15 @@ class Tile:
     def _end(self) -> Iterator[str]:
         """Yield the results of a group and the branch to the next one."""
         yield f"ldrd {_DATA}, {_Y}, [sp, #4]"
-        for channel in range(self.channels):
+        if not self.has_each:
+            yield f"ldr {_X}, [sp, #{SAVED + 4}]"
+            yield f"ldm {_X}, {{{_A}, {_B}, {_X}}}"
+            channels = [[self._sum(pixel, channel) for pixel in range(self.pixels)] for channel in range(self.stored)]
+            for channel, sums in enumerate(channels):
+                yield from self._separated(channel, sums)
+            yield from results([register for sums in channels for register in sums], self.ending, (_A, _B, _X))
+            yield from (line for sums in channels for line in self._stores(sums))
+        for channel in range(self.channels if self.has_each else 0):
             if channel >= self.stored:
                 yield f"adds {_STREAM}, {_STREAM}, #12"
                 continue
