@@ -43,7 +43,7 @@ class Tile:
     marked: str = ""
     """What MARK follows: data, weights; empty: neither."""
     is_any: bool = False
-    """Whether MARK after the data ends any number of turns of `steps` steps."""
+    """Whether MARK, after data or weights, ends any number of turns of `steps` steps."""
     has_each: bool = True
     """Whether the stream has multiplier, addend and shift of each channel; otherwise `numbers` has those of all."""
 
@@ -53,8 +53,8 @@ class Tile:
         kind = "halves" if self.is_wide else "bytes"
         part = "" if self.stored == self.channels else f"_of_{self.stored}"
         if self.is_any:
-            each = "" if self.has_each else "_equal"
-            return f"tile_{self.pixels}x{self.channels}{part}_{kind}_turns_of_{2 * self.steps}{each}_{self.ending.name}"
+            turns = f"{self.marked}_turns_of_{2 * self.steps}{'' if self.has_each else '_equal'}"
+            return f"tile_{self.pixels}x{self.channels}{part}_{kind}_{turns}_{self.ending.name}"
         loop = f"_by{2 * self.turn}{'' if self.marked else '_unmarked'}" if self.steps // self.turn > 1 else ""
         return f"tile_{self.pixels}x{self.channels}{part}_{kind}_{2 * self.steps}{loop}_{self.ending.name}"
 
@@ -80,8 +80,9 @@ class Tile:
         load = [f"ldm r1{'!' if row is rows[-1] else ''}, {{{', '.join(row)}}}" for row in rows]
         data, weights, *rest = self._step()
         end, size = list(self._end()), self.pixels * 4
-        if self.marked == "weights" and self.steps // self.turn > 1:
-            return streamed(load, [data, *rest], self.steps, size, end, self.loop_bytes, (weights, _A))
+        if self.marked == "weights" and (self.is_any or self.steps // self.turn > 1):
+            step = [data, *rest]
+            return streamed(load, step, self.steps, size, end, self.loop_bytes, (weights, _A), is_any=self.is_any)
         if self.marked == "weights":
             end = [f"add {_STREAM}, {_STREAM}, #8", *end]  # the marks
         if self.marked == "data":
