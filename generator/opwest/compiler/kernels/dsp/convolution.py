@@ -12,7 +12,7 @@ import numpy as np
 from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Call, Lines, Parameter, call_for, emits
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
-from opwest.compiler.kernels.assembly import COPY, FILL, NAKED, code_bytes
+from opwest.compiler.kernels.assembly import NAKED, code_bytes
 from opwest.compiler.kernels.dsp.dense import is_dense
 from opwest.compiler.kernels.dsp.elements import UNROLLED, Loop, sum_of
 from opwest.compiler.kernels.dsp.layers import (
@@ -37,7 +37,7 @@ from opwest.compiler.kernels.dsp.widening import (
     widen,
     widen_window,
 )
-from opwest.compiler.kernels.windows import Rows
+from opwest.compiler.kernels.windows import Rows, used_copies
 
 
 @emits(ConvolutionSum, "dsp-bytes")
@@ -131,12 +131,6 @@ class _TiledLayer(ABC):
             self.multiply(lines, rest)
 
 
-def _used_copies(lines: Lines) -> list[str]:
-    """Return the definitions of the copies that a body calls."""
-    text = str(lines)
-    return [definition for name, definition in (("copy_bytes(", COPY), ("fill_bytes(", FILL)) if name in text]
-
-
 def _render(operation: Convolution, shared: bool, loop_bytes: int | None, *, is_wide: bool) -> Call | None:
     data, result = operation.inputs[0], operation.results[0]
     numbers = numbers_of(operation)
@@ -154,7 +148,7 @@ def _render(operation: Convolution, shared: bool, loop_bytes: int | None, *, is_
     if has_fill:
         arguments["numbers"] = np.asarray([operation.zero], np.int32)
     copied = widen(layer.pixels) if layer.is_plain else widen_window(layer.pixels, layer.unit_of_rows)
-    definitions = [NAKED, *_used_copies(lines), copied]
+    definitions = [NAKED, *used_copies(lines), copied]
     if total is not None:
         arguments |= {"constants": total.constants, "other": operation.inputs[1]}
         definitions.append(total.definition)
@@ -303,7 +297,7 @@ def render_wide(operation: Convolution, loop_bytes: int | None = None) -> Call |
     if layer.is_long:
         arguments["ends"] = numbers.scaling.ends.reshape(-1)
     scratch = [Parameter("block", "uint32", "scratch", elements=layer.scratch)]
-    copies = [*_used_copies(lines), *([interleave(layer.pixels, layer.words)] if "interleave_" in str(lines) else [])]
+    copies = [*used_copies(lines), *([interleave(layer.pixels, layer.words)] if "interleave_" in str(lines) else [])]
     copies += [spread(layer.pixels, layer.words)] if "spread_" in str(lines) else []
     definitions = (NAKED, *copies, *dict.fromkeys(layer.definitions()))
     return call_for(operation, "convolution", lines, arguments, in_place, scratch, definitions=definitions)
