@@ -103,13 +103,13 @@ def flat_weights(operation: Convolution | Depthwise) -> Any:
     return weights.reshape(len(weights), -1)
 
 
-def int8_sums(operation: Convolution | Depthwise) -> tuple[Any, Any, Any] | None:
+def int8_sums(operation: Convolution | Depthwise, accepts_groups: bool = False) -> tuple[Any, Any, Any] | None:
     """Return weights int8 [o,k], the first sums [o], and the greatest magnitudes of sums [o].
 
-    None: other dtypes of data and weights; groups.
+    None: other dtypes of data and weights; groups, unless they are accepted.
     """
     weights = flat_weights(operation)
-    has_groups = isinstance(operation, Convolution) and operation.groups != 1
+    has_groups = isinstance(operation, Convolution) and operation.groups != 1 and not accepts_groups
     if operation.inputs[0].dtype != "int8" or weights.dtype != np.int8 or has_groups:
         return None
     sums = folded(weights, operation.bias, operation.zero, "int8")

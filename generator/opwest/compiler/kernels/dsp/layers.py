@@ -37,9 +37,9 @@ class Numbers:
         return self.scaling.epilogue(self.bits)
 
 
-def numbers_of(operation: Convolution | Depthwise) -> Numbers | None:
-    """Return the constants of an int8 layer; None for other dtypes, groups, and other forms of scales."""
-    given = int8_sums(operation)
+def numbers_of(operation: Convolution | Depthwise, accepts_groups: bool = False) -> Numbers | None:
+    """Return the constants of an int8 layer; None for other dtypes and forms of scales, and groups by default."""
+    given = int8_sums(operation, accepts_groups)
     if given is None or operation.results[0].dtype != "int8":
         return None
     scaling = scaling_of(operation.finish, given[2])
@@ -80,6 +80,12 @@ def can_pack(weights: Any, bounds: Any) -> bool:
 
 Parts = list[tuple[slice, int]]
 """Channels, and those of each group that are results; the others pad the stream."""
+
+
+def can_pack_groups(weights: Any, bounds: Any, groups: int) -> bool:
+    """Whether pairs of channels of each group can be packed: weights [o,k]."""
+    parts = zip(np.split(weights, groups), np.split(bounds, groups), strict=True)
+    return all(can_pack(*part) for part in parts)
 
 
 def parts_of(results: int, channels: int) -> Parts:
@@ -131,12 +137,16 @@ def add_calls(
     streams: Iterable[Any],
     arguments: tuple[str, str, str],
     after: str = "",
+    first: str = "stream",
 ) -> None:
-    """Append the calls of the functions of all parts: `arguments` are data, result, and the fourth argument."""
+    """Append the calls of the functions of all parts: `arguments` are data, result, and the fourth argument.
+
+    `first`: the start of the streams.
+    """
     data, result, fourth = arguments
     start = 0
     for (some, _), name, stream in zip(parts, names, streams, strict=True):
         end = start + len(stream)
         to = f"{result}{plus(some.start)}"
-        lines.add(f"{name}({data}, stream{plus(start)}, {to}, {fourth}, stream + {end}{after});")
+        lines.add(f"{name}({data}, {first}{plus(start)}, {to}, {fourth}, {first} + {end}{after});")
         start = end
