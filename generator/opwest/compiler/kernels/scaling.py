@@ -65,7 +65,7 @@ class Epilogue:
     low: int
     high: int
     bits: int = 8
-    """Of a result."""
+    """Of a result: 32 for sums, which are stored as they are."""
     is_long: bool = False
     """Whether the numbers are those of the long form of a scaling."""
 
@@ -82,17 +82,23 @@ class Epilogue:
     @property
     def store(self) -> str:
         """The instruction that stores a result."""
-        return "strb" if self.bits == 8 else "strh"
+        return {8: "strb", 16: "strh", 32: "str"}[self.bits]
 
     @property
     def name(self) -> str:
         """A part of the names of functions."""
+        if self.bits == 32:
+            return "sums"
         form = "long" if self.is_long else "twice" if self.is_doubled else "once"
         form += "_signed" if self.is_signed else ""
         form += "" if self.bits == 8 else f"_{self.bits}"
         if self.is_full:
             return form
         return f"{form}_{self.low}_{self.high}".replace("-", "m")
+
+
+SUMS = Epilogue(False, False, -(1 << 31), (1 << 31) - 1, 32)
+"""The form of a layer whose results are its sums, without numbers."""
 
 
 def flat_weights(operation: Convolution | Depthwise) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from opwest.compiler.emission.expressions import plus
-from opwest.compiler.emission.function import Call, Lines, Parameter, call_for, emits
+from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_for, emits
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
 from opwest.compiler.kernels.assembly import NAKED, code_bytes
 from opwest.compiler.kernels.dsp.dense import is_dense
@@ -165,7 +165,7 @@ def _render(operation: Convolution, shared: bool, loop_bytes: int | None, *, is_
     total = sum_of(operation.function) if isinstance(operation, ConvolutionSum) else None
     if isinstance(operation, ConvolutionSum) and total is None:
         return None
-    layer = _ByteLayer(operation, numbers, is_wide, total, loop_bytes)
+    layer = ByteLayer(operation, numbers, is_wide, total, loop_bytes)
     has_fill = shared and layer.rows.is_padded
     lines = Lines()
     layer.add(lines, "numbers[0]" if has_fill else str(operation.zero))
@@ -185,7 +185,7 @@ def _render(operation: Convolution, shared: bool, loop_bytes: int | None, *, is_
     return call_for(operation, "convolution", lines, arguments, in_place, scratch, definitions=unique)
 
 
-class _ByteLayer(_TiledLayer):
+class ByteLayer(_TiledLayer):
     """A convolution of int8 data, whose blocks are widened."""
 
     def __init__(
@@ -234,10 +234,9 @@ class _ByteLayer(_TiledLayer):
 
     def add(self, lines: Lines, fill: str) -> None:
         """Append the body."""
-        if self.is_plain:
-            lines.add("const int8_t *x = data;", "int8_t *y = result;")
-        else:
-            lines.add("int8_t *y = result;", "int filled = 0;")
+        kind = c_type(self.operation.results[0].dtype)
+        lines.add(*(["const int8_t *x = data;"] if self.is_plain else []), f"{kind} *y = result;")
+        lines.add(*([] if self.is_plain else ["int filled = 0;"]))
         after = self.groups * self.block
         for name, size in self.buffers.items():
             if size:
@@ -328,7 +327,7 @@ def render_wide(operation: Convolution, loop_bytes: int | None = None) -> Call |
     in_place = ("data",) if layer.is_plain and layer.results <= layer.inner else ()
     arguments: dict[str, Any] = {"data": operation.inputs[0], "stream": np.concatenate(layer.streams)}
     if layer.is_long:
-        arguments["ends"] = numbers.scaling.ends.reshape(-1)
+        arguments["ends"] = numbers.ends.reshape(-1)
     scratch = [Parameter("block", "uint32", "scratch", elements=layer.scratch)]
     copies = [*used_copies(lines), *([interleave(layer.pixels, layer.words)] if "interleave_" in str(lines) else [])]
     copies += [spread(layer.pixels, layer.words)] if "spread_" in str(lines) else []
@@ -349,7 +348,7 @@ class _WideLayer(_TiledLayer):
     def __init__(self, operation: Convolution, numbers: Numbers, loop_bytes: int | None) -> None:
         super().__init__(operation, numbers)
         self.loop_bytes = loop_bytes
-        self.is_long = numbers.scaling.is_long
+        self.is_long = numbers.ending.is_long
         self.pixels = 2 if self.is_long or self.count <= 2 else 4
         self.words = -(-self.run // 2)
         """The words of a run."""

@@ -123,10 +123,11 @@ class Tile:
             yield from results([register for sums in channels for register in sums], self.ending, (_A, _B, _X))
             yield from (line for sums in channels for line in self._stores(sums))
         for channel in range(self.channels if self.has_each else 0):
+            has_numbers = self.ending.bits < 32
             if channel >= self.stored:
-                yield f"adds {_STREAM}, {_STREAM}, #12"
+                yield from [f"adds {_STREAM}, {_STREAM}, #12"] * has_numbers
                 continue
-            yield f"ldm {_STREAM}!, {{{_A}, {_B}, {_X}}}"
+            yield from [f"ldm {_STREAM}!, {{{_A}, {_B}, {_X}}}"] * has_numbers
             sums = [self._sum(pixel, channel) for pixel in range(self.pixels)]
             yield from self._separated(channel, sums)
             yield from results(sums, self.ending, (_A, _B, _X))
@@ -165,6 +166,8 @@ class Tile:
 
 def results(sums: list[str], ending: Epilogue, numbers: tuple[str, str, str]) -> Iterator[str]:
     """Yield the instructions from sums to clamped results; `numbers`: registers of multiplier, addend, shift."""
+    if ending.bits == 32:
+        return
     multiplier, addend, shift = numbers
     # SMMULR adds 2**31 to the product of 64 bits: `high` rounded half up. SMMLA adds the addend to `high` itself.
     rounded = "r" if ending.is_doubled else ""
@@ -188,7 +191,9 @@ def stored_results(sums: Sequence[str], stored: int, ending: Epilogue, has_each:
     """
     yield "ldrd r6, r7, [sp, #4]"  # the result, and the numbers of all channels
     used = list(sums[:stored])
-    if has_each:
+    if ending.bits == 32:
+        pass
+    elif has_each:
         for register in used:
             yield "ldm r1!, {r10-r12}"
             yield from results([register], ending, ENDS)
