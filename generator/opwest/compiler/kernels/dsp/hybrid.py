@@ -20,8 +20,8 @@ from opwest.compiler.kernels.dsp.layers import Numbers, can_pack_groups
 from opwest.compiler.kernels.dsp.widening import widen, widen_window
 from opwest.compiler.kernels.windows import used_copies
 
-GREATEST = 1 << 8
-"""The greatest magnitude of data without a zero point."""
+GREATEST = 1 << 7
+"""The greatest magnitude of data."""
 
 
 @emits(HybridConvolution, "dsp-bytes")
@@ -43,7 +43,7 @@ def _render(operation: HybridConvolution, loop_bytes: int | None, *, is_wide: bo
         return None
     flat = weights.reshape(len(weights), -1)
     bounds = np.abs(flat.astype(np.int64)).sum(axis=1) * GREATEST
-    if bounds.max() >= 1 << 31 or not (is_wide or can_pack_groups(flat, bounds, operation.groups)):
+    if bounds.max() >= 1 << 30 or not (is_wide or can_pack_groups(flat, bounds, operation.groups)):
         return None
     numbers = Numbers(flat, np.zeros(len(flat), np.int64), bounds, None, 32)
     if operation.results[0].size > len(weights):

@@ -55,9 +55,12 @@ def _render(operation: DirectConvolution, *, is_wide: bool) -> Call | None:
 def numbers_of(operation: DirectConvolution) -> Numbers | None:
     """Return the constants of a transposed layer: as first sums, the biases; as bounds, the greatest of all phases.
 
-    None: other dtypes, weights or a bias that are computed, and other forms of scales.
+    None: other dtypes, weights or a bias that are computed, other forms of scales, and a padding of whole windows.
     """
     data, weights, *rest = operation.inputs
+    window = operation.window
+    if window.dilation != (1, 1) or any(n >= size for n, size in zip(window.before, window.size, strict=True)):
+        return None
     if not operation.is_transposed or {data.dtype, weights.dtype, operation.results[0].dtype} != {"int8"}:
         return None
     if any(value.role != "constant" for value in (weights, *rest)):
