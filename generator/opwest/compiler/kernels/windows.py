@@ -9,7 +9,14 @@ from contextlib import contextmanager
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Lines
 from opwest.compiler.graph.types import Shape
+from opwest.compiler.kernels.assembly import COPY, FILL
 from opwest.compiler.semantics.windows import Window, row_of
+
+
+def used_copies(lines: Lines) -> list[str]:
+    """Return the definitions of the copies that a body calls."""
+    text = str(lines)
+    return [definition for name, definition in (("copy_bytes(", COPY), ("fill_bytes(", FILL)) if name in text]
 
 
 @dataclass(frozen=True)

@@ -177,8 +177,12 @@ def with_bytes(operation: Convolution, loop_bytes: int | None = None) -> Call | 
     if numbers is None or not can_use:
         return None
     results, length = numbers.weights.shape
-    kind = "widened" if length <= MAX_WIDENED and results >= MIN_RESULTS else "bytes"
-    return _call(operation, numbers, kind, loop_bytes)
+    return _call(operation, numbers, kind_of_bytes(results, length), loop_bytes)
+
+
+def kind_of_bytes(results: int, length: int) -> str:
+    """Return the form of the data for int8 weights."""
+    return "widened" if length <= MAX_WIDENED and results >= MIN_RESULTS else "bytes"
 
 
 @emits(Convolution, "dsp-halves")
@@ -212,15 +216,25 @@ def render_wide(operation: Convolution, loop_bytes: int | None = None) -> Call |
     numbers = wide_numbers_of(operation) if is_dense(operation) else None
     if numbers is None:
         return None
-    if numbers.scaling.is_long:
+    if numbers.ending.is_long:
         return _long_call(operation, numbers, loop_bytes)
     return _call(operation, numbers, "wide", loop_bytes)
 
 
 def _call(operation: Convolution, numbers: Numbers, kind: str, loop_bytes: int | None) -> Call:
     """Return the call with sums of 32 bits."""
+    lines = Lines()
+    arguments, options = add_products(lines, numbers, kind, loop_bytes, "result")
+    arguments = {"data": operation.inputs[0], **arguments}
+    return call_for(operation, "dense", lines, arguments, **options)
+
+
+def add_products(
+    lines: Lines, numbers: Numbers, kind: str, loop_bytes: int | None, result: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Append the products of a row at `data`; return the constants by name, and the options of the call."""
     results, length = numbers.weights.shape
-    ends = numbers.scaling.ends
+    ends = numbers.ends
     has_each = bool((ends != ends[0]).any())
     parts = parts_of(results, CHANNELS)
     products = [Products(kind, stored, length, has_each, numbers.ending, loop_bytes) for _, stored in parts]
@@ -229,23 +243,23 @@ def _call(operation: Convolution, numbers: Numbers, kind: str, loop_bytes: int |
     order = (0, 1) if kind == "wide" else ORDER
     is_wide, is_widened = kind in ("halves", "wide"), kind in ("widened", "halves")
     streams = [stream_of(padded, some, CHANNELS, is_wide, has_each, order) for some, _ in parts]
-    lines = Lines()
     if is_widened:
         _add_widened(lines, length)
     elif missing:
         _add_last(lines, length)
-    given = ("x" if is_widened else "data", "result", "stream" if has_each else "numbers")
+    has_numbers = not has_each and numbers.scaling is not None
+    given = ("x" if is_widened else "data", result, "numbers" if has_numbers else "stream")
     after = "" if kind != "bytes" else ", last" if missing else ", NULL"
     add_calls(lines, parts, [product.name for product in products], streams, given, after)
-    arguments: dict[str, Any] = {"data": operation.inputs[0], "stream": np.concatenate(streams)}
-    if not has_each:
+    arguments: dict[str, Any] = {"stream": np.concatenate(streams)}
+    if has_numbers:
         arguments["numbers"] = ends[0]
     words = (length + missing) // 2 + WORDS
     scratch = [Parameter("x", "uint32", "scratch", elements=words)] if is_widened else []
     headers = ("stddef.h",) if kind == "bytes" else ()
     copies = [widen_window(1, 1)] if is_widened else []
     definitions = (NAKED, *copies, *(product.definition() for product in products))
-    return call_for(operation, "dense", lines, arguments, scratch=scratch, headers=headers, definitions=definitions)
+    return arguments, {"scratch": scratch, "headers": headers, "definitions": definitions}
 
 
 def _long_call(operation: Convolution, numbers: Numbers, loop_bytes: int | None) -> Call:
@@ -260,7 +274,7 @@ def _long_call(operation: Convolution, numbers: Numbers, loop_bytes: int | None)
         f"{products.name}(data, stream, sums, ends, stream + {len(stream)});",
         f"{name}(sums, ends, result, {results});",
     )
-    arguments = {"data": operation.inputs[0], "stream": stream, "ends": numbers.scaling.ends.reshape(-1)}
+    arguments = {"data": operation.inputs[0], "stream": stream, "ends": numbers.ends.reshape(-1)}
     scratch = [Parameter("sums", "uint32", "scratch", elements=-(-results // CHANNELS) * CHANNELS * 2)]
     definitions = (NAKED, products.definition(), *definitions)
     return call_for(operation, "dense", lines, arguments, scratch=scratch, definitions=definitions)

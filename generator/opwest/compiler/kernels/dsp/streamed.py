@@ -46,7 +46,7 @@ class Stream:
     With `fetch`, a load of data or weights with which a step begins and a register that it loads, a turn loads those of
     the next one, and the loop ends where the register is MARK, which follows them. Otherwise the loop ends at an
     address of the data, which is below the saved registers meanwhile. The address is final, and r10 free, after the
-    `first` instructions of a step; None: all.
+    `first` instructions of a step; None: all. With `is_any`, MARK ends any number of turns of `steps` steps.
     """
 
     load: Sequence[str]
@@ -57,6 +57,7 @@ class Stream:
     loop_bytes: int | None
     fetch: tuple[str, str] | None = None
     first: int | None = None
+    is_any: bool = False
     marks: Sequence[str] = ()
     """The instruction that passes the marks of the stream after steps without a loop that reads them."""
 
@@ -71,9 +72,10 @@ class Stream:
         yield "push {r0, r2-r11, lr}"
         yield "1:"
         yield from self.load
-        turns, rest = divmod(steps, turn_of(steps, len(whole), len(self.load) + len(self.end), self.loop_bytes))
-        turn = (steps - rest) // max(turns, 1)
-        if turns <= 1:
+        others = len(self.load) + len(self.end)
+        turn = steps if self.is_any else turn_of(steps, len(whole), others, self.loop_bytes)
+        turns, rest = divmod(steps, turn)
+        if turns <= 1 and not self.is_any:
             yield from repeated(steps, whole)
             yield from self.marks
         elif self.fetch is not None:
@@ -104,6 +106,12 @@ class Stream:
         """
         if not self.steps or not can_pair(self.whole):
             return None
+        if self.is_any:
+            assert self.fetch is not None
+            base = self.fetch[0].partition("[")[2].partition("]")[0]
+            peek = [f"ldr {self.fetch[1]}, [{base}]", f"cmp {self.fetch[1]}, #{MARK:#x}", "bne 2b"]
+            turn = paired([*self.whole] * self.steps)
+            return ["push {r0, r2-r11, lr}", "1:", *self.load, "2:", *turn, *peek, *self.marks, *self.end]
         block = min(range(1, BLOCK_STEPS + 1), key=lambda size: (self.steps % size + 8 / size, size))
         turns, rest = divmod(self.steps, block)
         lines = ["push {r0, r2-r11, lr}", "1:", *self.load]
