@@ -213,7 +213,7 @@ def test_instructions_for_each_product(tmp_path):
 
 
 def attention():
-    """A model with a transposed and a grouped convolution, and the two products of an attention layer."""
+    """A model with a transposed and a grouped convolution, the products of an attention layer, and one of weights."""
     random, model = np.random.default_rng(3), Model()
 
     def weights(*shape):
@@ -235,12 +235,14 @@ def attention():
     other = model.input("int8", (4, 16, 16), 0.05, 4)
     data = model.operator("BATCH_MATMUL", [data, other], ("int8", 8.0, 3), adj_x=False, adj_y=True)
     other = model.input("int8", (4, 16, 16), 0.05, 7)
-    return model.ending_with("BATCH_MATMUL", [data, other], ("int8", 20.0, 3), adj_x=False, adj_y=False)
+    data = model.operator("BATCH_MATMUL", [data, other], ("int8", 20.0, 3), adj_x=False, adj_y=False)
+    return model.ending_with("BATCH_MATMUL", [data, weights(16, 12)], ("int8", 30.0, 3), adj_x=False, adj_y=False)
 
 
 def test_an_imported_model(tmp_path):
     graph = graph_of(attention().build(), simplified=True)
     program = with_passes(lower_graph(graph, "made", Diagnostics()), PASSES)
     found = beside_portable([program], "dsp")
-    assert [step.variant for step in found[1].emitted.steps] == ["dsp-bytes", "dsp-bytes", "dsp-matrix", "dsp-matrix"]
+    names = [step.variant for step in found[1].emitted.steps]
+    assert names == ["dsp-bytes", "dsp-bytes", "dsp-matrix", "dsp-matrix", "dsp-bytes"]
     variants.check(found, "cortex-m4", tmp_path)
