@@ -123,6 +123,10 @@ def geometry_of(operation: Operation, with_pitch: bool = True) -> str:
     if window is not None:
         size, stride, dilation, before = map(_shape, (window.size, window.stride, window.dilation, window.before))
         words.append(f"window {size} stride {stride} dilation {dilation} before {before}")
+    groups = getattr(operation, "groups", 1)
+    words += [f"groups {groups}"] if groups > 1 else []
+    if isinstance(operation, MatrixProduct) and any(operation.swaps):
+        words.append(f"swapped {'x'.join(str(int(is_swapped)) for is_swapped in operation.swaps)}")
     if with_pitch:
         words += [f"pitch {result.pitch}" for result in operation.results if result.pitch]
     return " ".join(words)
