@@ -28,6 +28,10 @@ MAKERS = {
     "pool": random_layers.pool,
     "add": random_layers.add,
     "multiply": random_layers.multiply,
+    "matrix": random_layers.matrix_product,
+    "transposed": random_layers.transposed_convolution,
+    "grouped": random_layers.grouped_convolution,
+    "hybrid": random_layers.hybrid_convolution,
 }
 STACK = 300
 """The greatest use of stack, in bytes, with the arguments: docs/contributing/imports.md."""

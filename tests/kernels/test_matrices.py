@@ -10,7 +10,7 @@ from kernels import variants
 from models.campaigns import graph_of
 from models.made import Model
 from opwest.base.diagnostics import Diagnostics
-from opwest.compiler.ir.operations import MatrixProduct
+from opwest.compiler.ir.operations import ConvolutionSum, MatrixProduct
 from opwest.compiler.lowering.builder import lower_graph
 from opwest.compiler.lowering.passes import PASSES, with_passes
 from opwest.compiler.output.emit import candidates, emit_program
@@ -40,6 +40,36 @@ def test_random_layers(tmp_path, variant, make, dtype, core):
     assert len(found) == most
     assert {variants.variant_of(one) for one in found} == {variant}
     variants.check(found, core, tmp_path)
+
+
+def grouped_sum(random, **keys):
+    """A grouped convolution whose results are added to a second input."""
+    [layer] = random_layers.grouped_convolution(random, **keys).operations
+    shape = layer.results[0].shape
+    [added] = random_layers.elements(random, shape, kind="add").operations
+    fields = {field.name: getattr(layer, field.name) for field in dataclasses.fields(layer)}
+    fields["inputs"] = (*layer.inputs, random_layers.value("input", "int8", shape))
+    return random_layers.program(ConvolutionSum(**fields, function=added.function, place=int(random.integers(0, 2))))
+
+
+def pitched(random, **keys):
+    """A grouped convolution whose results are between the channels of others."""
+    [layer] = random_layers.grouped_convolution(random, **keys).operations
+    [result] = layer.results
+    whole = random_layers.value("output", result.dtype, (*result.shape[:3], result.shape[3] + 5))
+    part = dataclasses.replace(result, role="intermediate", root=whole, offset=2, pitch=whole.shape[3])
+    program = random_layers.program(dataclasses.replace(layer, results=(part,)))
+    program.outputs = [whole]
+    return program
+
+
+@pytest.mark.parametrize("variant", ["dsp-bytes", "dsp-halves"])
+@pytest.mark.parametrize("make", [grouped_sum, pitched])
+def test_groups_with_sums_and_between_channels(tmp_path, make, variant):
+    count = sized(6, 100)
+    programs = accepted(make, variant, count, 8, dtype="int8")
+    assert len(programs) == count
+    variants.check(beside_portable(programs, variant), "cortex-m4", tmp_path)
 
 
 def beside_portable(programs, variant, first=0):
@@ -183,7 +213,7 @@ def test_instructions_for_each_product(tmp_path):
 
 
 def attention():
-    """A model with a transposed and a grouped convolution, and the two products of an attention layer."""
+    """A model with a transposed and a grouped convolution, the products of an attention layer, and one of weights."""
     random, model = np.random.default_rng(3), Model()
 
     def weights(*shape):
@@ -205,12 +235,14 @@ def attention():
     other = model.input("int8", (4, 16, 16), 0.05, 4)
     data = model.operator("BATCH_MATMUL", [data, other], ("int8", 8.0, 3), adj_x=False, adj_y=True)
     other = model.input("int8", (4, 16, 16), 0.05, 7)
-    return model.ending_with("BATCH_MATMUL", [data, other], ("int8", 20.0, 3), adj_x=False, adj_y=False)
+    data = model.operator("BATCH_MATMUL", [data, other], ("int8", 20.0, 3), adj_x=False, adj_y=False)
+    return model.ending_with("BATCH_MATMUL", [data, weights(16, 12)], ("int8", 30.0, 3), adj_x=False, adj_y=False)
 
 
 def test_an_imported_model(tmp_path):
     graph = graph_of(attention().build(), simplified=True)
     program = with_passes(lower_graph(graph, "made", Diagnostics()), PASSES)
     found = beside_portable([program], "dsp")
-    assert [step.variant for step in found[1].emitted.steps] == ["dsp-bytes", "dsp-bytes", "dsp-matrix", "dsp-matrix"]
+    names = [step.variant for step in found[1].emitted.steps]
+    assert names == ["dsp-bytes", "dsp-bytes", "dsp-matrix", "dsp-matrix", "dsp-bytes"]
     variants.check(found, "cortex-m4", tmp_path)

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +16,6 @@ from opwest.compiler.kernels.dsp.dense import is_dense
 from opwest.compiler.kernels.dsp.elements import UNROLLED, Loop, sum_of
 from opwest.compiler.kernels.dsp.layers import (
     Numbers,
-    Parts,
-    add_calls,
     can_pack_groups,
     numbers_of,
     parts_of,
@@ -27,16 +23,19 @@ from opwest.compiler.kernels.dsp.layers import (
     wide_numbers_of,
 )
 from opwest.compiler.kernels.dsp.streamed import MARK
+from opwest.compiler.kernels.dsp.tiled_layer import TiledLayer
 from opwest.compiler.kernels.dsp.tiles import Tile
 from opwest.compiler.kernels.dsp.wide_tiles import WideTile, ends_of_sums, wide_stream
 from opwest.compiler.kernels.dsp.widening import (
     interleave,
     name_of_interleave,
     name_of_spread,
+    name_of_widen_groups,
     name_of_widen_window,
     spread,
     unit_of,
     widen,
+    widen_groups,
     widen_window,
 )
 from opwest.compiler.kernels.windows import Rows, used_copies
@@ -56,102 +55,8 @@ def with_halves(operation: Convolution, shared: bool = False, loop_bytes: int | 
     return _render(operation, shared, loop_bytes, is_wide=True)
 
 
-class _TiledLayer(ABC):
-    """The body of a convolution with tiles: blocks of `pixels` windows, the products of a block and all channels.
-
-    Variables of the body: `x` the data of the next pixel, `y` its result, `filled` the windows of the block.
-    """
-
-    item: ClassVar[int] = 1
-    """The bytes of an element."""
-    unit: ClassVar[int] = 4
-    """The elements of a run that a copy reads at once."""
-    pixels: int
-    parts: Parts
-    """The channels of a group."""
-    streams: list[Any]
-    """Of all parts of all groups."""
-
-    def __init__(self, operation: Convolution, numbers: Numbers) -> None:
-        self.operation, self.numbers = operation, numbers
-        data, self.window = operation.inputs[0], operation.window
-        self.results, self.inner = len(operation.weights), int(operation.weights.shape[3])
-        self.data = data.shape if len(data.shape) == 4 else (data.size // self.inner, 1, 1, self.inner)
-        self.pitch = operation.results[0].pitch or self.results
-        self.count = operation.results[0].size // self.results
-        """The pixels of the result."""
-        self.groups = operation.groups
-        self.each = self.results // self.groups
-        """The channels of the result of a group."""
-        is_spread = self.window.dilation[1] > 1 or self.groups > 1
-        self.is_apart = is_spread and self.window.size[1] > 1
-        """Whether the columns of a window are not adjacent."""
-        self.run = self.inner * (1 if self.is_apart else self.window.size[1])
-        """The elements of a window that are adjacent."""
-        self.is_plain = (
-            self.window.is_pointwise and data.size // self.inner == self.count and self.inner % self.unit == 0
-        )
-        """Whether the rows of the data are the windows."""
-
-    @property
-    def rows(self) -> Rows:
-        """The rows of data under windows."""
-        return Rows(self.data, self.window)
-
-    def at(self, name: str, size: int) -> str:
-        """Return the pointer to the part of a group, which has `size` elements."""
-        return name if self.groups == 1 else f"{name} + g * {size}"
-
-    @abstractmethod
-    def load(self, lines: Lines, count: int) -> None:
-        """Append the copy of `count` rows of the data at x to the block."""
-
-    @abstractmethod
-    def load_window(self, lines: Lines) -> None:
-        """Append the copy of the window at x, of the group g, to the place `filled` of the block."""
-
-    @abstractmethod
-    def multiply(self, lines: Lines, count: int) -> None:
-        """Append the results of `count` pixels of the block, at y. The others are any data."""
-
-    def add_products(self, lines: Lines, tiles: Sequence[Tile], block: int, result: str, step: int) -> None:
-        """Append the calls of the tiles of all groups; `block`: the words of the block of a group."""
-        streams = self.streams[: len(self.parts)]
-        names, size = [tile.name for tile in tiles], sum(map(len, streams))
-        with lines.repeat("g", self.groups):
-            arguments = self.at("block", block), self.at(result, self.each), str(step)
-            add_calls(lines, self.parts, names, streams, arguments, first=self.at("stream", size))
-
-    def add_plain(self, lines: Lines) -> None:
-        """Append the loop over data whose rows are the windows."""
-        turns, rest = divmod(self.count, self.pixels)
-        if turns:
-            with lines.repeat("i", turns):
-                self.load(lines, self.pixels)
-                self.multiply(lines, self.pixels)
-                if turns > 1 or rest:
-                    step = self.pixels * self.inner * self.item
-                    lines.add(f"x += {step};", f"y += {self.pixels * self.pitch};")
-        if rest:
-            self.load(lines, rest)
-            self.multiply(lines, rest)
-
-    def add_windows(self, lines: Lines, fill: str) -> None:
-        """Append the loops over windows: a block is multiplied when it is full."""
-        rows = self.rows
-        with rows.loop(lines, "rows", fill) as first:
-            lines.add(f"const int8_t *x = {first};", "")
-            with lines.loop("ox", self.window.result[1]):
-                with lines.repeat("g", self.groups):
-                    self.load_window(lines)
-                lines.add(f"x += {self.window.stride[1] * rows.depth};")
-                with lines.block(f"if (++filled < {self.pixels})"):
-                    lines.add("continue;")
-                self.multiply(lines, self.pixels)
-                lines.add(f"y += {self.pixels * self.pitch};", "filled = 0;")
-        rest = self.count % self.pixels
-        if rest:
-            self.multiply(lines, rest)
+MOST_WORDS = 4
+"""The words of a group in a column of a window that are widened without a loop."""
 
 
 def _render(operation: Convolution, shared: bool, loop_bytes: int | None, *, is_wide: bool) -> Call | None:
@@ -172,8 +77,9 @@ def _render(operation: Convolution, shared: bool, loop_bytes: int | None, *, is_
     arguments: dict[str, Any] = {"data": data, "stream": np.concatenate(layer.streams)}
     if has_fill:
         arguments["numbers"] = np.asarray([operation.zero], np.int32)
-    copied = widen(layer.pixels) if layer.is_plain else widen_window(layer.pixels, layer.unit_of_rows)
-    definitions = [NAKED, *used_copies(lines), copied]
+    if layer.shape is not None:
+        arguments["shape"] = layer.shape
+    definitions = [NAKED, *used_copies(lines), layer.copied]
     if total is not None:
         arguments |= {"constants": total.constants, "other": operation.inputs[1]}
         definitions.append(total.definition)
@@ -185,7 +91,7 @@ def _render(operation: Convolution, shared: bool, loop_bytes: int | None, *, is_
     return call_for(operation, "convolution", lines, arguments, in_place, scratch, definitions=unique)
 
 
-class ByteLayer(_TiledLayer):
+class ByteLayer(TiledLayer):
     """A convolution of int8 data, whose blocks are widened."""
 
     def __init__(
@@ -228,6 +134,31 @@ class ByteLayer(_TiledLayer):
         """The bytes of buffers after the block: the last pixels, rows, a window, results that tiles do not store."""
 
     @property
+    def copied(self) -> str:
+        """The definition of the function that widens data."""
+        if self.is_plain:
+            return widen(self.pixels)
+        if self.shape is not None:
+            return widen_groups(self.pixels, self.inner // 4)
+        return widen_window(self.pixels, self.unit_of_rows)
+
+    @property
+    def shape(self) -> Any:
+        """The numbers of `widen_groups`; None: other functions widen the windows."""
+        words = self.inner // 4
+        if self.groups == 1 or self.is_gathered or words > MOST_WORDS:
+            return None
+        (kh, kw), (dy, dx), depth = self.window.size, self.window.dilation, self.rows.depth
+        column, group = 8 * words * self.pixels, 4 * self.block
+        places = (
+            group - column,
+            column - self.groups * group,
+            dx * depth - depth,
+            dy * self.rows.pitch - kw * dx * depth,
+        )
+        return np.asarray([kh, kw, self.groups, *places], np.int32)
+
+    @property
     def scratch(self) -> int:
         """The words of scratch memory: the block and the buffers."""
         return self.groups * self.block + sum(-(-size // 4) for size in self.buffers.values())
@@ -262,7 +193,14 @@ class ByteLayer(_TiledLayer):
         lines.add(f"widen_{self.pixels}(block, {source}, {self.length // 4}, {step});")
 
     def load_window(self, lines: Lines) -> None:
-        """Append the copy of the window at x to the place `filled` of the block."""
+        """Append the copy of the window at x to the place `filled` of the blocks of all groups."""
+        if self.shape is not None:
+            lines.add(f"{name_of_widen_groups(self.pixels, self.inner // 4)}(block + filled, x, shape);")
+            return
+        with lines.repeat("g", self.groups):
+            self._load_group(lines)
+
+    def _load_group(self, lines: Lines) -> None:
         name, to = name_of_widen_window(self.pixels, self.unit_of_rows), self.at("block + filled", self.block)
         (kh, kw), down, x = self.window.size, self.rows.pitch * self.window.dilation[0], self.at("x", self.inner)
         if self.is_gathered:
@@ -335,7 +273,7 @@ def render_wide(operation: Convolution, loop_bytes: int | None = None) -> Call |
     return call_for(operation, "convolution", lines, arguments, in_place, scratch, definitions=definitions)
 
 
-class _WideLayer(_TiledLayer):
+class _WideLayer(TiledLayer):
     """A convolution of int16 data.
 
     Where all sums fit in 32 bits, tiles are 4 pixels by 2 channels as for int8 data; otherwise they are those of
@@ -435,7 +373,11 @@ class _WideLayer(_TiledLayer):
             lines.add(f"{name_of_spread(self.pixels, self.words)}({to}, {source}, 1, 0);")
 
     def load_window(self, lines: Lines) -> None:
-        """Append the copy of the window at x to the place `filled` of the block."""
+        """Append the copy of the window at x to the place `filled` of the blocks of all groups."""
+        with lines.repeat("g", self.groups):
+            self._load_group(lines)
+
+    def _load_group(self, lines: Lines) -> None:
         (kh, kw), (dy, dx), rows = self.window.size, self.window.dilation, self.rows
         name, down = name_of_spread(self.pixels, self.words), rows.pitch * dy
         x, block = self.at("x", 2 * self.inner), self.at("block + filled", self.steps * self.pixels)

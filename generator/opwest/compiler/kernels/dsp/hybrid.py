@@ -17,7 +17,6 @@ from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.dsp.convolution import ByteLayer
 from opwest.compiler.kernels.dsp.dense import add_products, kind_of_bytes
 from opwest.compiler.kernels.dsp.layers import Numbers, can_pack_groups
-from opwest.compiler.kernels.dsp.widening import widen, widen_window
 from opwest.compiler.kernels.windows import used_copies
 
 GREATEST = 1 << 7
@@ -58,9 +57,10 @@ def _rows(operation: HybridConvolution, numbers: Numbers, loop_bytes: int | None
     lines = Lines()
     image = "0" if layer.data[0] == 1 else "n"
     layer.add(lines, f"zeros[{image}]" if layer.has_zeros else "0")
-    copied = widen(layer.pixels) if layer.is_plain else widen_window(layer.pixels, layer.unit_of_rows)
-    definitions = [NAKED, *used_copies(lines), copied, *(tile.definition() for tile in layer.tiles)]
+    definitions = [NAKED, *used_copies(lines), layer.copied, *(tile.definition() for tile in layer.tiles)]
     arguments = {"stream": np.concatenate(layer.streams), **_constants(operation, numbers)}
+    if layer.shape is not None:
+        arguments["shape"] = layer.shape
     scratch = [Parameter("block", "uint32", "scratch", elements=layer.scratch)]
     return _call(operation, lines, arguments, scratch=scratch, definitions=tuple(dict.fromkeys(definitions)))
 

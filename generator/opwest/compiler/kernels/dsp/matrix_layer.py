@@ -18,6 +18,7 @@ from opwest.compiler.ir.operations import MatrixProduct
 from opwest.compiler.ir.program import Value
 from opwest.compiler.kernels.assembly import COPY, NAKED
 from opwest.compiler.kernels.dsp.tiles import Tile
+from opwest.compiler.kernels.dsp.wide_tiles import EndedTile
 from opwest.compiler.kernels.scaling import Scaling
 
 COLUMNS = 2
@@ -117,6 +118,8 @@ class MatrixLayer(ABC):
 
     def __init__(self, operation: MatrixProduct, shape: Shape, scaling: Scaling, bias: Any) -> None:
         self.operation, self.shape, self.scaling = operation, shape, scaling
+        self.ends = scaling.ends
+        """The numbers of the end of each column, int32 [n,3]."""
         starts = (2 if scaling.is_doubled else 1) * bias
         self.starts = starts.astype(np.int64 if scaling.is_long else np.int32) if bias.any() else None
         self.lines = Lines()
@@ -193,7 +196,7 @@ class MatrixLayer(ABC):
         if self.starts is not None:
             arguments["starts"] = self.starts
         if self.has_each:
-            arguments["ends"] = self.scaling.ends.reshape(-1)
+            arguments["ends"] = self.ends.reshape(-1)
         self.start()
         lines.add("")
         with self._loops(0, shape.outer), self._panels():
@@ -267,7 +270,7 @@ class MatrixLayer(ABC):
             self.load(rest)
             self.multiply(rest)
 
-    def add_tiles(self, tiles: Sequence[Tile], result: str, step: str, numbers: str) -> None:
+    def add_tiles(self, tiles: Sequence[Tile | EndedTile], result: str, step: str, numbers: str) -> None:
         """Append the calls of the tiles of a pair of columns, and of a last column."""
         columns, lines, words = self.shape.columns, self.lines, self.words
         pairs, odd = tiles

@@ -14,7 +14,7 @@ from opwest.compiler.kernels.dsp.matrix import TURNS
 from opwest.compiler.kernels.dsp.matrix_layer import COLUMNS, MatrixLayer, Shape, bias_of, bounds_of, shape_of
 from opwest.compiler.kernels.dsp.streamed import MARK
 from opwest.compiler.kernels.dsp.tiles import Tile
-from opwest.compiler.kernels.dsp.wide_tiles import PIXELS, WideTile, ends_of_sums
+from opwest.compiler.kernels.dsp.wide_tiles import PIXELS, EndedTile, high_numbers
 from opwest.compiler.kernels.dsp.widening import interleave, name_of_interleave
 from opwest.compiler.kernels.scaling import Scaling, long_scaling_of, scaling_of
 
@@ -34,15 +34,10 @@ def render(operation: MatrixProduct, loop_bytes: int | None = None) -> Call | No
     if scaling is not None:
         return _Halves(operation, shape, scaling, bias).call()
     scaling = long_scaling_of(operation.finish, bounds)
-    if scaling is None or not _fits(scaling, bounds):
+    ends = None if scaling is None else high_numbers(scaling, bounds)
+    if scaling is None or ends is None:
         return None
-    return _Long(operation, shape, scaling, bias, loop_bytes).call()
-
-
-def _fits(scaling: Scaling, bounds: Any) -> bool:
-    """Whether all results are below 2**31 before they are clamped: the portable C converts them to int32."""
-    numbers = zip(bounds, scaling.multipliers, scaling.shifts, strict=True)
-    return all((int(bound) * int(fixed) >> int(shift)) + 1 < 1 << 31 for bound, fixed, shift in numbers)
+    return _Sums(operation, shape, scaling, bias, ends, loop_bytes).call()
 
 
 class _Shorts(MatrixLayer):
@@ -118,33 +113,38 @@ class _Halves(_Shorts):
             self.copy_last(rows)
 
 
-class _Long(_Shorts):
-    """A product with sums of 64 bits, which C code ends."""
+class _Sums(_Shorts):
+    """A product with sums of 64 bits."""
 
     rows = PIXELS
-    has_each = False
 
     def __init__(
-        self, operation: MatrixProduct, shape: Shape, scaling: Scaling, bias: Any, loop_bytes: int | None
+        self,
+        operation: MatrixProduct,
+        shape: Shape,
+        scaling: Scaling,
+        bias: Any,
+        ends: Any,
+        loop_bytes: int | None,
     ) -> None:
         super().__init__(operation, shape, scaling, bias)
+        self.ends = ends
+        self.has_each = bool((ends != ends[0]).any())
         self.block = self.rows * self.steps
-        self.group = COLUMNS * (2 + self.steps)
-        self.padded = -(-min(self.panel, shape.columns) // COLUMNS) * COLUMNS
-        """The columns of all pairs of a part."""
-        self.tile = WideTile(self.steps, self.padded, loop_bytes)
-        self.end, definitions = ends_of_sums(scaling.epilogue(16))
-        self.definitions |= dict.fromkeys((self.tile.definition(), *definitions))
+        self.group = COLUMNS * (2 + self.steps + 3 * self.has_each)
+        self.tiles = [
+            EndedTile(self.steps, stored, self.has_each, scaling.epilogue(16), loop_bytes) for stored in (COLUMNS, 1)
+        ]
 
     @property
     def arguments(self) -> dict[str, Any]:
         """The constants by name."""
-        return {"ends": self.scaling.ends.reshape(-1)}
+        return {} if self.has_each else {"numbers": self.ends[0]}
 
-    @property
-    def scratch(self) -> list[Parameter]:
-        """The scratch memory, with that of sums."""
-        return [*super().scratch, Parameter("sums", "uint32", "scratch", elements=2 * self.rows * self.padded)]
+    def multiply(self, rows: int) -> None:
+        """Append the calls of the tiles; the second row of a last single one is stored first, at the same place."""
+        step = 2 * self.shape.columns if rows == self.rows else 0
+        self.add_tiles(self.tiles, "y", str(step), "" if self.has_each else ", numbers")
 
     def start(self) -> None:
         """Append what is before the loops: nothing."""
@@ -157,18 +157,6 @@ class _Long(_Shorts):
     def add_start(self, bias: str) -> None:
         """Append the copy of a bias of 64 bits."""
         self.lines.add(f"__builtin_memcpy(group + 2 * c, &{bias}, 8);")
-
-    def multiply(self, rows: int) -> None:
-        """Append the sums of the block, and their ends."""
-        columns, lines = self.shape.columns, self.lines
-        groups = f"(columns + {COLUMNS - 1}) / {COLUMNS} * {self.group}"
-        if self.is_single:
-            groups = str(-(-columns // COLUMNS) * self.group)
-        lines.add(f"{self.tile.name}(block, stream, sums, stream + {groups});")
-        ends = f"ends{' + 3 * first' if self.first else ''}"
-        for row in range(rows):
-            to = f"y + {row * columns}" if row else "y"
-            lines.add(f"{self.end}(sums + {row * self.padded * 2}, {ends}, {to}, {self.columns});")
 
 
 def _pack_halves(kind: str) -> tuple[str, str]:
