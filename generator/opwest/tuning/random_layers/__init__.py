@@ -5,6 +5,7 @@ A new kind of layer is a function with `makes` in a module of this package, whic
 """
 
 from opwest.tuning.random_layers.elements import add, elements, multiply
+from opwest.tuning.random_layers.floats import float_convolution, float_dense
 from opwest.tuning.random_layers.layers import convolution, convolution_sum, dense, depthwise, pool
 from opwest.tuning.random_layers.numbers import (
     KINDS,
@@ -30,6 +31,8 @@ __all__ = [
     "dense",
     "depthwise",
     "elements",
+    "float_convolution",
+    "float_dense",
     "inputs_of",
     "makes",
     "multiply",

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions and dense layers of float32 by tiles: windows are read from the data, or from a few padded rows.
+
+No window is copied: a tile reads the rows of its windows. Only rows with padding are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.emission.expressions import plus, times
+from opwest.compiler.emission.function import Call, Lines, Parameter, call_for
+from opwest.compiler.ir.operations import Clamp, Convolution
+from opwest.compiler.kernels.assembly import COPY, FILL, NAKED
+from opwest.compiler.kernels.float_tiles import Runs, Tile, stream_of
+from opwest.compiler.kernels.windows import Rows
+
+ITEM = 4
+PIXELS = 4
+"""The pixels of a tile, unless a row of results has fewer."""
+Parts = Callable[[int, int], list[tuple[int, Tile]]]
+"""From the pixels of a tile and the channels to the tiles of parts of the channels, with their numbers of channels."""
+
+
+def is_float(operation: Any) -> bool:
+    """Whether all tensors are float32, and the operation ends with limits."""
+    values = (*operation.inputs, *operation.results)
+    return isinstance(operation.finish, Clamp) and {value.dtype for value in values} == {"float32"}
+
+
+def convolution_call(operation: Convolution, parts: Parts) -> Call | None:
+    """Return the call; None for other dtypes."""
+    if not is_float(operation) or operation.weights.dtype != np.float32:
+        return None
+    return _Layer(operation, parts).call()
+
+
+class _Layer:
+    """A layer: its geometry, its tiles, its constants."""
+
+    def __init__(self, operation: Convolution, parts: Parts) -> None:
+        self.operation = operation
+        data, result, window = operation.inputs[0], operation.results[0], operation.window
+        self.channels, kh, kw, self.inner = operation.weights.shape
+        self.groups = operation.groups
+        self.pitch = ITEM * (result.pitch or self.channels)
+        self.count = result.size // self.channels
+        self.is_plain = window.is_pointwise and self.groups == 1 and data.size == self.count * self.inner
+        self.shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
+        # Rows that are copied before they are multiplied can be replaced by their results.
+        self.is_replaced = self.is_plain and self.count >= 8 and self.channels <= self.inner and not result.pitch
+        self.rows = Rows(self.shape, window, ITEM, source="(const int8_t *)data")
+        columns = self.count if self.is_plain else window.result[1]
+        self.columns = columns
+        self.pixels = min(PIXELS, columns)
+        depth = self.inner if self.is_plain else self.shape[3]
+        self.step = ITEM * depth * (1 if self.is_plain else window.stride[1])
+        if self.is_plain:
+            self.runs = Runs(1, 1, self.inner)
+        else:
+            (dy, dx), pitch = window.dilation, self.rows.pitch
+            is_joined = self.groups == 1 and dx == 1
+            runs, length = (1, kw * self.inner) if is_joined else (kw, self.inner)
+            step = length if is_joined else dx * depth
+            self.runs = Runs(kh, runs, length, ITEM * (step - length), dy * pitch - ITEM * runs * step)
+        each = self.channels // self.groups
+        self.tiles = parts(self.pixels, each)
+        bias, weights = operation.bias, operation.weights.reshape(self.groups, each, -1)
+        streams, starts = [], []
+        for group in range(self.groups):
+            first = 0
+            for some, tile in self.tiles:
+                chosen = None if bias is None else bias[group * each + first : group * each + first + some]
+                starts.append(sum(map(len, streams)))
+                streams.append(stream_of(weights[group, first : first + some], chosen, tile.channels))
+                first += some
+        self.stream, self.starts = np.concatenate(streams), starts
+
+    def call(self) -> Call:
+        """Return the call."""
+        operation, lines, finish = self.operation, Lines(), self.operation.finish
+        assert isinstance(finish, Clamp)
+        numbers = [self.runs.numbers(self.step, self.pitch, finish)]
+        scratch, copies = [], []
+        if self.is_plain:
+            if self.is_replaced:
+                numbers.append(self.runs.numbers(0, 0, finish))
+                scratch = [Parameter("block", "float32", "scratch", elements=PIXELS * self.inner)]
+                copies = [COPY]
+            self._add_plain(lines)
+        else:
+            if self.rows.size:
+                scratch = [Parameter("rows", "float32", "scratch", elements=self.rows.size // ITEM)]
+                lines.add("int8_t *held = (int8_t *)rows;")
+                copies = [COPY, FILL]
+            self._add_windows(lines)
+        arguments = {"data": operation.inputs[0], "stream": self.stream, "numbers": np.concatenate(numbers)}
+        tiles = dict.fromkeys(tile.definition() for _, tile in self.tiles)
+        in_place = ("data",) if self.is_replaced else ()
+        base = "dense" if self.is_plain and self.count == 1 else "convolution"
+        definitions = (NAKED, *(copy for copy in copies if _name_of(copy) in str(lines)), *tiles)
+        return call_for(operation, base, lines, arguments, in_place, scratch, definitions=definitions)
+
+    def _add_plain(self, lines: Lines) -> None:
+        """Append the products of all rows of the data."""
+        if self.is_replaced:
+            whole, rest = divmod(self.count, PIXELS)
+            copy = "copy_bytes((int8_t *)block, (const int8_t *)x, {});"
+            lines.add("const float *x = data;", "float *y = result;", "")
+            with lines.block(f"for (int i = 0; i < {whole}; i++, x += {PIXELS * self.inner})"):
+                lines.add(copy.format(PIXELS * self.step))
+                self._multiply(lines, "block", "y", "numbers")
+                lines.add(f"y += {PIXELS * self.channels};")
+            if rest:
+                # One pixel takes the places of all.
+                with lines.block(f"for (int i = 0; i < {rest}; i++, x += {self.inner}, y += {self.channels})"):
+                    lines.add(copy.format(self.step))
+                    self._multiply(lines, "block", "y", f"numbers + {len(self.runs.numbers(0, 0, Clamp(None, None)))}")
+            return
+        self._add_columns(lines, "data", "result")
+
+    def _add_windows(self, lines: Lines) -> None:
+        """Append the products of all windows."""
+        lines.add("float *y = result;", "")
+        with self.rows.loop(lines, "held", "0") as row:
+            source = f"(const float *){row}"
+            for_groups = lines.repeat("g", self.groups)
+            with for_groups:
+                x, y = source, "y"
+                if self.groups > 1:
+                    lines.add(f"const float *from = {source} + g * {self.inner};")
+                    lines.add(f"const float *w = stream + g * {len(self.stream) // self.groups};")
+                    lines.add(f"float *to = y + g * {self.channels // self.groups};", "")
+                    x, y = "from", "to"
+                self._add_columns(lines, x, y)
+            lines.add(f"y += {self.columns * self.pitch // ITEM};")
+
+    def _add_columns(self, lines: Lines, x: str, y: str) -> None:
+        """Append the tiles of a row of results; the last tile can compute results of the one before again."""
+        if self.columns <= self.pixels:
+            self._multiply(lines, x, y, "numbers")
+            return
+        last = self.columns - self.pixels
+        with lines.block(f"for (int ox = 0; ox < {self.columns}; ox += {self.pixels})"):
+            at = "ox"
+            if last % self.pixels:
+                lines.add(f"const int at = ox < {last} ? ox : {last};", "")
+                at = "at"
+            source = f"{x} + {times(at, self.step // ITEM)}"
+            self._multiply(lines, source, f"{y} + {times(at, self.pitch // ITEM)}", "numbers")
+
+    def _multiply(self, lines: Lines, x: str, y: str, numbers: str) -> None:
+        """Append the calls of the tiles of some pixels."""
+        stream, first = "w" if self.groups > 1 else "stream", 0
+        for (some, tile), start in zip(self.tiles, self.starts, strict=False):
+            lines.add(f"{tile.name}({x}, {stream}{plus(start)}, {y}{plus(first)}, {numbers}, {some});")
+            first += some
+
+
+def _name_of(copy: str) -> str:
+    return "fill_bytes" if copy is FILL else "copy_bytes"

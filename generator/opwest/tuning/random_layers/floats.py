@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random layers of float32."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.ir.operations import Clamp, Convolution
+from opwest.compiler.ir.program import Program
+from opwest.compiler.semantics.windows import Window
+from opwest.tuning.random_layers.numbers import Random, makes, program, value, window
+
+LIMITS = ((None, None), (None, None), (0.0, None), (0.0, None), (0.0, 6.0), (-1.0, 1.0), (None, 0.5))
+
+
+def _limits(random: Random) -> tuple[float | None, float | None]:
+    return LIMITS[int(random.integers(0, len(LIMITS)))]
+
+
+def _weights(random: Random, shape: tuple[int, ...]) -> Any:
+    """Return weights of any magnitude; some are 0, some -0."""
+    weights = random.normal(0, float(random.choice([1e-3, 0.1, 1.0, 100.0])), shape)
+    return (weights * (random.random(shape) < float(random.choice([0.3, 1.0, 1.0])))).astype(np.float32)
+
+
+def _bias(random: Random, count: int) -> Any:
+    """Return biases, or None."""
+    return None if random.random() < 0.2 else _weights(random, (count,))
+
+
+@makes("float32")
+def float_convolution(
+    random: Random,
+    shape: Any = None,
+    size: Any = None,
+    results: int | None = None,
+    groups: int | None = None,
+    limits: Any = None,
+    dtype: str = "float32",
+    **keys: Any,
+) -> Program:
+    """data [n,h,w,c]."""
+    groups = groups or int(random.choice([1, 1, 1, 1, 2, 3]) if shape is None else 1)
+    shape = shape or (
+        int(random.choice([1, 1, 1, 2])),
+        *(int(extent) for extent in random.integers(4, 12, 2)),
+        groups * int(random.choice([1, 2, 3, 4, 5, 8, 12, 17])),
+    )
+    size = size or ((1, 1) if random.random() < 0.35 else (int(random.integers(1, 5)), int(random.integers(1, 5))))
+    results = results or groups * int(random.choice([1, 2, 3, 4, 5, 7, 8, 12, 19]))
+    if "dilation" not in keys and random.random() < 0.2 and max(size) < 4:
+        keys["dilation"] = (int(random.integers(1, 3)), int(random.integers(1, 3)))
+        keys["same"] = True
+    weights = _weights(random, (results, *size, shape[3] // groups))
+    places = window(random, shape[1:3], size, **keys)
+    data, result = value("input", dtype, shape), value("output", dtype, (shape[0], *places.result, results))
+    finish = Clamp(*(limits or _limits(random)))
+    bias = _bias(random, results)
+    return program(Convolution("layer", (data,), (result,), places, groups, weights, bias, 0, 0, finish))
+
+
+@makes("float32")
+def float_dense(
+    random: Random,
+    length: int | None = None,
+    results: int | None = None,
+    rows: int | None = None,
+    limits: Any = None,
+    dtype: str = "float32",
+) -> Program:
+    """data [rows,1,1,length]."""
+    length = length or int(random.choice([1, 3, 8, 10, 25, 64, 250]))
+    results = results or int(random.choice([1, 2, 3, 4, 8, 10, 12, 33]))
+    rows = rows or int(random.choice([1, 1, 1, 2, 5, 9]))
+    weights = _weights(random, (results, 1, 1, length))
+    places = Window((1, 1), (1, 1), (1, 1), (0, 0), (1, 1))
+    data, result = value("input", dtype, (rows, 1, 1, length)), value("output", dtype, (rows, results))
+    finish, bias = Clamp(*(limits or _limits(random))), _bias(random, results)
+    return program(Convolution("layer", (data,), (result,), places, 1, weights, bias, 0, 0, finish))
