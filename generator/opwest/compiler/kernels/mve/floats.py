@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Layers of float32 with vectors. Processors whose vectors have no floating point compute them in C.
+
+Products are added without a rounding between: results differ from those of the portable variants in last bits.
+"""
+
+from __future__ import annotations
+
+from opwest.compiler.emission.function import Call, emits
+from opwest.compiler.ir.operations import Convolution
+from opwest.compiler.kernels.float_layers import convolution_call
+from opwest.compiler.kernels.float_tiles import Tile
+from opwest.compiler.kernels.mve.float_tiles import LANES, VectorTile
+
+SUMS = 4
+"""The vectors of sums in a tile."""
+
+
+def parts(pixels: int, channels: int) -> list[tuple[int, Tile]]:
+    """Return the division of channels: tiles of whole vectors, the last one in part."""
+    wide = LANES * max(1, SUMS // pixels)
+    vectors = -(-channels // LANES)
+    rest = vectors * LANES % wide
+    whole = vectors * LANES - rest
+    found: list[tuple[int, Tile]] = []
+    if whole:
+        found.append((min(whole, channels), VectorTile(pixels, wide)))
+    if rest:
+        found.append((channels - whole, VectorTile(pixels, rest)))
+    return found
+
+
+@emits(Convolution, "mve-float", has_pitch=True, is_exact=False)
+def convolution(operation: Convolution) -> Call | None:
+    """Return the call; None for other dtypes."""
+    return convolution_call(operation, parts)
