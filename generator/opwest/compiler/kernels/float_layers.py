@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.expressions import plus, times
 from opwest.compiler.emission.function import Call, Lines, Parameter, call_for
 from opwest.compiler.ir.operations import Clamp, Convolution
@@ -21,8 +22,23 @@ from opwest.compiler.kernels.windows import Rows
 ITEM = 4
 PIXELS = 4
 """The pixels of a tile, unless a row of results has fewer."""
-Parts = Callable[[int, int], list[tuple[int, Tile]]]
-"""From the pixels of a tile and the channels to the tiles of parts of the channels, with their numbers of channels."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """The tiles of a class of processors, and its functions that copy and fill bytes."""
+
+    parts: Callable[[int, int], list[tuple[int, Tile]]]
+    """From the pixels of a tile and the channels to the tiles of parts of the channels, with their numbers of channels."""
+    names: tuple[str, str] = ("copy_bytes", "fill_bytes")
+    definitions: tuple[str, str] = (COPY, FILL)
+
+    def used(self, lines: Lines) -> tuple[str, ...]:
+        """Return the definitions of the functions that lines call."""
+        text = str(lines)
+        pairs = zip(self.names, self.definitions, strict=True)
+        return tuple(definition for name, definition in pairs if f"{name}(" in text)
+
 
 
 def is_float(operation: Any) -> bool:
@@ -31,18 +47,18 @@ def is_float(operation: Any) -> bool:
     return isinstance(operation.finish, Clamp) and {value.dtype for value in values} == {"float32"}
 
 
-def convolution_call(operation: Convolution, parts: Parts) -> Call | None:
+def convolution_call(operation: Convolution, engine: Engine) -> Call | None:
     """Return the call; None for other dtypes."""
     if not is_float(operation) or operation.weights.dtype != np.float32:
         return None
-    return _Layer(operation, parts).call()
+    return _Layer(operation, engine).call()
 
 
 class _Layer:
     """A layer: its geometry, its tiles, its constants."""
 
-    def __init__(self, operation: Convolution, parts: Parts) -> None:
-        self.operation = operation
+    def __init__(self, operation: Convolution, engine: Engine) -> None:
+        self.operation, self.engine = operation, engine
         data, result, window = operation.inputs[0], operation.results[0], operation.window
         self.channels, kh, kw, self.inner = operation.weights.shape
         self.groups = operation.groups
@@ -52,7 +68,7 @@ class _Layer:
         self.shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
         # Rows that are copied before they are multiplied can be replaced by their results.
         self.is_replaced = self.is_plain and self.count >= 8 and self.channels <= self.inner and not result.pitch
-        self.rows = Rows(self.shape, window, ITEM, source="(const int8_t *)data")
+        self.rows = Rows(self.shape, window, ITEM, source="(const int8_t *)data", functions=engine.names)
         columns = self.count if self.is_plain else window.result[1]
         self.columns = columns
         self.pixels = min(PIXELS, columns)
@@ -67,7 +83,7 @@ class _Layer:
             step = length if is_joined else dx * depth
             self.runs = Runs(kh, runs, length, ITEM * (step - length), dy * pitch - ITEM * runs * step)
         each = self.channels // self.groups
-        self.tiles = parts(self.pixels, each)
+        self.tiles = engine.parts(self.pixels, each)
         bias, weights = operation.bias, operation.weights.reshape(self.groups, each, -1)
         streams, starts = [], []
         for group in range(self.groups):
@@ -84,31 +100,29 @@ class _Layer:
         operation, lines, finish = self.operation, Lines(), self.operation.finish
         assert isinstance(finish, Clamp)
         numbers = [self.runs.numbers(self.step, self.pitch, finish)]
-        scratch, copies = [], []
+        scratch = []
         if self.is_plain:
             if self.is_replaced:
                 numbers.append(self.runs.numbers(0, 0, finish))
                 scratch = [Parameter("block", "float32", "scratch", elements=PIXELS * self.inner)]
-                copies = [COPY]
             self._add_plain(lines)
         else:
             if self.rows.size:
                 scratch = [Parameter("rows", "float32", "scratch", elements=self.rows.size // ITEM)]
                 lines.add("int8_t *held = (int8_t *)rows;")
-                copies = [COPY, FILL]
             self._add_windows(lines)
         arguments = {"data": operation.inputs[0], "stream": self.stream, "numbers": np.concatenate(numbers)}
         tiles = dict.fromkeys(tile.definition() for _, tile in self.tiles)
         in_place = ("data",) if self.is_replaced else ()
         base = "dense" if self.is_plain and self.count == 1 else "convolution"
-        definitions = (NAKED, *(copy for copy in copies if _name_of(copy) in str(lines)), *tiles)
+        definitions = (NAKED, *self.engine.used(lines), *tiles)
         return call_for(operation, base, lines, arguments, in_place, scratch, definitions=definitions)
 
     def _add_plain(self, lines: Lines) -> None:
         """Append the products of all rows of the data."""
         if self.is_replaced:
             whole, rest = divmod(self.count, PIXELS)
-            copy = "copy_bytes((int8_t *)block, (const int8_t *)x, {});"
+            copy = f"{self.engine.names[0]}((int8_t *)block, (const int8_t *)x, {{}});"
             lines.add("const float *x = data;", "float *y = result;", "")
             with lines.block(f"for (int i = 0; i < {whole}; i++, x += {PIXELS * self.inner})"):
                 lines.add(copy.format(PIXELS * self.step))
@@ -158,7 +172,3 @@ class _Layer:
         for (some, tile), start in zip(self.tiles, self.starts, strict=False):
             lines.add(f"{tile.name}({x}, {stream}{plus(start)}, {y}{plus(first)}, {numbers}, {some});")
             first += some
-
-
-def _name_of(copy: str) -> str:
-    return "fill_bytes" if copy is FILL else "copy_bytes"

@@ -8,6 +8,7 @@ A tile is void f(x, stream, y, numbers, channels). The stream has for each block
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,14 +55,22 @@ class Runs:
 
     def numbers(self, pixel: int, result: int, finish: Clamp) -> Any:
         """Return the numbers of a tile."""
-        limits = [-np.inf if finish.low is None else finish.low, np.inf if finish.high is None else finish.high]
-        return np.asarray(
-            [
-                *(self.rows, self.runs, *divmod(self.length, QUAD), self.after_run, self.after_row, pixel, result),
-                *(int(bits) for bits in np.asarray(limits, np.float32).view(np.int32)),
-            ],
-            np.int32,
-        )
+        length = divmod(self.length, QUAD)
+        numbers = [self.rows, self.runs, *length, self.after_run, self.after_row, pixel, result, *limits_of(finish)]
+        return np.asarray(numbers, np.int32)
+
+
+def limits_of(finish: Clamp) -> tuple[int, int]:
+    """Return the bits of the limits as float32; infinite ones for none."""
+    limits = [-np.inf if finish.low is None else finish.low, np.inf if finish.high is None else finish.high]
+    low, high = np.asarray(limits, np.float32).view(np.int32)
+    return int(low), int(high)
+
+
+def read_limits(names: Sequence[str]) -> list[str]:
+    """Return the C that reads the limits from the numbers with these names."""
+    reads = [f"__builtin_memcpy(&{name}, numbers + {names.index(name)}, 4);" for name in ("low", "high")]
+    return ["float low, high;", "", *reads]
 
 
 def offset_of(number: str) -> int:
@@ -90,8 +99,7 @@ def fallback(name: str, rows: int, channels: int) -> str:
     lines, names = Lines(), [f"s{c}" for c in range(channels)]
     lines.add(*(f"const int32_t {name} = numbers[{NUMBERS.index(name)}];" for name in ("rows", "runs")))
     lines.add(f"const int32_t length = {QUAD} * numbers[2] + numbers[3];")
-    lines.add("float low, high;", "")
-    lines.add(*(f"__builtin_memcpy(&{name}, numbers + {NUMBERS.index(name)}, 4);" for name in ("low", "high")), "")
+    lines.add(*read_limits(NUMBERS), "")
     with lines.block(f"for (int32_t c = 0; c < channels; c += {channels}, y += {channels})"):
         lines.add("const float *end = stream;", "")
         with lines.loop("pixel", rows):

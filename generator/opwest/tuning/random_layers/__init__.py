@@ -5,7 +5,7 @@ A new kind of layer is a function with `makes` in a module of this package, whic
 """
 
 from opwest.tuning.random_layers.elements import add, elements, multiply
-from opwest.tuning.random_layers.floats import float_convolution, float_dense
+from opwest.tuning.random_layers.floats import float_convolution, float_dense, float_depthwise
 from opwest.tuning.random_layers.layers import convolution, convolution_sum, dense, depthwise, pool
 from opwest.tuning.random_layers.numbers import (
     KINDS,
@@ -33,6 +33,7 @@ __all__ = [
     "elements",
     "float_convolution",
     "float_dense",
+    "float_depthwise",
     "inputs_of",
     "makes",
     "multiply",

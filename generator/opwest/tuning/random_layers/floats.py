@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.ir.operations import Clamp, Convolution
+from opwest.compiler.ir.operations import Clamp, Convolution, Depthwise
 from opwest.compiler.ir.program import Program
 from opwest.compiler.semantics.windows import Window
 from opwest.tuning.random_layers.numbers import Random, makes, program, value, window
@@ -79,3 +79,32 @@ def float_dense(
     data, result = value("input", dtype, (rows, 1, 1, length)), value("output", dtype, (rows, results))
     finish, bias = Clamp(*(limits or _limits(random))), _bias(random, results)
     return program(Convolution("layer", (data,), (result,), places, 1, weights, bias, 0, 0, finish))
+
+
+@makes("float32")
+def float_depthwise(
+    random: Random,
+    shape: Any = None,
+    size: Any = None,
+    multiplier: int | None = None,
+    limits: Any = None,
+    dtype: str = "float32",
+    **keys: Any,
+) -> Program:
+    """data [n,h,w,c]."""
+    shape = shape or (
+        int(random.choice([1, 1, 1, 2])),
+        *(int(extent) for extent in random.integers(3, 14, 2)),
+        int(random.choice([1, 2, 3, 4, 5, 8, 12, 16, 17, 30])),
+    )
+    size = size or ((3, 3) if random.random() < 0.5 else (int(random.integers(1, 6)), int(random.integers(1, 6))))
+    size = tuple(min(extent, limit) for extent, limit in zip(size, shape[1:3], strict=True))
+    results = shape[3] * (multiplier or int(random.choice([1, 1, 1, 1, 2])))
+    if "dilation" not in keys and random.random() < 0.2 and max(size) < 4:
+        keys["dilation"] = (int(random.integers(1, 3)), int(random.integers(1, 4)))
+        keys["same"] = True
+    places = window(random, shape[1:3], size, **keys)
+    data, result = value("input", dtype, shape), value("output", dtype, (shape[0], *places.result, results))
+    weights, bias = _weights(random, (*size, results)), _bias(random, results)
+    finish = Clamp(*(limits or _limits(random)))
+    return program(Depthwise("layer", (data,), (result,), places, weights, bias, 0, 0, finish))

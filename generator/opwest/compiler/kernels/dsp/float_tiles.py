@@ -6,7 +6,7 @@ Registers: r0 to r3 pixels, r4 stream, r5 to r7 counters, r8 result, r9 numbers,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import naked
@@ -56,7 +56,7 @@ class FloatTile(Tile):
         yield f"ldr r11, [sp, #{SAVED}]"
         yield from ("1:", f"ldr r12, [r9, #{offset_of('pixel')}]", "mov r0, r10")
         yield from (f"add r{r}, r{r - 1}, r12" for r in steps)
-        yield f"vldm r4!, {_span(0, self.channels)}"
+        yield f"vldm r4!, {span(0, self.channels)}"
         yield from (f"vmov.f32 s{i}, s{i % self.channels}" for i in range(self.channels, self._sums))
         yield from (f"ldr r7, [r9, #{offset_of('rows')}]", "2:", f"ldr r6, [r9, #{offset_of('runs')}]", "3:")
         yield from (f"ldr r5, [r9, #{offset_of('quads')}]", "cmp r5, #0", "beq 5f", "4:")
@@ -68,57 +68,66 @@ class FloatTile(Tile):
             yield f"ldr r12, [r9, #{offset_of(number)}]"
             yield from (f"add r{r}, r{r}, r12" for r in range(self.rows))
             yield from (f"subs r{counter}, r{counter}, #1", f"bne {label}b")
-        yield from self._end()
+        yield from end_of_sums(self.rows, self.channels, offset_of)
         yield from (f"subs r11, r11, #{self.channels}", "bgt 1b", "vpop {s16-s31}", "pop {r4-r11, pc}")
 
     def _products(self, count: int) -> Iterator[str]:
         """Yield the products of `count` elements of each pixel."""
         data, weights = self._sums, self._sums + self.rows * count
-        yield from (f"vldm r{r}!, {_span(data + r * count, count)}" for r in range(self.rows))
+        yield from (f"vldm r{r}!, {span(data + r * count, count)}" for r in range(self.rows))
         free = [f"s{i}" for i in range(weights + self.channels, REGISTERS)][:4]
         for k in range(count):
-            yield f"vldm r4!, {_span(weights, self.channels)}"
+            yield f"vldm r4!, {span(weights, self.channels)}"
             pairs = [
                 (f"s{r * self.channels + c}", f"s{data + r * count + k}", f"s{weights + c}")
                 for r in range(self.rows)
                 for c in range(self.channels)
             ]
-            if self.is_joined:
-                yield from (f"vmla.f32 {total}, {one}, {other}" for total, one, other in pairs)
-                continue
-            # A result that the next instruction reads takes a cycle more.
-            waiting: list[str] = []
-            for place, (total, one, other) in enumerate(pairs):
-                product = free[place % len(free)]
-                yield f"vmul.f32 {product}, {one}, {other}"
-                waiting.append(f"vadd.f32 {total}, {total}, {product}")
-                if len(waiting) == 2:
-                    yield waiting.pop(0)
-            yield from waiting
-
-    def _end(self) -> Iterator[str]:
-        """Yield the ends of sums: what is added, limits, stores."""
-        added, limit = self._sums, f"s{REGISTERS - 1}"
-        sums = [f"s{i}" for i in range(self._sums)]
-        yield f"vldm r4!, {_span(added, self.channels)}"
-        yield from (f"vadd.f32 {s}, {s}, s{added + i % self.channels}" for i, s in enumerate(sums))
-        # Infinite limits: the bits of -infinity and infinity.
-        for number, none, label, condition in (
-            ("low", "cmn r12, #0x00800000", "8", "mi"),
-            ("high", "cmp r12, #0x7f800000", "9", "gt"),
-        ):
-            yield from (f"ldr r12, [r9, #{offset_of(number)}]", none, f"beq {label}f", f"vmov {limit}, r12")
-            for s in sums:
-                yield from (f"vcmp.f32 {s}, {limit}", "vmrs APSR_nzcv, FPSCR", f"it {condition}")
-                yield f"vmov{condition}.f32 {s}, {limit}"
-            yield f"{label}:"
-        yield from (f"ldr r12, [r9, #{offset_of('result')}]", "mov lr, r8", f"add r8, r8, #{4 * self.channels}")
-        for r in range(self.rows):
-            yield f"vstm lr, {_span(r * self.channels, self.channels)}"
-            if r + 1 < self.rows:
-                yield "add lr, lr, r12"
+            yield from add_products(pairs, free, self.is_joined)
 
 
-def _span(first: int, count: int) -> str:
+def add_products(products: Sequence[tuple[str, str, str]], free: Sequence[str], is_joined: bool) -> Iterator[str]:
+    """Yield the additions of products: sums and their factors. `free`: at least two registers."""
+    if is_joined:
+        yield from (f"vmla.f32 {total}, {one}, {other}" for total, one, other in products)
+        return
+    # A result that the next instruction reads takes a cycle more.
+    waiting: list[str] = []
+    for place, (total, one, other) in enumerate(products):
+        product = free[place % len(free)]
+        yield f"vmul.f32 {product}, {one}, {other}"
+        waiting.append(f"vadd.f32 {total}, {total}, {product}")
+        if len(waiting) == 2:
+            yield waiting.pop(0)
+    yield from waiting
+
+
+def end_of_sums(rows: int, channels: int, offset_of: Callable[[str], int]) -> Iterator[str]:
+    """Yield the ends of the sums s0 and following: what is added, limits, stores at r8, which moves to the next block.
+
+    r4: the stream; r9: the numbers, with their bytes `offset_of`; r12 and lr are changed.
+    """
+    added, limit = rows * channels, f"s{REGISTERS - 1}"
+    sums = [f"s{i}" for i in range(added)]
+    yield f"vldm r4!, {span(added, channels)}"
+    yield from (f"vadd.f32 {s}, {s}, s{added + i % channels}" for i, s in enumerate(sums))
+    # Infinite limits: the bits of -infinity and infinity.
+    for number, none, label, condition in (
+        ("low", "cmn r12, #0x00800000", "8", "mi"),
+        ("high", "cmp r12, #0x7f800000", "9", "gt"),
+    ):
+        yield from (f"ldr r12, [r9, #{offset_of(number)}]", none, f"beq {label}f", f"vmov {limit}, r12")
+        for s in sums:
+            yield from (f"vcmp.f32 {s}, {limit}", "vmrs APSR_nzcv, FPSCR", f"it {condition}")
+            yield f"vmov{condition}.f32 {s}, {limit}"
+        yield f"{label}:"
+    yield from (f"ldr r12, [r9, #{offset_of('result')}]", "mov lr, r8", f"add r8, r8, #{4 * channels}")
+    for row in range(rows):
+        yield f"vstm lr, {span(row * channels, channels)}"
+        if row + 1 < rows:
+            yield "add lr, lr, r12"
+
+
+def span(first: int, count: int) -> str:
     """Return registers as operand of VLDM and VSTM."""
     return f"{{s{first}}}" if count == 1 else f"{{s{first}-s{first + count - 1}}}"

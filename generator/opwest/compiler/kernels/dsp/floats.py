@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from opwest.compiler.emission.function import Call, emits
-from opwest.compiler.ir.operations import Convolution
+from opwest.compiler.ir.operations import Convolution, Depthwise
+from opwest.compiler.kernels.assembly import naked
+from opwest.compiler.kernels.dsp.float_depthwise import columns_parts
 from opwest.compiler.kernels.dsp.float_tiles import FloatTile
-from opwest.compiler.kernels.float_layers import Parts, convolution_call
+from opwest.compiler.kernels.float_depthwise import depthwise_call
+from opwest.compiler.kernels.float_layers import Engine, convolution_call
 from opwest.compiler.kernels.float_tiles import Tile
 
 CHANNELS = 4
@@ -14,8 +19,26 @@ WIDE = 8
 """The channels of a tile of one pixel."""
 
 
-def parts_with(is_joined: bool) -> Parts:
-    """Return the division of channels: tiles of as many channels as registers allow, then one of the rest."""
+COPY = naked(
+    "copy_words",
+    ("int8_t *to", "const int8_t *from", "int32_t size"),
+    ("push {r4-r9, lr}", "subs r2, r2, #32", "blt 2f", "1: ldm r1!, {r3-r9, r12}", "subs r2, r2, #32")
+    + ("stm r0!, {r3-r9, r12}", "bge 1b", "2: adds r2, r2, #32", "beq 4f", "3: ldr r3, [r1], #4")
+    + ("subs r2, r2, #4", "str r3, [r0], #4", "bne 3b", "4: pop {r4-r9, pc}"),
+    "int8_t *",
+)
+"""copy_words(to, from, size) of whole words, as copy_bytes()."""
+FILL = naked(
+    "fill_words",
+    ("int8_t *to", "int32_t value", "int32_t size"),
+    ("cmp r2, #0", "beq 2f", "1: subs r2, r2, #4", "str r1, [r0], #4", "bne 1b", "2: bx lr"),
+    "int8_t *",
+)
+"""fill_words(to, value, size) of whole words; returns the end of `to`."""
+
+
+def engine(is_joined: bool) -> Engine:
+    """Return the tiles of as many channels as registers allow, then one of the rest. `is_joined`: with VMLA."""
 
     def parts(pixels: int, channels: int) -> list[tuple[int, Tile]]:
         wide = WIDE if pixels == 1 else CHANNELS
@@ -27,10 +50,19 @@ def parts_with(is_joined: bool) -> Parts:
             found.append((rest, FloatTile(pixels, rest, is_joined)))
         return found
 
-    return parts
+    return Engine(parts, ("copy_words", "fill_words"), (COPY, FILL))
+
+
+ENGINE = engine(is_joined=False)
 
 
 @emits(Convolution, "dsp-float", has_pitch=True)
 def convolution(operation: Convolution) -> Call | None:
     """Return the call; None for other dtypes."""
-    return convolution_call(operation, parts_with(is_joined=False))
+    return convolution_call(operation, ENGINE)
+
+
+@emits(Depthwise, "dsp-float", has_pitch=True)
+def depthwise(operation: Depthwise) -> Call | None:
+    """Return the call; None for other dtypes, several results of a channel, and wide windows."""
+    return depthwise_call(operation, ENGINE, partial(columns_parts, is_joined=False))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from opwest.compiler.emission.function import Call, emits
 from opwest.compiler.ir.operations import Convolution
-from opwest.compiler.kernels.float_layers import convolution_call
+from opwest.compiler.kernels.assembly import naked
+from opwest.compiler.kernels.float_layers import Engine, convolution_call
 from opwest.compiler.kernels.float_tiles import Tile
 from opwest.compiler.kernels.mve.float_tiles import LANES, VectorTile
 
@@ -30,7 +31,24 @@ def parts(pixels: int, channels: int) -> list[tuple[int, Tile]]:
     return found
 
 
+COPY = naked(
+    "mve_copy_bytes",
+    ("int8_t *to", "const int8_t *from", "int32_t size"),
+    ("push {r4, lr}", "wlstp.8 lr, r2, 2f", "add r2, r0, r2", "1: vldrb.8 q0, [r1], #16", "vstrb.8 q0, [r0], #16")
+    + ("letp lr, 1b", "mov r0, r2", "2: pop {r4, pc}"),
+    "int8_t *",
+)
+FILL = naked(
+    "mve_fill_bytes",
+    ("int8_t *to", "int32_t value", "int32_t size"),
+    ("push {r4, lr}", "vdup.8 q0, r1", "wlstp.8 lr, r2, 2f", "add r2, r0, r2", "1: vstrb.8 q0, [r0], #16")
+    + ("letp lr, 1b", "mov r0, r2", "2: pop {r4, pc}"),
+    "int8_t *",
+)
+ENGINE = Engine(parts, ("mve_copy_bytes", "mve_fill_bytes"), (COPY, FILL))
+
+
 @emits(Convolution, "mve-float", has_pitch=True, is_exact=False)
 def convolution(operation: Convolution) -> Call | None:
     """Return the call; None for other dtypes."""
-    return convolution_call(operation, parts)
+    return convolution_call(operation, ENGINE)
