@@ -6,7 +6,7 @@ Registers: r0 to r3 pixels, r4 to r11 elements, r12 stream, lr turns; q0 to q3 s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import naked
@@ -99,15 +99,7 @@ class VectorTile(Tile):
         for v in range(self._vectors):
             yield f"vldrw.32 q{sums}, [r12], #16"
             yield from (f"vadd.f32 q{self._sums(r)[v]}, q{self._sums(r)[v]}, q{sums}" for r in range(self.rows))
-        # Infinite limits: the bits of -infinity and infinity.
-        for number, none, label, condition in (
-            ("low", "cmn r5, #0x00800000", "8", "lt"),
-            ("high", "cmp r5, #0x7f800000", "9", "gt"),
-        ):
-            yield from (f"ldr r5, [r4, #{offset_of(number)}]", none, f"beq {label}f")
-            for q in range(sums):
-                yield from (f"vpt.f32 {condition}, q{q}, r5", f"vdupt.32 q{q}, r5")
-            yield f"{label}:"
+        yield from limited(range(sums), "r4", offset_of, "r5")
         yield from (f"ldrd r6, r5, [sp, #{Y}]", f"ldr r8, [sp, #{LEFT}]", f"ldr r7, [r5, #{offset_of('result')}]")
         yield from (f"add r5, r6, #{4 * self.channels}", f"str r5, [sp, #{Y}]")
         for v in range(self._vectors):
@@ -122,3 +114,17 @@ class VectorTile(Tile):
                 # VCTP takes a negative number for a large one.
                 yield from ("it lt", "movlt r8, #0", f"add r6, r6, #{4 * LANES}")
         yield from (f"str r8, [sp, #{LEFT}]", "bgt 1b")
+
+
+def limited(vectors: Iterable[int], numbers: str, offset_of: Callable[[str], int], free: str) -> Iterator[str]:
+    """Yield the clamps of vectors to the limits in the numbers, which have the bytes `offset_of`; `free` is changed."""
+    vectors = list(vectors)
+    # Infinite limits: the bits of -infinity and infinity.
+    for number, none, label, condition in (
+        ("low", f"cmn {free}, #0x00800000", "8", "lt"),
+        ("high", f"cmp {free}, #0x7f800000", "9", "gt"),
+    ):
+        yield from (f"ldr {free}, [{numbers}, #{offset_of(number)}]", none, f"beq {label}f")
+        for q in vectors:
+            yield from (f"vpt.f32 {condition}, q{q}, {free}", f"vdupt.32 q{q}, {free}")
+        yield f"{label}:"

@@ -7,10 +7,12 @@ Products are added without a rounding between: results differ from those of the 
 from __future__ import annotations
 
 from opwest.compiler.emission.function import Call, emits
-from opwest.compiler.ir.operations import Convolution
+from opwest.compiler.ir.operations import Convolution, Depthwise
 from opwest.compiler.kernels.assembly import naked
+from opwest.compiler.kernels.float_depthwise import depthwise_call
 from opwest.compiler.kernels.float_layers import Engine, convolution_call
 from opwest.compiler.kernels.float_tiles import Tile
+from opwest.compiler.kernels.mve.float_depthwise import columns_parts
 from opwest.compiler.kernels.mve.float_tiles import LANES, VectorTile
 
 SUMS = 4
@@ -52,3 +54,9 @@ ENGINE = Engine(parts, ("mve_copy_bytes", "mve_fill_bytes"), (COPY, FILL))
 def convolution(operation: Convolution) -> Call | None:
     """Return the call; None for other dtypes."""
     return convolution_call(operation, ENGINE)
+
+
+@emits(Depthwise, "mve-float", has_pitch=True, is_exact=False)
+def depthwise(operation: Depthwise) -> Call | None:
+    """Return the call; None for other dtypes, several results of a channel, and wide windows."""
+    return depthwise_call(operation, ENGINE, columns_parts)
