@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.ir.operations import Clamp, Convolution, Depthwise
+from opwest.compiler.ir.operations import Clamp, Convolution, Depthwise, MatrixProduct
 from opwest.compiler.ir.program import Program
 from opwest.compiler.semantics.windows import Window
 from opwest.tuning.random_layers.numbers import Random, makes, program, value, window
@@ -108,3 +108,27 @@ def float_depthwise(
     weights, bias = _weights(random, (*size, results)), _bias(random, results)
     finish = Clamp(*(limits or _limits(random)))
     return program(Depthwise("layer", (data,), (result,), places, weights, bias, 0, 0, finish))
+
+
+@makes("float32")
+def float_product(
+    random: Random,
+    rows: int | None = None,
+    depth: int | None = None,
+    columns: int | None = None,
+    swaps: tuple[bool, bool] | None = None,
+    dtype: str = "float32",
+) -> Program:
+    """A product of matrices; batches are broadcast."""
+    rows, columns = (number or int(random.choice([1, 2, 3, 4, 5, 7, 8, 13, 18])) for number in (rows, columns))
+    depth = depth or int(random.choice([1, 2, 3, 4, 5, 9, 16, 31]))
+    swaps = swaps or (bool(random.integers(0, 2)), bool(random.integers(0, 2)))
+    batches = random.choice([0, 0, 1, 2, 3])
+    one, other, joined = (((), (), ()), ((2,), (2,), (2,)), ((3,), (1,), (3,)), ((2, 1), (1, 3), (2, 3)))[
+        int(batches) % 4
+    ]
+    a = value("input", dtype, (*one, *((depth, rows) if swaps[0] else (rows, depth))))
+    b = value("input", dtype, (*other, *((columns, depth) if swaps[1] else (depth, columns))))
+    bias = [value("input", dtype, (columns,))] if random.random() < 0.3 else []
+    result, finish = value("output", dtype, (*joined, rows, columns)), Clamp(*_limits(random))
+    return program(MatrixProduct("layer", (a, b, *bias), (result,), swaps, (0, 0), finish))

@@ -6,12 +6,13 @@ from __future__ import annotations
 from functools import partial
 
 from opwest.compiler.emission.function import Call, emits
-from opwest.compiler.ir.operations import Convolution, Depthwise
+from opwest.compiler.ir.operations import Convolution, Depthwise, MatrixProduct
 from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.dsp.float_depthwise import columns_parts
 from opwest.compiler.kernels.dsp.float_tiles import FloatTile
 from opwest.compiler.kernels.float_depthwise import depthwise_call
 from opwest.compiler.kernels.float_layers import Engine, convolution_call
+from opwest.compiler.kernels.float_matrix import product_call
 from opwest.compiler.kernels.float_tiles import Tile
 
 CHANNELS = 4
@@ -66,3 +67,9 @@ def convolution(operation: Convolution) -> Call | None:
 def depthwise(operation: Depthwise) -> Call | None:
     """Return the call; None for other dtypes, several results of a channel, and wide windows."""
     return depthwise_call(operation, ENGINE, partial(columns_parts, is_joined=False))
+
+
+@emits(MatrixProduct, "dsp-float")
+def product(operation: MatrixProduct) -> Call | None:
+    """Return the call; None for other dtypes."""
+    return product_call(operation, ENGINE)

@@ -7,10 +7,11 @@ Products are added without a rounding between: results differ from those of the 
 from __future__ import annotations
 
 from opwest.compiler.emission.function import Call, emits
-from opwest.compiler.ir.operations import Convolution, Depthwise
+from opwest.compiler.ir.operations import Convolution, Depthwise, MatrixProduct
 from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.float_depthwise import depthwise_call
 from opwest.compiler.kernels.float_layers import Engine, convolution_call
+from opwest.compiler.kernels.float_matrix import product_call
 from opwest.compiler.kernels.float_tiles import Tile
 from opwest.compiler.kernels.mve.float_depthwise import columns_parts
 from opwest.compiler.kernels.mve.float_tiles import LANES, VectorTile
@@ -60,3 +61,9 @@ def convolution(operation: Convolution) -> Call | None:
 def depthwise(operation: Depthwise) -> Call | None:
     """Return the call; None for other dtypes, several results of a channel, and wide windows."""
     return depthwise_call(operation, ENGINE, columns_parts)
+
+
+@emits(MatrixProduct, "mve-float", is_exact=False)
+def product(operation: MatrixProduct) -> Call | None:
+    """Return the call; None for other dtypes."""
+    return product_call(operation, ENGINE)

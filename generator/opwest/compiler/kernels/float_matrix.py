@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of two float32 matrices by the tiles of convolutions: columns of the second one are packed as their stream."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from opwest.compiler.emission.convolution import BYTES
+from opwest.compiler.emission.expressions import plus, times
+from opwest.compiler.emission.function import Call, Lines, Parameter, call_for
+from opwest.compiler.emission.matrix import batches
+from opwest.compiler.ir.operations import MatrixProduct
+from opwest.compiler.kernels.assembly import NAKED
+from opwest.compiler.kernels.float_layers import PIXELS, Engine, is_float
+from opwest.compiler.kernels.float_tiles import Runs
+
+ITEM = BYTES["float32"]
+TRANSPOSE = """\
+/* Copy rows of floats whose columns are `pitch` apart. */
+static void transpose_floats(float *to, const float *from, int32_t rows, int32_t columns, int32_t pitch)
+{
+	for (int32_t row = 0; row < rows; row++, from++) {
+		for (int32_t k = 0; k < columns; k++) {
+			*to++ = from[k * pitch];
+		}
+	}
+}
+"""
+
+
+def pack(wide: int) -> str:
+    """Return the function that copies up to `wide` columns of a matrix to [row][column].
+
+    `down` and `across` are the elements from a row and from a column to the next one.
+    """
+    lines = Lines()
+    with lines.block(f"if (columns == {wide})"):
+        names = [f"p{c}" for c in range(wide)]
+        lines.add(*(f"const float *{name} = from{plus_times(c)};" for c, name in enumerate(names)), "")
+        with lines.block(f"for (int32_t k = 0; k < depth; k++, to += {wide})"):
+            for c, name in enumerate(names):
+                lines.add(f"to[{c}] = *{name};", f"{name} += down;")
+        lines.add("return;")
+    with lines.block(f"for (int32_t k = 0; k < depth; k++, to += {wide}, from += down)"):
+        with lines.block("for (int32_t c = 0; c < columns; c++)"):
+            lines.add("to[c] = from[c * across];")
+    parameters = "float *to, const float *from, int32_t depth, int32_t down, int32_t across, int32_t columns"
+    return (
+        f"/* Copy up to {wide} columns of a matrix. */\n"
+        f"static void pack_floats_{wide}({parameters})\n{{\n{lines}}}\n"
+    )
+
+
+def plus_times(count: int) -> str:
+    """Return the addition of `count` columns."""
+    return f" + {times('across', count)}" if count else ""
+
+
+def product_call(operation: MatrixProduct, engine: Engine) -> Call | None:
+    """Return the call; None for other dtypes."""
+    if not is_float(operation):
+        return None
+    one, other, result = *operation.inputs[:2], operation.results[0]
+    columns = result.shape[-1]
+    rows = one.shape[-1 if operation.swaps[0] else -2]
+    depth = one.size // (prod(one.shape[:-2]) * rows)
+    tiles = engine.parts(min(rows, PIXELS), columns)
+    down, across = (1, depth) if operation.swaps[1] else (columns, 1)
+    wide = max(tile.channels for _, tile in tiles)
+    has_bias = len(operation.inputs) > 2
+    outer = result.shape[:-2] if len(result.shape) == max(len(one.shape), len(other.shape)) else ()
+    lines = Lines()
+    lines.add("float *y = result;", "")
+    with batches(lines, [one.shape[:-2], other.shape[:-2]], outer, (rows * depth, depth * columns)) as starts:
+        a, b = (" + ".join(filter(None, (name, start))) for name, start in zip("ab", starts, strict=True))
+        source = a
+        if operation.swaps[0]:
+            source = f"packed + {(depth + 2) * wide}"
+            lines.add(f"transpose_floats({source}, {a}, {rows}, {depth}, {rows});")
+        lines.add(f"const float *x = {source};", "")
+        first = 0
+        for some, tile in tiles:
+            width, each = tile.channels, min(some, tile.channels)
+            with lines.block(f"for (int j = {first}; j < {first + some}; j += {width})"):
+                count = str(each)
+                if some % width and some > width:
+                    lines.add(f"const int left = {first + some} - j;")
+                    lines.add(f"const int count = left < {width} ? left : {width};", "")
+                    count = "count"
+                with lines.block(f"for (int c = 0; c < {count}; c++)"):
+                    lines.add(f"packed[c] = {'bias[j + c]' if has_bias else '0.0f'};")
+                    lines.add(f"packed[c{plus((depth + 1) * width)}] = -0.0f;")
+                place = f"{b} + {times('j', across)}"
+                lines.add(f"pack_floats_{width}(packed + {width}, {place}, {depth}, {down}, {across}, {count});")
+                _add_rows(lines, (rows, tile.rows), (depth, columns), tile.name, count)
+            first += some
+        lines.add(f"y += {rows * columns};")
+    numbers = Runs(1, 1, depth).numbers(ITEM * depth, ITEM * columns, operation.finish)
+    arguments = dict(zip(("a", "b", "bias"), operation.inputs, strict=False)) | {"numbers": np.asarray(numbers)}
+    elements = (depth + 2) * wide + (rows * depth if operation.swaps[0] else 0)
+    scratch = [Parameter("packed", "float32", "scratch", elements=elements)]
+    packs = dict.fromkeys(pack(tile.channels) for _, tile in tiles)
+    definitions = (NAKED, *([TRANSPOSE] if operation.swaps[0] else []), *packs)
+    definitions = (*definitions, *dict.fromkeys(tile.definition() for _, tile in tiles))
+    return call_for(operation, "matrix_product", lines, arguments, (), scratch, definitions=definitions)
+
+
+def _add_rows(lines: Lines, rows: tuple[int, int], shape: tuple[int, int], tile: str, count: str) -> None:
+    """Append the tiles of all rows; the last tile can compute results of the one before again."""
+    (total, pixels), (depth, columns) = rows, shape
+    last = total - pixels
+    with lines.block(f"for (int i = 0; i < {total}; i += {pixels})"):
+        at = "i"
+        if last % pixels:
+            lines.add(f"const int at = i < {last} ? i : {last};", "")
+            at = "at"
+        y = f"y + {times(at, columns)} + j"
+        lines.add(f"{tile}(x + {times(at, depth)}, packed, {y}, numbers, {count});")
