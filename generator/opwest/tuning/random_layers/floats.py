@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.ir.operations import Clamp, Convolution, Depthwise, MatrixProduct
+from opwest.compiler.ir.elements import Arithmetic
+from opwest.compiler.ir.operations import Clamp, Convolution, Depthwise, Elementwise, MatrixProduct
 from opwest.compiler.ir.program import Program
 from opwest.compiler.semantics.windows import Window
 from opwest.tuning.random_layers.numbers import Random, makes, program, value, window
@@ -132,3 +133,34 @@ def float_product(
     bias = [value("input", dtype, (columns,))] if random.random() < 0.3 else []
     result, finish = value("output", dtype, (*joined, rows, columns)), Clamp(*_limits(random))
     return program(MatrixProduct("layer", (a, b, *bias), (result,), swaps, (0, 0), finish))
+
+
+SHAPES = (
+    ((37,), (37,), (37,)),
+    ((1, 3, 5, 8), (1, 3, 5, 8), (1, 3, 5, 8)),
+    ((2, 3, 9), (9,), (2, 3, 9)),
+    ((2, 1, 16), (2, 4, 16), (2, 4, 16)),
+    ((4, 6), (1,), (4, 6)),
+    ((1,), (99,), (99,)),
+    ((3, 5, 1), (3, 5, 7), (3, 5, 7)),
+    ((5, 4), (5, 1), (5, 4)),
+)
+"""The shapes of operands and results of functions of elements."""
+
+
+@makes("float32")
+def float_elements(
+    random: Random,
+    size: int | None = None,
+    operator: str | None = None,
+    limits: Any = None,
+    shape: Any = None,
+    dtype: str = "float32",
+) -> Program:
+    """The sum, difference or product of two tensors, which are broadcast."""
+    size = size or int(random.choice([0, 0, 1, 4, 8, 15, 64, 99]))
+    shapes = SHAPES[int(random.integers(0, len(SHAPES)))] if size == 0 else ((size,),) * 3
+    shapes = shapes if shape is None else (shape,) * 3
+    one, other = (value("input", dtype, shape) for shape in shapes[:2])
+    function = Arithmetic(operator or str(random.choice(["+", "-", "*"])), *(limits or _limits(random)))
+    return program(Elementwise("layer", (one, other), (value("output", dtype, shapes[2]),), function))
