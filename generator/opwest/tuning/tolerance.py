@@ -39,10 +39,10 @@ def limits_for(program: Program, variant: str, inputs: Sequence[Any]) -> list[An
 def _limits(program: Program, operation: Operation, inputs: Sequence[Any]) -> Any:
     count = products(operation)
     magnitudes = [np.abs(array) for array in inputs]
-    if count == 0:
-        return np.full(program.outputs[0].shape, 2 * LEAST, np.float32)
-    changed: dict[str, Any] = {"finish": Clamp(None, None)}
     greatest = [1.0, *(float(array.max(initial=0)) for array in magnitudes)]
+    if count == 0:
+        return np.full(program.outputs[0].shape, 2 * LEAST * max(greatest), np.float32)
+    changed: dict[str, Any] = {"finish": Clamp(None, None)}
     for name in ("weights", "bias"):
         if getattr(operation, name, None) is not None:
             changed[name] = np.abs(getattr(operation, name))

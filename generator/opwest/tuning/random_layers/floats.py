@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.ir.elements import Arithmetic
-from opwest.compiler.ir.operations import Clamp, Convolution, Depthwise, Elementwise, MatrixProduct
+from opwest.compiler.ir.operations import Clamp, Convolution, Depthwise, Elementwise, MatrixProduct, Pool
 from opwest.compiler.ir.program import Program
 from opwest.compiler.semantics.windows import Window
 from opwest.tuning.random_layers.numbers import Random, makes, program, value, window
@@ -164,3 +164,25 @@ def float_elements(
     one, other = (value("input", dtype, shape) for shape in shapes[:2])
     function = Arithmetic(operator or str(random.choice(["+", "-", "*"])), *(limits or _limits(random)))
     return program(Elementwise("layer", (one, other), (value("output", dtype, shapes[2]),), function))
+
+
+@makes("float32")
+def float_pool(
+    random: Random,
+    shape: Any = None,
+    size: Any = None,
+    kind: str | None = None,
+    dtype: str = "float32",
+    **keys: Any,
+) -> Program:
+    """An average or the maximum of windows of data [n,h,w,c]."""
+    shape = shape or (
+        int(random.choice([1, 1, 2])),
+        *(int(extent) for extent in random.integers(2, 10, 2)),
+        int(random.choice([1, 3, 4, 8, 15, 16, 17])),
+    )
+    size = size or tuple(int(random.integers(1, min(6, limit) + 1)) for limit in shape[1:3])
+    places = window(random, shape[1:3], size, **keys)
+    data, result = value("input", dtype, shape), value("output", dtype, (shape[0], *places.result, shape[3]))
+    kind = kind or str(random.choice(["average", "maximum"]))
+    return program(Pool("layer", (data,), (result,), kind, places, *_limits(random)))

@@ -111,21 +111,29 @@ def end_of_sums(rows: int, channels: int, offset_of: Callable[[str], int]) -> It
     sums = [f"s{i}" for i in range(added)]
     yield f"vldm r4!, {span(added, channels)}"
     yield from (f"vadd.f32 {s}, {s}, s{added + i % channels}" for i, s in enumerate(sums))
-    # Infinite limits: the bits of -infinity and infinity.
-    for number, none, label, condition in (
-        ("low", "cmn r12, #0x00800000", "8", "mi"),
-        ("high", "cmp r12, #0x7f800000", "9", "gt"),
-    ):
-        yield from (f"ldr r12, [r9, #{offset_of(number)}]", none, f"beq {label}f", f"vmov {limit}, r12")
-        for s in sums:
-            yield from (f"vcmp.f32 {s}, {limit}", "vmrs APSR_nzcv, FPSCR", f"it {condition}")
-            yield f"vmov{condition}.f32 {s}, {limit}"
-        yield f"{label}:"
+    yield from limited(sums, limit, ("r9", offset_of), (8, 9))
     yield from (f"ldr r12, [r9, #{offset_of('result')}]", "mov lr, r8", f"add r8, r8, #{4 * channels}")
     for row in range(rows):
         yield f"vstm lr, {span(row * channels, channels)}"
         if row + 1 < rows:
             yield "add lr, lr, r12"
+
+
+def limited(
+    values: Sequence[str], free: str, numbers: tuple[str, Callable[[str], int]], labels: tuple[int, int]
+) -> Iterator[str]:
+    """Yield the clamps of values to the limits in `numbers`, a register and the bytes of each; `free`, r12 are changed."""
+    register, offset_of = numbers
+    # Infinite limits: the bits of -infinity and infinity.
+    for number, none, label, condition in (
+        ("low", "cmn r12, #0x00800000", labels[0], "mi"),
+        ("high", "cmp r12, #0x7f800000", labels[1], "gt"),
+    ):
+        yield from (f"ldr r12, [{register}, #{offset_of(number)}]", none, f"beq {label}f", f"vmov {free}, r12")
+        for value in values:
+            yield from (f"vcmp.f32 {value}, {free}", "vmrs APSR_nzcv, FPSCR", f"it {condition}")
+            yield f"vmov{condition}.f32 {value}, {free}"
+        yield f"{label}:"
 
 
 def span(first: int, count: int) -> str:

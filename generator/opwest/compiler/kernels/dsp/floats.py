@@ -6,15 +6,17 @@ from __future__ import annotations
 from functools import partial
 
 from opwest.compiler.emission.function import Call, emits
-from opwest.compiler.ir.operations import Convolution, Depthwise, Elementwise, MatrixProduct
+from opwest.compiler.ir.operations import Convolution, Depthwise, Elementwise, MatrixProduct, Pool
 from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.dsp.float_depthwise import columns_parts
 from opwest.compiler.kernels.dsp.float_elements import FloatRun
+from opwest.compiler.kernels.dsp.float_pools import FloatPool
 from opwest.compiler.kernels.dsp.float_tiles import FloatTile
 from opwest.compiler.kernels.float_depthwise import depthwise_call
 from opwest.compiler.kernels.float_elements import elements_call
 from opwest.compiler.kernels.float_layers import Engine, convolution_call
 from opwest.compiler.kernels.float_matrix import product_call
+from opwest.compiler.kernels.float_pools import pool_call
 from opwest.compiler.kernels.float_tiles import Tile
 
 CHANNELS = 4
@@ -81,3 +83,9 @@ def product(operation: MatrixProduct) -> Call | None:
 def elements(operation: Elementwise) -> Call | None:
     """Return the call; None for other functions and dtypes, and short runs."""
     return elements_call(operation, FloatRun)
+
+
+@emits(Pool, "dsp-float", has_pitch=True)
+def pool(operation: Pool) -> Call | None:
+    """Return the call; None for other functions and dtypes, and windows outside of the image."""
+    return pool_call(operation, FloatPool)

@@ -7,15 +7,17 @@ Products are added without a rounding between: results differ from those of the 
 from __future__ import annotations
 
 from opwest.compiler.emission.function import Call, emits
-from opwest.compiler.ir.operations import Convolution, Depthwise, Elementwise, MatrixProduct
+from opwest.compiler.ir.operations import Convolution, Depthwise, Elementwise, MatrixProduct, Pool
 from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.float_depthwise import depthwise_call
 from opwest.compiler.kernels.float_elements import elements_call
 from opwest.compiler.kernels.float_layers import Engine, convolution_call
 from opwest.compiler.kernels.float_matrix import product_call
+from opwest.compiler.kernels.float_pools import pool_call
 from opwest.compiler.kernels.float_tiles import Tile
 from opwest.compiler.kernels.mve.float_depthwise import columns_parts
 from opwest.compiler.kernels.mve.float_elements import VectorRun
+from opwest.compiler.kernels.mve.float_pools import VectorPool
 from opwest.compiler.kernels.mve.float_tiles import LANES, VectorTile
 
 SUMS = 4
@@ -75,3 +77,9 @@ def product(operation: MatrixProduct) -> Call | None:
 def elements(operation: Elementwise) -> Call | None:
     """Return the call; None for other functions and dtypes, and short runs."""
     return elements_call(operation, VectorRun)
+
+
+@emits(Pool, "mve-float", has_pitch=True, is_exact=False)
+def pool(operation: Pool) -> Call | None:
+    """Return the call; None for other functions and dtypes, and windows outside of the image."""
+    return pool_call(operation, VectorPool)
