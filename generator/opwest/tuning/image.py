@@ -136,9 +136,7 @@ class Image:
         return offsets
 
 
-def _blocks(
-    pairs: Sequence[tuple[Value, int]], place: Callable[[Value], str], limits: Sequence[int]
-) -> Iterator[str]:
+def _blocks(pairs: Sequence[tuple[Value, int]], place: Callable[[Value], str], limits: Sequence[int]) -> Iterator[str]:
     for number, (value, offset) in enumerate(pairs):
         size = value.size * np.dtype(value.dtype).itemsize
         bound = f"(const float *)(content + {limits[number]})" if limits else "0"

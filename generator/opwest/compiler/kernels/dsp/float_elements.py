@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import naked
 from opwest.compiler.kernels.dsp.float_tiles import HAS_FPU, span
-from opwest.compiler.kernels.float_elements import INSTRUCTIONS, PARAMETERS, Run
-from opwest.compiler.kernels.float_tiles import guarded
+from opwest.compiler.kernels.floats.elements import INSTRUCTIONS, PARAMETERS, Run
+from opwest.compiler.kernels.floats.tiles import guarded
 
 TURN = 8
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import constant, naked
 from opwest.compiler.kernels.dsp.float_tiles import HAS_FPU, limited, span
-from opwest.compiler.kernels.float_pools import LEAST, PARAMETERS, PoolFunction, offset_of
-from opwest.compiler.kernels.float_tiles import guarded
+from opwest.compiler.kernels.floats.pools import LEAST, PARAMETERS, PoolFunction, offset_of
+from opwest.compiler.kernels.floats.tiles import guarded
 
 CHANNELS = 4
 SAVED = 8 * 4
@@ -48,7 +48,8 @@ class FloatPool(PoolFunction):
         values, data = [f"s{i}" for i in range(count)], [f"s{CHANNELS + i}" for i in range(count)]
         yield from constant("r12", 0 if self.is_average else LEAST)
         yield from (*(f"vmov {value}, r12" for value in values), "mov r8, r3", "mov r9, r0", f"{row}:")
-        yield from ("mov r10, r9", "mov r12, r4", f"{column}:", f"vldm r10, {span(CHANNELS, count)}", "add r10, r10, r6")
+        yield from ("mov r10, r9", "mov r12, r4")
+        yield from (f"{column}:", f"vldm r10, {span(CHANNELS, count)}", "add r10, r10, r6")
         for value, one in zip(values, data, strict=True):
             if self.is_average:
                 yield f"vadd.f32 {value}, {value}, {one}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import naked
-from opwest.compiler.kernels.float_tiles import PARAMETERS, QUAD, Tile, fallback, guarded, offset_of
+from opwest.compiler.kernels.floats.tiles import PARAMETERS, QUAD, Tile, fallback, guarded, offset_of
 
 HAS_FPU = "defined(__ARM_FP) && (__ARM_FP & 4)"
 SAVED = 9 * 4 + 16 * 4
@@ -122,7 +122,7 @@ def end_of_sums(rows: int, channels: int, offset_of: Callable[[str], int]) -> It
 def limited(
     values: Sequence[str], free: str, numbers: tuple[str, Callable[[str], int]], labels: tuple[int, int]
 ) -> Iterator[str]:
-    """Yield the clamps of values to the limits in `numbers`, a register and the bytes of each; `free`, r12 are changed."""
+    """Yield the clamps of values to the limits in `numbers`: a register and the bytes of each. `free`, r12: changed."""
     register, offset_of = numbers
     # Infinite limits: the bits of -infinity and infinity.
     for number, none, label, condition in (

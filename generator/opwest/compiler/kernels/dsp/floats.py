@@ -12,12 +12,12 @@ from opwest.compiler.kernels.dsp.float_depthwise import columns_parts
 from opwest.compiler.kernels.dsp.float_elements import FloatRun
 from opwest.compiler.kernels.dsp.float_pools import FloatPool
 from opwest.compiler.kernels.dsp.float_tiles import FloatTile
-from opwest.compiler.kernels.float_depthwise import depthwise_call
-from opwest.compiler.kernels.float_elements import elements_call
-from opwest.compiler.kernels.float_layers import Engine, convolution_call
-from opwest.compiler.kernels.float_matrix import product_call
-from opwest.compiler.kernels.float_pools import pool_call
-from opwest.compiler.kernels.float_tiles import Tile
+from opwest.compiler.kernels.floats.depthwise import depthwise_call
+from opwest.compiler.kernels.floats.elements import elements_call
+from opwest.compiler.kernels.floats.layers import Engine, convolution_call
+from opwest.compiler.kernels.floats.matrix import product_call
+from opwest.compiler.kernels.floats.pools import pool_call
+from opwest.compiler.kernels.floats.tiles import Tile
 
 CHANNELS = 4
 WIDE = 8
@@ -27,9 +27,22 @@ WIDE = 8
 COPY = naked(
     "copy_words",
     ("int8_t *to", "const int8_t *from", "int32_t size"),
-    ("push {r4-r9, lr}", "subs r2, r2, #32", "blt 2f", "1: ldm r1!, {r3-r9, r12}", "subs r2, r2, #32")
-    + ("stm r0!, {r3-r9, r12}", "bge 1b", "2: adds r2, r2, #32", "beq 4f", "3: ldr r3, [r1], #4")
-    + ("subs r2, r2, #4", "str r3, [r0], #4", "bne 3b", "4: pop {r4-r9, pc}"),
+    (
+        "push {r4-r9, lr}",
+        "subs r2, r2, #32",
+        "blt 2f",
+        "1: ldm r1!, {r3-r9, r12}",
+        "subs r2, r2, #32",
+        "stm r0!, {r3-r9, r12}",
+        "bge 1b",
+        "2: adds r2, r2, #32",
+        "beq 4f",
+        "3: ldr r3, [r1], #4",
+        "subs r2, r2, #4",
+        "str r3, [r0], #4",
+        "bne 3b",
+        "4: pop {r4-r9, pc}",
+    ),
     "int8_t *",
 )
 """copy_words(to, from, size) of whole words, as copy_bytes()."""

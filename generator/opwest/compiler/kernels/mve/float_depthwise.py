@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import naked
-from opwest.compiler.kernels.float_depthwise import PARAMETERS, Columns, offset_of
-from opwest.compiler.kernels.float_tiles import guarded
+from opwest.compiler.kernels.floats.depthwise import PARAMETERS, Columns, offset_of
+from opwest.compiler.kernels.floats.tiles import guarded
 from opwest.compiler.kernels.mve.float_tiles import HAS_MVE_FLOAT, LANES, SAVED, limited
 
 VECTORS = 8
@@ -35,9 +35,15 @@ class VectorColumns(Columns):
 
     def _lines(self) -> Iterator[str]:
         data = self.pixels + self.width
-        yield from ("push {r4-r11, lr}", "vpush {d8-d15}", f"ldrd r7, r5, [sp, #{SAVED}]", "mov r4, r1", "mov r11, r0")
-        yield from (f"ldr r6, [r3, #{offset_of('column')}]", f"ldr r8, [r3, #{offset_of('result')}]", "1:")
-        yield from ("mov r0, r11", "vldrw.32 q0, [r4], #16", *(f"vmov q{i}, q0" for i in range(1, self.pixels)))
+        yield from ("push {r4-r11, lr}", "vpush {d8-d15}", f"ldr r7, [sp, #{SAVED}]", f"ldr r5, [sp, #{SAVED + 8}]")
+        yield from (f"ldr r6, [r3, #{offset_of('column')}]", f"ldr r8, [r3, #{offset_of('result')}]", "mov r4, r1")
+        yield from (
+            "mov r11, r0",
+            "1:",
+            "mov r0, r11",
+            "vldrw.32 q0, [r4], #16",
+            *(f"vmov q{i}, q0" for i in range(1, self.pixels)),
+        )
         yield from (f"ldr r9, [r3, #{offset_of('rows')}]", *(["vctp.32 r7"] if self.is_part else []), "dls lr, r9")
         yield from ("2:", "ldr r1, [r0], #4", "add r1, r1, r5")
         yield from (f"vldrw.32 q{self.pixels + column}, [r4], #16" for column in range(self.width))
@@ -56,9 +62,9 @@ class VectorColumns(Columns):
         yield from (f"subs r7, r7, #{LANES}", "bgt 1b", "vpop {d8-d15}", "pop {r4-r11, pc}")
 
 
-def columns_parts(columns: int, channels: int, window: tuple[int, int, int]) -> list[tuple[int, Columns]]:
+def columns_parts(columns: int, channels: int, window: tuple[int, int, int, int]) -> list[tuple[int, Columns]]:
     """Return the tile of all channels; none for wide windows."""
-    pixels = min(columns, VECTORS - 1 - window[0])
+    pixels = min(columns, VECTORS - 1 - window[1])
     if pixels < 1:
         return []
     return [(channels, VectorColumns(pixels, LANES, *window, channels % LANES != 0))]

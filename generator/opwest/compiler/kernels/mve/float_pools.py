@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import constant, naked
-from opwest.compiler.kernels.float_pools import LEAST, PARAMETERS, PoolFunction, offset_of
-from opwest.compiler.kernels.float_tiles import guarded
+from opwest.compiler.kernels.floats.pools import LEAST, PARAMETERS, PoolFunction, offset_of
+from opwest.compiler.kernels.floats.tiles import guarded
 from opwest.compiler.kernels.mve.float_tiles import HAS_MVE_FLOAT, LANES, limited
 
 SAVED = 8 * 4

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import naked
-from opwest.compiler.kernels.float_tiles import PARAMETERS, QUAD, Tile, fallback, guarded, offset_of
+from opwest.compiler.kernels.floats.tiles import PARAMETERS, QUAD, Tile, fallback, guarded, offset_of
 
 HAS_MVE_FLOAT = "defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)"
 LANES = 4

@@ -9,12 +9,12 @@ from __future__ import annotations
 from opwest.compiler.emission.function import Call, emits
 from opwest.compiler.ir.operations import Convolution, Depthwise, Elementwise, MatrixProduct, Pool
 from opwest.compiler.kernels.assembly import naked
-from opwest.compiler.kernels.float_depthwise import depthwise_call
-from opwest.compiler.kernels.float_elements import elements_call
-from opwest.compiler.kernels.float_layers import Engine, convolution_call
-from opwest.compiler.kernels.float_matrix import product_call
-from opwest.compiler.kernels.float_pools import pool_call
-from opwest.compiler.kernels.float_tiles import Tile
+from opwest.compiler.kernels.floats.depthwise import depthwise_call
+from opwest.compiler.kernels.floats.elements import elements_call
+from opwest.compiler.kernels.floats.layers import Engine, convolution_call
+from opwest.compiler.kernels.floats.matrix import product_call
+from opwest.compiler.kernels.floats.pools import pool_call
+from opwest.compiler.kernels.floats.tiles import Tile
 from opwest.compiler.kernels.mve.float_depthwise import columns_parts
 from opwest.compiler.kernels.mve.float_elements import VectorRun
 from opwest.compiler.kernels.mve.float_pools import VectorPool
@@ -41,15 +41,31 @@ def parts(pixels: int, channels: int) -> list[tuple[int, Tile]]:
 COPY = naked(
     "mve_copy_bytes",
     ("int8_t *to", "const int8_t *from", "int32_t size"),
-    ("push {r4, lr}", "wlstp.8 lr, r2, 2f", "add r2, r0, r2", "1: vldrb.8 q0, [r1], #16", "vstrb.8 q0, [r0], #16")
-    + ("letp lr, 1b", "mov r0, r2", "2: pop {r4, pc}"),
+    (
+        "push {r4, lr}",
+        "wlstp.8 lr, r2, 2f",
+        "add r2, r0, r2",
+        "1: vldrb.8 q0, [r1], #16",
+        "vstrb.8 q0, [r0], #16",
+        "letp lr, 1b",
+        "mov r0, r2",
+        "2: pop {r4, pc}",
+    ),
     "int8_t *",
 )
 FILL = naked(
     "mve_fill_bytes",
     ("int8_t *to", "int32_t value", "int32_t size"),
-    ("push {r4, lr}", "vdup.8 q0, r1", "wlstp.8 lr, r2, 2f", "add r2, r0, r2", "1: vstrb.8 q0, [r0], #16")
-    + ("letp lr, 1b", "mov r0, r2", "2: pop {r4, pc}"),
+    (
+        "push {r4, lr}",
+        "vdup.8 q0, r1",
+        "wlstp.8 lr, r2, 2f",
+        "add r2, r0, r2",
+        "1: vstrb.8 q0, [r0], #16",
+        "letp lr, 1b",
+        "mov r0, r2",
+        "2: pop {r4, pc}",
+    ),
     "int8_t *",
 )
 ENGINE = Engine(parts, ("mve_copy_bytes", "mve_fill_bytes"), (COPY, FILL))

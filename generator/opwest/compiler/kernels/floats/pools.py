@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Averages and maxima of float32 windows, some channels at a time.
 
-A function is void f(from, y, numbers, rows, columns): `rows` by `columns` pixels from the first one inside of the image.
+A function is void f(from, y, numbers, rows, columns): `rows` by `columns` pixels from the first one in the image.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from opwest.compiler.emission.depthwise import pool_windows
 from opwest.compiler.emission.function import Call, Lines, call_for
 from opwest.compiler.ir.operations import Clamp, Pool
 from opwest.compiler.kernels.assembly import NAKED
-from opwest.compiler.kernels.float_layers import ITEM
-from opwest.compiler.kernels.float_tiles import limits_of, read_limits
+from opwest.compiler.kernels.floats.layers import ITEM
+from opwest.compiler.kernels.floats.tiles import limited, limits_of, read_limits
 from opwest.compiler.semantics.windows import Window
 
 NUMBERS = ("channels", "column", "row", "low", "high")
@@ -61,7 +61,7 @@ class PoolFunction(ABC):
                     lines.add("value += one;" if self.is_average else "value = one > value ? one : value;")
             if self.is_average:
                 lines.add("value /= (float)(rows * columns);")
-            lines.add("y[c] = value < low ? low : value > high ? high : value;")
+            lines.add(f"y[c] = {limited('value')};")
         return f"static void {self.name}({', '.join(PARAMETERS)})\n{{\n{lines}}}\n"
 
 
@@ -72,7 +72,7 @@ def offset_of(number: str) -> int:
 
 def pool_call(operation: Pool, kind: Callable[[bool], PoolFunction]) -> Call | None:
     """Return the call; None for other dtypes and functions, windows outside of the image, and dilated averages."""
-    [data], [result], window = operation.inputs, operation.results, operation.window
+    [data], window = operation.inputs, operation.window
     _, height, width, depth = data.shape
     is_average = operation.kind == "average"
     if data.dtype != "float32" or operation.kind not in ("average", "maximum"):

@@ -16,7 +16,7 @@ from opwest.compiler.emission.function import Call, Lines, call_for
 from opwest.compiler.ir.elements import Arithmetic
 from opwest.compiler.ir.operations import Clamp, Elementwise
 from opwest.compiler.kernels.assembly import NAKED
-from opwest.compiler.kernels.float_tiles import limits_of, read_limits
+from opwest.compiler.kernels.floats.tiles import limits_of
 
 NAMES = {"+": "add", "-": "subtract", "*": "multiply"}
 INSTRUCTIONS = {"+": "vadd.f32", "-": "vsub.f32", "*": "vmul.f32"}
@@ -53,7 +53,9 @@ class Run(ABC):
         """Return the C of the function."""
         lines = Lines()
         if self.has_low or self.has_high:
-            lines.add(*read_limits(("low", "high")), "")
+            names = [name for name, used in (("low", self.has_low), ("high", self.has_high)) if used]
+            lines.add(f"float {', '.join(names)};", "")
+            lines.add(*(f"__builtin_memcpy(&{name}, limits + {int(name == 'high')}, 4);" for name in names), "")
         a, b = (f"*{name}" if stride == 0 else f"{name}[i]" for name, stride in zip("ab", self.strides, strict=True))
         with lines.block("for (int32_t i = 0; i < count; i++)"):
             value = f"{a} {self.operator} {b}"
@@ -61,9 +63,9 @@ class Run(ABC):
                 lines.add(f"result[i] = {value};")
             else:
                 lines.add(f"const float value = {value};", "")
-                lines.add("result[i] = value < low ? low : value > high ? high : value;")
-        text = str(lines).replace("numbers +", "limits +")
-        return f"static void {self.name}({', '.join(PARAMETERS)})\n{{\n{text}}}\n"
+                low, high = "value < low ? low : " * self.has_low, "value > high ? high : " * self.has_high
+                lines.add(f"result[i] = {low}{high}value;")
+        return f"static void {self.name}({', '.join(PARAMETERS)})\n{{\n{lines}}}\n"
 
 
 def elements_call(operation: Elementwise, kind: Callable[[str, tuple[int, int], bool, bool], Run]) -> Call | None:

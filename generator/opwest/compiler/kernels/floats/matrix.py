@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of two float32 matrices by the tiles of convolutions: columns of the second one are packed as their stream."""
+"""Products of float32 matrices by the tiles of convolutions: columns of the second one are packed as their stream."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from opwest.compiler.emission.function import Call, Lines, Parameter, call_for
 from opwest.compiler.emission.matrix import batches
 from opwest.compiler.ir.operations import MatrixProduct
 from opwest.compiler.kernels.assembly import NAKED
-from opwest.compiler.kernels.float_layers import PIXELS, Engine, is_float
-from opwest.compiler.kernels.float_tiles import Runs
+from opwest.compiler.kernels.floats.layers import PIXELS, Engine, last_place, skipped
+from opwest.compiler.kernels.floats.tiles import Runs, finish_of
 
 ITEM = BYTES["float32"]
 TRANSPOSE = """\
@@ -43,13 +43,12 @@ def pack(wide: int) -> str:
             for c, name in enumerate(names):
                 lines.add(f"to[{c}] = *{name};", f"{name} += down;")
         lines.add("return;")
-    with lines.block(f"for (int32_t k = 0; k < depth; k++, to += {wide}, from += down)"):
-        with lines.block("for (int32_t c = 0; c < columns; c++)"):
-            lines.add("to[c] = from[c * across];")
+    turns = f"for (int32_t k = 0; k < depth; k++, to += {wide}, from += down)"
+    with lines.block(turns), lines.block("for (int32_t c = 0; c < columns; c++)"):
+        lines.add("to[c] = from[c * across];")
     parameters = "float *to, const float *from, int32_t depth, int32_t down, int32_t across, int32_t columns"
     return (
-        f"/* Copy up to {wide} columns of a matrix. */\n"
-        f"static void pack_floats_{wide}({parameters})\n{{\n{lines}}}\n"
+        f"/* Copy up to {wide} columns of a matrix. */\nstatic void pack_floats_{wide}({parameters})\n{{\n{lines}}}\n"
     )
 
 
@@ -60,7 +59,8 @@ def plus_times(count: int) -> str:
 
 def product_call(operation: MatrixProduct, engine: Engine) -> Call | None:
     """Return the call; None for other dtypes."""
-    if not is_float(operation):
+    finish = finish_of(operation)
+    if finish is None:
         return None
     one, other, result = *operation.inputs[:2], operation.results[0]
     columns = result.shape[-1]
@@ -97,7 +97,7 @@ def product_call(operation: MatrixProduct, engine: Engine) -> Call | None:
                 _add_rows(lines, (rows, tile.rows), (depth, columns), tile.name, count)
             first += some
         lines.add(f"y += {rows * columns};")
-    numbers = Runs(1, 1, depth).numbers(ITEM * depth, ITEM * columns, operation.finish)
+    numbers = Runs(1, 1, depth).numbers(ITEM * depth, ITEM * columns, finish)
     arguments = dict(zip(("a", "b", "bias"), operation.inputs, strict=False)) | {"numbers": np.asarray(numbers)}
     elements = (depth + 2) * wide + (rows * depth if operation.swaps[0] else 0)
     scratch = [Parameter("packed", "float32", "scratch", elements=elements)]
@@ -112,9 +112,6 @@ def _add_rows(lines: Lines, rows: tuple[int, int], shape: tuple[int, int], tile:
     (total, pixels), (depth, columns) = rows, shape
     last = total - pixels
     with lines.block(f"for (int i = 0; i < {total}; i += {pixels})"):
-        at = "i"
-        if last % pixels:
-            lines.add(f"const int at = i < {last} ? i : {last};", "")
-            at = "at"
+        at = last_place(lines, "i", last, pixels)
         y = f"y + {times(at, columns)} + j"
-        lines.add(f"{tile}(x + {times(at, depth)}, packed, {y}, numbers, {count});")
+        lines.add(f"{tile}(x + {times(at, depth)}, packed, {y}, numbers, {count}, {skipped('i', at)});")

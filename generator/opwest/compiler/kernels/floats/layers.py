@@ -7,7 +7,6 @@ No window is copied: a tile reads the rows of its windows. Only rows with paddin
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from opwest.compiler.emission.expressions import plus, times
 from opwest.compiler.emission.function import Call, Lines, Parameter, call_for
 from opwest.compiler.ir.operations import Clamp, Convolution
 from opwest.compiler.kernels.assembly import COPY, FILL, NAKED
-from opwest.compiler.kernels.float_tiles import Runs, Tile, stream_of
+from opwest.compiler.kernels.floats.tiles import NUMBERS, Runs, Tile, finish_of, streams_of
 from opwest.compiler.kernels.windows import Rows
 
 ITEM = 4
@@ -29,7 +28,7 @@ class Engine:
     """The tiles of a class of processors, and its functions that copy and fill bytes."""
 
     parts: Callable[[int, int], list[tuple[int, Tile]]]
-    """From the pixels of a tile and the channels to the tiles of parts of the channels, with their numbers of channels."""
+    """From the pixels of a tile and the channels to the tiles of parts of the channels, with their channels."""
     names: tuple[str, str] = ("copy_bytes", "fill_bytes")
     definitions: tuple[str, str] = (COPY, FILL)
 
@@ -40,25 +39,17 @@ class Engine:
         return tuple(definition for name, definition in pairs if f"{name}(" in text)
 
 
-
-def is_float(operation: Any) -> bool:
-    """Whether all tensors are float32, and the operation ends with limits."""
-    values = (*operation.inputs, *operation.results)
-    return isinstance(operation.finish, Clamp) and {value.dtype for value in values} == {"float32"}
-
-
 def convolution_call(operation: Convolution, engine: Engine) -> Call | None:
     """Return the call; None for other dtypes."""
-    if not is_float(operation) or operation.weights.dtype != np.float32:
-        return None
-    return _Layer(operation, engine).call()
+    finish = finish_of(operation)
+    return None if finish is None else _Layer(operation, finish, engine).call()
 
 
 class _Layer:
     """A layer: its geometry, its tiles, its constants."""
 
-    def __init__(self, operation: Convolution, engine: Engine) -> None:
-        self.operation, self.engine = operation, engine
+    def __init__(self, operation: Convolution, finish: Clamp, engine: Engine) -> None:
+        self.operation, self.finish, self.engine = operation, finish, engine
         data, result, window = operation.inputs[0], operation.results[0], operation.window
         self.channels, kh, kw, self.inner = operation.weights.shape
         self.groups = operation.groups
@@ -84,26 +75,18 @@ class _Layer:
             self.runs = Runs(kh, runs, length, ITEM * (step - length), dy * pitch - ITEM * runs * step)
         each = self.channels // self.groups
         self.tiles = engine.parts(self.pixels, each)
-        bias, weights = operation.bias, operation.weights.reshape(self.groups, each, -1)
-        streams, starts = [], []
-        for group in range(self.groups):
-            first = 0
-            for some, tile in self.tiles:
-                chosen = None if bias is None else bias[group * each + first : group * each + first + some]
-                starts.append(sum(map(len, streams)))
-                streams.append(stream_of(weights[group, first : first + some], chosen, tile.channels))
-                first += some
-        self.stream, self.starts = np.concatenate(streams), starts
+        weights = operation.weights.reshape(self.channels, -1)
+        parts = [(some, tile.channels) for some, tile in self.tiles] * self.groups
+        self.stream, self.starts = streams_of(weights, operation.bias, parts)
 
     def call(self) -> Call:
         """Return the call."""
-        operation, lines, finish = self.operation, Lines(), self.operation.finish
-        assert isinstance(finish, Clamp)
-        numbers = [self.runs.numbers(self.step, self.pitch, finish)]
+        operation, lines = self.operation, Lines()
+        numbers = [self.runs.numbers(self.step, self.pitch, self.finish)]
         scratch = []
         if self.is_plain:
             if self.is_replaced:
-                numbers.append(self.runs.numbers(0, 0, finish))
+                numbers.append(self.runs.numbers(0, 0, self.finish))
                 scratch = [Parameter("block", "float32", "scratch", elements=PIXELS * self.inner)]
             self._add_plain(lines)
         else:
@@ -126,13 +109,13 @@ class _Layer:
             lines.add("const float *x = data;", "float *y = result;", "")
             with lines.block(f"for (int i = 0; i < {whole}; i++, x += {PIXELS * self.inner})"):
                 lines.add(copy.format(PIXELS * self.step))
-                self._multiply(lines, "block", "y", "numbers")
+                self._multiply(lines, "block", "y", "numbers", "0")
                 lines.add(f"y += {PIXELS * self.channels};")
             if rest:
                 # One pixel takes the places of all.
                 with lines.block(f"for (int i = 0; i < {rest}; i++, x += {self.inner}, y += {self.channels})"):
                     lines.add(copy.format(self.step))
-                    self._multiply(lines, "block", "y", f"numbers + {len(self.runs.numbers(0, 0, Clamp(None, None)))}")
+                    self._multiply(lines, "block", "y", f"numbers + {len(NUMBERS)}", str(PIXELS - 1))
             return
         self._add_columns(lines, "data", "result")
 
@@ -155,20 +138,30 @@ class _Layer:
     def _add_columns(self, lines: Lines, x: str, y: str) -> None:
         """Append the tiles of a row of results; the last tile can compute results of the one before again."""
         if self.columns <= self.pixels:
-            self._multiply(lines, x, y, "numbers")
+            self._multiply(lines, x, y, "numbers", "0")
             return
         last = self.columns - self.pixels
         with lines.block(f"for (int ox = 0; ox < {self.columns}; ox += {self.pixels})"):
-            at = "ox"
-            if last % self.pixels:
-                lines.add(f"const int at = ox < {last} ? ox : {last};", "")
-                at = "at"
+            at = last_place(lines, "ox", last, self.pixels)
             source = f"{x} + {times(at, self.step // ITEM)}"
-            self._multiply(lines, source, f"{y} + {times(at, self.pitch // ITEM)}", "numbers")
+            self._multiply(lines, source, f"{y} + {times(at, self.pitch // ITEM)}", "numbers", skipped("ox", at))
 
-    def _multiply(self, lines: Lines, x: str, y: str, numbers: str) -> None:
+    def _multiply(self, lines: Lines, x: str, y: str, numbers: str, skipped: str) -> None:
         """Append the calls of the tiles of some pixels."""
         stream, first = "w" if self.groups > 1 else "stream", 0
         for (some, tile), start in zip(self.tiles, self.starts, strict=False):
-            lines.add(f"{tile.name}({x}, {stream}{plus(start)}, {y}{plus(first)}, {numbers}, {some});")
+            lines.add(f"{tile.name}({x}, {stream}{plus(start)}, {y}{plus(first)}, {numbers}, {some}, {skipped});")
             first += some
+
+
+def last_place(lines: Lines, variable: str, last: int, pixels: int) -> str:
+    """Append the first pixel of a tile, at most `last`; return its name: the variable of the loop if it is that one."""
+    if last % pixels == 0:
+        return variable
+    lines.add(f"const int at = {variable} < {last} ? {variable} : {last};", "")
+    return "at"
+
+
+def skipped(variable: str, at: str) -> str:
+    """Return the number of pixels of a tile that the one before has computed."""
+    return "0" if at == variable else f"{variable} - {at}"
