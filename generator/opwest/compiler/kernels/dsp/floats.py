@@ -12,7 +12,7 @@ from opwest.compiler.kernels.dsp.float_depthwise import columns_parts
 from opwest.compiler.kernels.dsp.float_elements import FloatRun
 from opwest.compiler.kernels.dsp.float_pools import FloatPool
 from opwest.compiler.kernels.dsp.float_tiles import FloatTile
-from opwest.compiler.kernels.floats.depthwise import depthwise_call
+from opwest.compiler.kernels.floats.depthwise import Parts, depthwise_call
 from opwest.compiler.kernels.floats.elements import elements_call
 from opwest.compiler.kernels.floats.layers import Engine, convolution_call
 from opwest.compiler.kernels.floats.matrix import product_call
@@ -71,6 +71,11 @@ def engine(is_joined: bool) -> Engine:
     return Engine(parts, ("copy_words", "fill_words"), (COPY, FILL))
 
 
+def columns_with(is_joined: bool) -> Parts:
+    """Return the tiles of depthwise convolutions. `is_joined`: with VMLA."""
+    return partial(columns_parts, is_joined=is_joined)
+
+
 ENGINE = engine(is_joined=False)
 
 
@@ -83,7 +88,7 @@ def convolution(operation: Convolution) -> Call | None:
 @emits(Depthwise, "dsp-float", has_pitch=True)
 def depthwise(operation: Depthwise) -> Call | None:
     """Return the call; None for other dtypes, several results of a channel, and wide windows."""
-    return depthwise_call(operation, ENGINE, partial(columns_parts, is_joined=False))
+    return depthwise_call(operation, ENGINE, columns_with(is_joined=False))
 
 
 @emits(MatrixProduct, "dsp-float")

@@ -17,9 +17,11 @@ from opwest.compiler.kernels.floats.layers import PIXELS, Engine, last_place, sk
 from opwest.compiler.kernels.floats.tiles import Runs, finish_of
 
 ITEM = BYTES["float32"]
+# Not inlined: the variables of these functions would be on the stack beside those of tiles.
 TRANSPOSE = """\
 /* Copy rows of floats whose columns are `pitch` apart. */
-static void transpose_floats(float *to, const float *from, int32_t rows, int32_t columns, int32_t pitch)
+static __attribute__((noinline)) void transpose_floats(float *to, const float *from, int32_t rows,
+						       int32_t columns, int32_t pitch)
 {
 	for (int32_t row = 0; row < rows; row++, from++) {
 		for (int32_t k = 0; k < columns; k++) {
@@ -30,31 +32,34 @@ static void transpose_floats(float *to, const float *from, int32_t rows, int32_t
 """
 
 
-def pack(wide: int) -> str:
-    """Return the function that copies up to `wide` columns of a matrix to [row][column].
+PACK = """\
+/* Copy columns of a matrix to rows of `wide` floats: 4 at a time, then each of the rest. */
+static __attribute__((noinline)) void pack_floats(float *to, const float *from, int32_t depth,
+						  int32_t down, int32_t across, int32_t columns,
+						  int32_t wide)
+{
+	for (; columns >= 4; columns -= 4, from += 4 * across, to += 4) {
+		const float *p0 = from, *p1 = p0 + across, *p2 = p1 + across, *p3 = p2 + across;
+		float *row = to;
 
-    `down` and `across` are the elements from a row and from a column to the next one.
-    """
-    lines = Lines()
-    with lines.block(f"if (columns == {wide})"):
-        names = [f"p{c}" for c in range(wide)]
-        lines.add(*(f"const float *{name} = from{plus_times(c)};" for c, name in enumerate(names)), "")
-        with lines.block(f"for (int32_t k = 0; k < depth; k++, to += {wide})"):
-            for c, name in enumerate(names):
-                lines.add(f"to[{c}] = *{name};", f"{name} += down;")
-        lines.add("return;")
-    turns = f"for (int32_t k = 0; k < depth; k++, to += {wide}, from += down)"
-    with lines.block(turns), lines.block("for (int32_t c = 0; c < columns; c++)"):
-        lines.add("to[c] = from[c * across];")
-    parameters = "float *to, const float *from, int32_t depth, int32_t down, int32_t across, int32_t columns"
-    return (
-        f"/* Copy up to {wide} columns of a matrix. */\nstatic void pack_floats_{wide}({parameters})\n{{\n{lines}}}\n"
-    )
-
-
-def plus_times(count: int) -> str:
-    """Return the addition of `count` columns."""
-    return f" + {times('across', count)}" if count else ""
+		for (int32_t k = 0; k < depth; k++, row += wide) {
+			row[0] = *p0;
+			p0 += down;
+			row[1] = *p1;
+			p1 += down;
+			row[2] = *p2;
+			p2 += down;
+			row[3] = *p3;
+			p3 += down;
+		}
+	}
+	for (; columns > 0; columns--, from += across, to++) {
+		for (int32_t k = 0; k < depth; k++) {
+			to[k * wide] = from[k * down];
+		}
+	}
+}
+"""
 
 
 def product_call(operation: MatrixProduct, engine: Engine) -> Call | None:
@@ -93,7 +98,8 @@ def product_call(operation: MatrixProduct, engine: Engine) -> Call | None:
                     lines.add(f"packed[c] = {'bias[j + c]' if has_bias else '0.0f'};")
                     lines.add(f"packed[c{plus((depth + 1) * width)}] = -0.0f;")
                 place = f"{b} + {times('j', across)}"
-                lines.add(f"pack_floats_{width}(packed + {width}, {place}, {depth}, {down}, {across}, {count});")
+                sizes = f"{depth}, {down}, {across}, {count}, {width}"
+                lines.add(f"pack_floats(packed + {width}, {place}, {sizes});")
                 _add_rows(lines, (rows, tile.rows), (depth, columns), tile.name, count)
             first += some
         lines.add(f"y += {rows * columns};")
@@ -101,8 +107,7 @@ def product_call(operation: MatrixProduct, engine: Engine) -> Call | None:
     arguments = dict(zip(("a", "b", "bias"), operation.inputs, strict=False)) | {"numbers": np.asarray(numbers)}
     elements = (depth + 2) * wide + (rows * depth if operation.swaps[0] else 0)
     scratch = [Parameter("packed", "float32", "scratch", elements=elements)]
-    packs = dict.fromkeys(pack(tile.channels) for _, tile in tiles)
-    definitions = (NAKED, *([TRANSPOSE] if operation.swaps[0] else []), *packs)
+    definitions = (NAKED, *([TRANSPOSE] if operation.swaps[0] else []), PACK)
     definitions = (*definitions, *dict.fromkeys(tile.definition() for _, tile in tiles))
     return call_for(operation, "matrix_product", lines, arguments, (), scratch, definitions=definitions)
 

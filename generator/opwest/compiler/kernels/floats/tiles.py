@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiles of float32 layers: sums of some pixels by some channels, and their C for processors without an FPU.
 
-A tile is void f(x, stream, y, numbers, channels, skipped). The stream has for each block of channels: the first sums, the
+A tile is void f(x, stream, y, numbers, channels, skipped). The stream has for each block of channels: first sums, the
 weights [k][channel], and what is added to the sums at the end. Offsets between pixels are in bytes.
 """
 
