@@ -17,6 +17,8 @@ from opwest.compiler.kernels.dsp import floats
 from opwest.compiler.kernels.floats.depthwise import depthwise_call
 from opwest.compiler.kernels.floats.layers import convolution_call
 from opwest.compiler.output.emit import candidates, emit_program
+from opwest.compiler.request import Options
+from opwest.imports.prepare import prepare, program_of
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import machines
@@ -202,6 +204,55 @@ def test_vectors_are_within_the_committed_bounds(tmp_path):
         given.append(Candidate(program, emitted, inputs_of(program), [expected], None, [limit]))
     found = run(given, machines()["cortex-m55"], tmp_path)
     assert [measured.wrong for measured in found] == [0] * len(given)
+
+
+def network():
+    """Return a file with layers of all kinds: a residual block, pools, a product of matrices."""
+    need("tflite")
+    from models.made import Model
+
+    model, random, plain = Model(), np.random.default_rng(12), ("float32", None, 0)
+
+    def constants(shape, results, fan_in):
+        weights = random.normal(0, 1 / np.sqrt(fan_in), shape).astype(np.float32)
+        return [model.constant(weights), model.constant(random.normal(0, 0.1, results).astype(np.float32))]
+
+    window = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    first = {**window, "fused_activation_function": "RELU"}
+    data = model.input("float32", (1, 14, 13, 3), name="data")
+    data = model.operator("CONV_2D", [data, *constants((12, 3, 3, 3), 12, 27)], plain, **first)
+    other = [data, *constants((1, 3, 3, 12), 12, 9)]
+    other = model.operator("DEPTHWISE_CONV_2D", other, plain, depth_multiplier=1, **first)
+    other = model.operator("CONV_2D", [other, *constants((12, 1, 1, 12), 12, 12)], plain, **window)
+    data = model.operator("ADD", [data, other], plain, fused_activation_function="RELU")
+    pool = {"padding": "VALID", "filter_height": 2, "filter_width": 2, "stride_h": 2, "stride_w": 2}
+    data = model.operator("MAX_POOL_2D", [data], plain, **pool)
+    rows = model.operator("RESHAPE", [data, model.constant(np.asarray([42, 12], np.int32))], plain)
+    data = model.operator("BATCH_MATMUL", [rows, rows], plain, adj_y=True)
+    data = model.operator("RESHAPE", [data, model.constant(np.asarray([1, 42, 42, 1], np.int32))], plain)
+    data = model.operator("AVERAGE_POOL_2D", [data], plain, **{**pool, "filter_height": 6, "stride_h": 6})
+    data = model.operator("RESHAPE", [data, model.constant(np.asarray([1, 147], np.int32))], plain)
+    return model.ending_with("FULLY_CONNECTED", [data, *constants((10, 147), 10, 147)], plain, keep_num_dims=True)
+
+
+LAYERS = ["CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D", "ADD", "MAX_POOL_2D", "BATCH_MATMUL", "AVERAGE_POOL_2D"]
+
+
+@pytest.mark.parametrize("variant", CORES)
+def test_an_import_has_the_variant_in_every_layer(variant, tmp_path):
+    model = network().save(tmp_path / "made.tflite")
+    [graph] = prepare(model, Options(), lambda _: None).graphs
+    program = program_of(graph, Options(), "made.tflite")
+    emitted = emit_program(program, "made by a test", variant, prefix="network_")
+    found = [(step.label.split("(")[1].split(")")[0], step.variant) for step in emitted.steps]
+    assert found == [(name, variant) for name in (*LAYERS, "FULLY_CONNECTED")]
+    inputs = inputs_of(program)
+    expected = run_program(program, inputs, {})
+    limits = [1e-5 * np.maximum(1, np.abs(array)) for array in expected]
+    [measured] = run(
+        [Candidate(program, emitted, inputs, expected, None, limits)], machines()[CORES[variant]], tmp_path
+    )
+    assert (measured.wrong, measured.guards) == (0, 0)
 
 
 HEADER = "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\nvoid *memset(void *, int, size_t);\n"
