@@ -179,6 +179,15 @@ def test_random_blocks(core, tmp_path):
         assert measured.stack <= STACK, one.program.operations[0].label
 
 
+def test_blocks_of_float32(tmp_path):
+    """In the exact variants: the results are those of the portable layers."""
+    found = blocks("dsp", sized(6, 60), "float32")
+    sources = "".join(one.emitted.source for one in found)
+    assert sum(isinstance(one.program.operations[0], Striped) for one in found) >= sized(3, 60)
+    assert "float_tile" in sources and "float_columns" in sources
+    check(found, "cortex-m4", tmp_path)
+
+
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])
 def test_blocks_of_int16(core, tmp_path):
     found = blocks(CLASSES[core], sized(2, 60), "int16")

@@ -358,3 +358,14 @@ def test_costs_of_ic(tmp_path):
     assert cycles / sum(products) <= 3.0
     assert instructions / sum(products) <= 0.47
     assert max(one.code for one in slow) < 2048 and max(one.code for one in fast) < 1024
+
+
+@pytest.mark.parametrize("variant", CORES)
+def test_filters_of_one_channel(variant, tmp_path):
+    """A depthwise convolution of one channel with several results."""
+    pairs = []
+    for number, results in enumerate((2, 5, 8)):
+        program = random_layers.float_depthwise(np.random.default_rng((10, number)), (1, 9, 8, 1), (3, 2), results)
+        pairs.append(pair(program, inputs_of(program), variant, number))
+    assert all(pairs)
+    check(pairs, machines()[CORES[variant]], tmp_path)

@@ -87,7 +87,7 @@ def convolution(operation: Convolution) -> Call | None:
 
 @emits(Depthwise, "dsp-float", has_pitch=True)
 def depthwise(operation: Depthwise) -> Call | None:
-    """Return the call; None for other dtypes, several results of a channel, and wide windows."""
+    """Return the call; None for other dtypes, several results of each channel, and wide windows."""
     return depthwise_call(operation, ENGINE, columns_with(is_joined=False))
 
 

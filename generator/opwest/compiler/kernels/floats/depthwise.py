@@ -17,9 +17,9 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.depthwise import MAX_UNROLLED, can_replace
 from opwest.compiler.emission.expressions import plus, times
 from opwest.compiler.emission.function import Call, Lines, Parameter, call_for
-from opwest.compiler.ir.operations import Depthwise
+from opwest.compiler.ir.operations import Convolution, Depthwise
 from opwest.compiler.kernels.assembly import NAKED
-from opwest.compiler.kernels.floats.layers import ITEM, Engine, last_place, skipped
+from opwest.compiler.kernels.floats.layers import ITEM, Engine, convolution_call, last_place, skipped
 from opwest.compiler.kernels.floats.tiles import PARAMETERS as TILE_PARAMETERS
 from opwest.compiler.kernels.floats.tiles import finish_of, limited, limits_of, read_limits, streams_of
 from opwest.compiler.kernels.windows import Rows
@@ -99,12 +99,14 @@ def offset_of(number: str) -> int:
 
 
 def depthwise_call(operation: Depthwise, engine: Engine, parts: Parts) -> Call | None:
-    """Return the call; None for other dtypes, several results of a channel, and windows without a tile."""
+    """Return the call; None for other dtypes, several results of each channel, and windows without a tile."""
     data, result, window = operation.inputs[0], operation.results[0], operation.window
     height, width, channels = operation.weights.shape
     finish = finish_of(operation)
-    if finish is None or channels != data.shape[3]:
+    if finish is None:
         return None
+    if channels != data.shape[3]:
+        return convolution_call(_of_one_channel(operation), engine) if data.shape[3] == 1 else None
     tiles = parts(window.result[1], channels, (height, width, window.stride[1], window.dilation[1]))
     if not tiles or height * width > MAX_UNROLLED:
         return None
@@ -126,6 +128,13 @@ def depthwise_call(operation: Depthwise, engine: Engine, parts: Parts) -> Call |
     definitions = (NAKED, *engine.used(lines), *dict.fromkeys(tile.definition() for _, tile in tiles))
     in_place = ("data",) if is_in_place else ()
     return call_for(operation, "depthwise", lines, arguments, in_place, scratch, definitions=definitions)
+
+
+def _of_one_channel(operation: Depthwise) -> Convolution:
+    """Return the convolution with the results of several filters of one channel."""
+    weights = np.ascontiguousarray(np.moveaxis(operation.weights, -1, 0))[..., None]
+    numbers = (1, weights, operation.bias, operation.zero, operation.weight_zero, operation.finish)
+    return Convolution(operation.label, operation.inputs, operation.results, operation.window, *numbers)
 
 
 def _add_columns(lines: Lines, operation: Depthwise, tiles: list[tuple[tuple[int, Columns], int]], pitch: int) -> None:
