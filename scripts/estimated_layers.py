@@ -20,7 +20,8 @@ from models.test_unary import DTYPES as UNARY
 from models.test_unary import unary
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.compiler.ir import elements
-from opwest.compiler.ir.operations import DynamicQuantize, Elementwise, HybridProduct, UserCall
+from opwest.compiler.ir import operations as ir
+from opwest.compiler.ir.operations import DynamicQuantize, Elementwise, HybridProduct, Pool, UserCall
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.lowering.builder import lower_graph
 from opwest.compiler.lowering.passes import PASSES, with_passes
@@ -208,6 +209,43 @@ SHARES = {convolution: 26, pointwise: 18, dense: 18, rows: 8, whole: 10, depthwi
 """The functions for int8 and int16, and how many layers of each."""
 
 
+FLOAT_SHARES = {convolution: 14, pointwise: 10, dense: 10, rows: 5, whole: 5, depthwise: 16, pool: 16}
+"""The functions whose layers are also made of float32, and how many of each."""
+
+
+def _as_float(operation: Any, random: Random) -> Operation:
+    """Return a layer with the geometry of an int8 layer, for float32."""
+    values = {
+        name: tuple(dataclasses.replace(value, dtype="float32") for value in getattr(operation, name))
+        for name in ("inputs", "results")
+    }
+    low = 0.0 if random.random() < 0.5 else None
+    if isinstance(operation, Pool):
+        return dataclasses.replace(operation, **values, low=low, high=None)
+    weights = random.normal(0, 1, operation.weights.shape).astype(np.float32)
+    bias = random.normal(0, 1, operation.results[0].shape[-1]).astype(np.float32)
+    return dataclasses.replace(operation, **values, weights=weights, bias=bias, zero=0, finish=ir.Clamp(low, None))
+
+
+def _float_operands(random: Random) -> Iterator[Operation]:
+    """Yield a function of elements and a product of matrices."""
+    yield from random_layers.float_elements(random, _count(random), limits=(None, None)).operations
+    sizes = [int(random.choice([1, 4, 8, 12, 16, 24, 32, 48])) for _ in range(3)]
+    yield from random_layers.float_product(random, *sizes).operations
+
+
+def of_floats(count: float, first: int) -> list[Operation]:
+    """Return layers of float32; `count`: the share of FLOAT_SHARES."""
+    found = []
+    for place, (make, share) in enumerate(FLOAT_SHARES.items()):
+        for number in range(max(1, round(share * count))):
+            random = np.random.default_rng((40, place, number + first))
+            found += [_as_float(operation, random) for operation in make(random, "int8").operations]
+    for number in range(max(1, round(12 * count))):
+        found += _float_operands(np.random.default_rng((41, number + first)))
+    return found
+
+
 def of_kernels(count: float = 1.0, first: int = 0) -> list[Operation]:
     """Return layers of the operations that have kernels; `count`: the share of SHARES."""
     found = []
@@ -217,7 +255,7 @@ def of_kernels(count: float = 1.0, first: int = 0) -> list[Operation]:
             for number in range(max(1, round(share * count))):
                 random = np.random.default_rng((place, len(dtype), number + first))
                 found += make(random, dtype).operations
-    return found
+    return found + of_floats(count, first)
 
 
 def files() -> Iterator[Any]:

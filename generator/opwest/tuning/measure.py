@@ -27,6 +27,7 @@ from opwest.runs import plugin
 from opwest.tuning.image import Candidate, Image
 from opwest.tuning.machines import Machine, machines
 from opwest.tuning.results import MeasurementError, Measurements, Progress, Result, WrongResultError
+from opwest.tuning.tolerance import limits_for
 from opwest.zephyr.cmsis_nn import required_sources
 
 HERE = Path(__file__).resolve().parent / "qemu"
@@ -398,7 +399,9 @@ def _candidates(batch: Sequence[_Offer], flash: Flash) -> Iterator[Candidate]:
         first = number if is_reference else first
         prefix = f"c{number}_"
         emitted = emit_program(offer.program, "A candidate.", offer.variant, prefix, flash.loop_bytes)
-        yield Candidate(offer.program, emitted, inputs_of(offer.program), None, None if is_reference else first)
+        inputs = inputs_of(offer.program)
+        limits = limits_for(offer.program, offer.variant, inputs)
+        yield Candidate(offer.program, emitted, inputs, None, None if is_reference else first, limits)
 
 
 def inputs_of(program: Program) -> list[Any]:

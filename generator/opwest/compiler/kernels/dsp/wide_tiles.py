@@ -16,14 +16,9 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Lines
 from opwest.compiler.kernels.assembly import added, naked
 from opwest.compiler.kernels.dsp.intrinsics import ended
-<<<<<<< HEAD
-from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, Stream
-from opwest.compiler.kernels.scaling import Epilogue
-=======
-from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, SAVED, streamed
+from opwest.compiler.kernels.dsp.streamed import NEXT_GROUP, SAVED, Stream
 from opwest.compiler.kernels.dsp.tiles import clamped
 from opwest.compiler.kernels.scaling import Epilogue, Scaling
->>>>>>> 28e710b9e0a2cf93363246a51c4fd044731fe116
 
 PIXELS = CHANNELS = 2
 _SUMS = [(f"r{low}", f"r{low + 1}") for low in range(2, 10, 2)]
@@ -58,16 +53,8 @@ class WideTile:
     def definition(self) -> str:
         """Return the C function (data, stream, sums, end of the stream)."""
         parameters = ("const uint32_t *data", "const int32_t *stream", "uint32_t *sums", "const int32_t *end")
-<<<<<<< HEAD
-        load = ("ldm r1, {r2-r5}", "ldm r1!, {r6-r9}")
-        stream = Stream(load, list(self._step()), self.steps, PIXELS * 4, list(self._end()), self.loop_bytes)
+        stream = Stream(_LOAD, _STEP, self.steps, PIXELS * 4, list(self._end()), self.loop_bytes)
         return naked(self.name, parameters, stream.lines(), paired=stream.paired())
-=======
-        return naked(self.name, parameters, self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        return streamed(_LOAD, _STEP, self.steps, PIXELS * 4, list(self._end()), self.loop_bytes)
->>>>>>> 28e710b9e0a2cf93363246a51c4fd044731fe116
 
     def _end(self) -> Iterator[str]:
         yield "ldrd r10, r11, [sp, #4]"  # the sums, and the end of the stream
@@ -110,8 +97,8 @@ class EndedTile:
         """
         parameters = ["const uint32_t *data", "const int32_t *stream", f"{self.ending.kind} *result", "int32_t step"]
         parameters += ["const int32_t *end", *([] if self.has_each else ["const int32_t *numbers"])]
-        steps = streamed(_LOAD, _STEP, self.steps, PIXELS * 4, list(self._end()), self.loop_bytes)
-        return naked(self.name, parameters, steps)
+        stream = Stream(_LOAD, _STEP, self.steps, PIXELS * 4, list(self._end()), self.loop_bytes)
+        return naked(self.name, parameters, stream.lines(), paired=stream.paired())
 
     def _end(self) -> Iterator[str]:
         if not self.has_each:

@@ -2,10 +2,10 @@
 """Variants for processors with the vector extension (Cortex-M52, M55, M85).
 
 Enters: an operation with folded numbers. Leaves: its call, or None where the variant does not apply.
-Never: floating-point instructions, which MVE can lack.
+Never: floating-point instructions, which MVE can lack, without a guard and the same function in C.
 """
 
 # The order of imports is that of the variants of an operation: the faster one first.
-from opwest.compiler.kernels.mve import convolution, dense, elements, long_sums, tiles, widened
+from opwest.compiler.kernels.mve import convolution, dense, elements, floats, long_sums, tiles, widened
 
-__all__ = ["convolution", "dense", "elements", "long_sums", "tiles", "widened"]
+__all__ = ["convolution", "dense", "elements", "floats", "long_sums", "tiles", "widened"]
