@@ -32,7 +32,7 @@ class _Instruction:
     """Those that are read a cycle later: addends."""
     writes: frozenset[str]
     unit: str
-    """load, product, extension; empty: an ALU."""
+    """load, product, extension, shift; empty: an ALU."""
     latency: int
 
 
@@ -107,6 +107,12 @@ def _parsed(line: str) -> _Instruction | None:
         return _Instruction(line, frozenset(operands_of), none, frozenset(addends), frozenset(results), "product", 2)
     if name in _EXTENSIONS:
         return _Instruction(line, frozenset(names[1:]), none, none, frozenset(names[:1]), "extension", 1)
+    if name == "and" and len(names) == 3:
+        is_shifted = "lsr" in operands
+        reads, early = (names[1:2], names[2:]) if is_shifted else (names[1:], [])
+        return _Instruction(
+            line, frozenset(reads), frozenset(early), none, frozenset(names[:1]), "shift" if is_shifted else "", 1
+        )
     if name == "add" and operands.count("#") == 1 and len(names) == 2:
         return _Instruction(line, frozenset(names[1:]), none, none, frozenset(names[:1]), "", 1)
     return None

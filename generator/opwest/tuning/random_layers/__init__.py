@@ -13,7 +13,7 @@ from opwest.tuning.random_layers.floats import (
     float_pool,
     float_product,
 )
-from opwest.tuning.random_layers.layers import convolution, convolution_sum, dense, depthwise, pool
+from opwest.tuning.random_layers.layers import convolution, convolution_sum, dense, depthwise, nibbles, pool
 from opwest.tuning.random_layers.matrices import (
     grouped_convolution,
     hybrid_convolution,
@@ -58,6 +58,7 @@ __all__ = [
     "makes",
     "matrix_product",
     "multiply",
+    "nibbles",
     "pool",
     "program",
     "transposed_convolution",

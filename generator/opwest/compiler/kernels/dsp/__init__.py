@@ -14,7 +14,19 @@ from opwest.compiler.kernels.dsp import (
     hybrid,
     matrix,
     matrix_wide,
+    nibbles,
     transposed,
 )
 
-__all__ = ["convolution", "dense", "depthwise", "elements", "floats", "hybrid", "matrix", "matrix_wide", "transposed"]
+__all__ = [
+    "convolution",
+    "dense",
+    "depthwise",
+    "elements",
+    "floats",
+    "hybrid",
+    "matrix",
+    "matrix_wide",
+    "nibbles",
+    "transposed",
+]

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,17 +61,27 @@ MOST_WORDS = 4
 
 
 def _render(operation: Convolution, shared: bool, loop_bytes: int | None, *, is_wide: bool) -> Call | None:
-    data, result = operation.inputs[0], operation.results[0]
     numbers = numbers_of(operation, accepts_groups=True)
-    results, inner = len(operation.weights), operation.weights.shape[3]
-    if numbers is None or result.size < 2 * results:
+    if numbers is None or operation.results[0].size < 2 * len(operation.weights):
         return None
     if not is_wide and not can_pack_groups(numbers.weights, numbers.bounds, operation.groups):
         return None
-    total = sum_of(operation.function) if isinstance(operation, ConvolutionSum) else None
+    total = sum_of_layer(operation)
     if isinstance(operation, ConvolutionSum) and total is None:
         return None
-    layer = ByteLayer(operation, numbers, is_wide, total, loop_bytes)
+    return call_of_layer(ByteLayer(operation, numbers, is_wide, total, loop_bytes), shared)
+
+
+def sum_of_layer(operation: Convolution) -> Loop | None:
+    """Return the loop of a convolution with a sum; None without a sum, and for sums of another form."""
+    return sum_of(operation.function) if isinstance(operation, ConvolutionSum) else None
+
+
+def call_of_layer(layer: ByteLayer, shared: bool, definitions: Sequence[str] = ()) -> Call:
+    """Return the call of a layer; `definitions`: those that its tiles need besides their own."""
+    operation, total = layer.operation, layer.total
+    data, result = operation.inputs[0], operation.results[0]
+    results, inner = len(operation.weights), operation.weights.shape[3]
     has_fill = shared and layer.rows.is_padded
     lines = Lines()
     layer.add(lines, "numbers[0]" if has_fill else str(operation.zero))
@@ -79,41 +90,42 @@ def _render(operation: Convolution, shared: bool, loop_bytes: int | None, *, is_
         arguments["numbers"] = np.asarray([operation.zero], np.int32)
     if layer.shape is not None:
         arguments["shape"] = layer.shape
-    definitions = [NAKED, *used_copies(lines), layer.copied]
+    used = [NAKED, *used_copies(lines), layer.copied, *definitions]
     if total is not None:
         arguments |= {"constants": total.constants, "other": operation.inputs[1]}
-        definitions.append(total.definition)
-    definitions += [tile.definition() for tile in layer.tiles]
-    can_replace = layer.is_plain and results <= inner and not is_wide and not result.pitch
+        used.append(total.definition)
+    used += [tile.definition() for tile in layer.tiles]
+    can_replace = layer.is_plain and results <= inner and layer.pixels == 2 and not result.pitch
     in_place = (*(["data"] * can_replace), *(["other"] * (total is not None)))
     scratch = [Parameter("block", "uint32", "scratch", elements=layer.scratch)]
-    unique = tuple(dict.fromkeys(definitions))
+    unique = tuple(dict.fromkeys(used))
     return call_for(operation, "convolution", lines, arguments, in_place, scratch, definitions=unique)
 
 
 class ByteLayer(TiledLayer):
     """A convolution of int8 data, whose blocks are widened."""
 
+    form: ClassVar[tuple[int, int] | None] = None
+    """The pixels and channels of a tile; None: 2 by 4, with int16 weights 4 by 2."""
+
     def __init__(
         self, operation: Convolution, numbers: Numbers, is_wide: bool, total: Loop | None, loop_bytes: int | None
     ) -> None:
         super().__init__(operation, numbers)
-        pixels, channels = (4, 2) if is_wide else (2, 4)
+        self.is_wide = is_wide
+        pixels, channels = self.form or ((4, 2) if is_wide else (2, 4))
         if loop_bytes is not None and total is not None:
             loop_bytes -= code_bytes(total.definition)
         self.pixels, self.total = pixels, total
         self.length = int(numbers.weights.shape[1])
-        self.padded = -(-self.length // 4) * 4
-        """The bytes of a window, a multiple of 4."""
+        self.padded = -(-self.length // self.unit) * self.unit
+        """The bytes of a window, a multiple of those of a step."""
         self.parts = parts_of(self.each, channels)
         # One or two channels that remain are a smaller group.
         sizes = [2 if stored <= 2 else channels for _, stored in self.parts]
-        self.tiles = [
-            Tile(pixels, size, stored, self.padded // 2, is_wide, numbers.ending, loop_bytes, "data")
-            for size, (_, stored) in zip(sizes, self.parts, strict=True)
-        ]
+        self.tiles = [self.tile(size, stored, loop_bytes) for size, (_, stored) in zip(sizes, self.parts, strict=True)]
         self.streams = [
-            stream_of(numbers, slice(group + some.start, group + some.stop), size, is_wide)
+            self.stream(slice(group + some.start, group + some.stop), size)
             for group in range(0, self.results, self.each)
             for size, (some, _) in zip(sizes, self.parts, strict=True)
         ]
@@ -157,6 +169,15 @@ class ByteLayer(TiledLayer):
             dy * self.rows.pitch - kw * dx * depth,
         )
         return np.asarray([kh, kw, self.groups, *places], np.int32)
+
+    def tile(self, size: int, stored: int, loop_bytes: int | None) -> Tile:
+        """Return the function for a part of the channels."""
+        steps, ending = self.padded // 2, self.numbers.ending
+        return Tile(self.pixels, size, stored, steps, self.is_wide, ending, loop_bytes, "data")
+
+    def stream(self, part: slice, size: int) -> Any:
+        """Return the constants of a part of the channels."""
+        return stream_of(self.numbers, part, size, self.is_wide)
 
     @property
     def scratch(self) -> int:

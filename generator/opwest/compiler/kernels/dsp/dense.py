@@ -172,7 +172,7 @@ class Products:
 @emits(Convolution, "dsp-bytes")
 def with_bytes(operation: Convolution, loop_bytes: int | None = None) -> Call | None:
     """Return the call with int8 weights in flash; None if a sum could be too large."""
-    numbers = _row_numbers(operation)
+    numbers = row_numbers(operation)
     can_use = numbers is not None and can_pack(numbers.weights, numbers.bounds)
     if numbers is None or not can_use:
         return None
@@ -188,11 +188,11 @@ def kind_of_bytes(results: int, length: int) -> str:
 @emits(Convolution, "dsp-halves")
 def with_halves(operation: Convolution, loop_bytes: int | None = None) -> Call | None:
     """Return the call with int16 weights in flash."""
-    numbers = _row_numbers(operation)
+    numbers = row_numbers(operation)
     return None if numbers is None else _call(operation, numbers, "halves", loop_bytes)
 
 
-def _row_numbers(operation: Convolution) -> Numbers | None:
+def row_numbers(operation: Convolution) -> Numbers | None:
     """Return the constants of an int8 layer; None for more rows."""
     data, (results, kh, kw, length) = operation.inputs[0], operation.weights.shape
     if operation.results[0].size != results or (kh, kw) != (1, 1) or data.size != length:
@@ -244,7 +244,7 @@ def add_products(
     is_wide, is_widened = kind in ("halves", "wide"), kind in ("widened", "halves")
     streams = [stream_of(padded, some, CHANNELS, is_wide, has_each, order) for some, _ in parts]
     if is_widened:
-        _add_widened(lines, length)
+        add_widened(lines, length)
     elif missing:
         _add_last(lines, length)
     has_numbers = not has_each and numbers.scaling is not None
@@ -280,7 +280,7 @@ def _long_call(operation: Convolution, numbers: Numbers, loop_bytes: int | None)
     return call_for(operation, "dense", lines, arguments, scratch=scratch, definitions=definitions)
 
 
-def _add_widened(lines: Lines, length: int) -> None:
+def add_widened(lines: Lines, length: int) -> None:
     """Append the copy of the data as int16 words to x, and the mark."""
     words, rest = divmod(length, 4)
     if words:
