@@ -88,22 +88,34 @@ class _Bytes(MatrixLayer):
             source = f"(c ? second : column){plus(self.quads * QUAD * down)}"
             pack_rest(lines, self.rest, f"group + {COLUMNS + 2 * COLUMNS * self.quads}", source, down, self.packing)
 
-    def load(self, rows: int) -> None:
-        """Append the copy of rows at x to the block."""
+    def load(self, rows: int, more: str) -> None:
+        """Append the copy of rows at x to the block. The last bytes that are widened can be those of the next row."""
         shape, lines = self.shape, self.lines
-        if shape.tap != 1 or self.rest:
-            name, definition = gather_rows(self.rows)
-            lines.add(f"{name}(block, x, {rows}, {shape.depth}, {shape.row}, {shape.tap});")
+        if shape.tap != 1 or (self.rest and (rows < self.rows or more == "0")):
+            self._gather(rows)
+        elif rows == self.rows and self.rest and more != "1":
+            with lines.block(f"if ({more})"):
+                self._widen()
+            with lines.block("else"):
+                self._gather(rows)
         elif rows == self.rows:
-            definition = widen(rows)
-            lines.add(f"widen_{rows}(block, x, {self.quads}, {shape.row});")
+            self._widen()
         else:
             unit = unit_of(self.quads)
-            definition = widen_window(self.rows, unit)
+            self.definitions[widen_window(self.rows, unit)] = None
             with lines.loop("i", rows):
                 name = name_of_widen_window(self.rows, unit)
                 lines.add(f"{name}(block + i, x + i * {shape.row}, {self.quads}, 1, 0);")
+
+    def _gather(self, rows: int) -> None:
+        name, definition = gather_rows(self.rows)
         self.definitions[definition] = None
+        shape = self.shape
+        self.lines.add(f"{name}(block, x, {rows}, {shape.depth}, {shape.row}, {shape.tap});")
+
+    def _widen(self) -> None:
+        self.definitions[widen(self.rows)] = None
+        self.lines.add(f"widen_{self.rows}(block, x, {-(-self.shape.depth // QUAD)}, {self.shape.row});")
 
     def multiply(self, rows: int) -> None:
         """Append the calls of the tiles for the rows of the block."""

@@ -134,8 +134,11 @@ class MatrixLayer(ABC):
         """Append the packing of the columns at `column` and `second`, which can be the same, to `group`."""
 
     @abstractmethod
-    def load(self, rows: int) -> None:
-        """Append the copy of rows at x to the block."""
+    def load(self, rows: int, more: str) -> None:
+        """Append the copy of rows at x to the block.
+
+        `more`: the condition that further rows of the matrix follow; 1 if they always do, 0 if they never do.
+        """
 
     @abstractmethod
     def multiply(self, rows: int) -> None:
@@ -262,12 +265,12 @@ class MatrixLayer(ABC):
         turns, rest = divmod(shape.rows, self.rows)
         if turns:
             with lines.repeat("i", turns):
-                self.load(self.rows)
+                self.load(self.rows, "1" if rest else f"i + 1 < {turns}" if turns > 1 else "0")
                 self.multiply(self.rows)
                 if turns > 1 or rest:
                     lines.add(f"x += {self.rows * shape.row};", f"y += {self.rows * shape.columns};")
         if rest:
-            self.load(rest)
+            self.load(rest, "0")
             self.multiply(rest)
 
     def add_tiles(self, tiles: Sequence[Tile | EndedTile], result: str, step: str, numbers: str) -> None:

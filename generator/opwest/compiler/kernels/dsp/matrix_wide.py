@@ -58,7 +58,7 @@ class _Shorts(MatrixLayer):
         zero = f", {self.operation.zeros[1]}"
         self.lines.add(f"{name}({to}, column, second, {shape.depth}, {shape.down}{zero});")
 
-    def load(self, rows: int) -> None:
+    def load(self, rows: int, more: str) -> None:
         """Append the copy of rows at x to the block."""
         shape = self.shape
         if shape.tap == 1 and shape.depth % 2 == 0 and rows == self.rows:
