@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Call, Parameter, emits
 from opwest.compiler.ir.operations import MatrixProduct
 from opwest.compiler.kernels.dsp.matrix_layer import COLUMNS, MatrixLayer, Shape, bias_of, bounds_of, shape_of
-from opwest.compiler.kernels.dsp.packing import QUAD, PairPacking, gather_rows, pack_rest
+from opwest.compiler.kernels.dsp.packing import QUAD, PairPacking, gather_rows
 from opwest.compiler.kernels.dsp.streamed import MARK
 from opwest.compiler.kernels.dsp.tiles import Tile
 from opwest.compiler.kernels.dsp.widening import name_of_widen_window, unit_of, widen, widen_window
@@ -49,7 +48,8 @@ class _Bytes(MatrixLayer):
         self.group = COLUMNS * (1 + steps + 3 * self.has_each)
         zero = operation.zeros[1] & 0xFFFF
         self.numbers = [shape.down, self.quads, zero << 16 | zero, -operation.zeros[0]]
-        self.packing = PairPacking(shape.down == 1, zero != 0, operation.zeros[0] != 0, scaling.is_doubled)
+        flags = shape.down == 1, zero != 0, operation.zeros[0] != 0, scaling.is_doubled
+        self.packing = PairPacking(*flags, self.quads > 0, self.rest)
         turn = next(turn for turn in TURNS if steps % turn == 0)
         self.tiles = [
             Tile(self.rows, COLUMNS, stored, turn, True, scaling.epilogue(8), None, "data", True, self.has_each)
@@ -70,23 +70,12 @@ class _Bytes(MatrixLayer):
 
     def start(self) -> None:
         """Append what is before the loops."""
-        if self.rest and self.packing.has_zero:
-            self.lines.add("const int32_t zero = (int16_t)numbers[2];")
-        if self.rest and self.packing.has_factor:
-            self.lines.add("const int32_t factor = numbers[3];")
         self.lines.add(f"block[{self.block - 2}] = UINT32_C({MARK:#x});")
 
     def pack(self) -> None:
         """Append the packing of a pair of columns."""
-        lines, down = self.lines, self.shape.down
-        if self.quads:
-            lines.add(f"{self.packing.name}(group, column, second, numbers);")
-            self.definitions[self.packing.definition()] = None
-        else:
-            lines.add("group[0] = 0;", "group[1] = 0;")
-        if self.rest:
-            source = f"(c ? second : column){plus(self.quads * QUAD * down)}"
-            pack_rest(lines, self.rest, f"group + {COLUMNS + 2 * COLUMNS * self.quads}", source, down, self.packing)
+        self.lines.add(f"{self.packing.name}(group, column, second, numbers);")
+        self.definitions[self.packing.definition()] = None
 
     def load(self, rows: int, more: str) -> None:
         """Append the copy of rows at x to the block. The last bytes that are widened can be those of the next row."""
