@@ -6,6 +6,7 @@ The packed taps have no zero point; the first sums contain that of the rows, tim
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ import numpy as np
 from opwest.compiler.emission.function import Call, Parameter, emits
 from opwest.compiler.ir.operations import MatrixProduct
 from opwest.compiler.kernels.dsp.matrix_layer import COLUMNS, MatrixLayer, Shape, bias_of, bounds_of, shape_of
-from opwest.compiler.kernels.dsp.packing import QUAD, PairPacking, gather_rows
+from opwest.compiler.kernels.dsp.packing import QUAD, PairPacking, gather_rows, widen_columns
 from opwest.compiler.kernels.dsp.streamed import MARK
 from opwest.compiler.kernels.dsp.tiles import Tile
 from opwest.compiler.kernels.dsp.widening import name_of_widen_window, unit_of, widen, widen_window
 from opwest.compiler.kernels.scaling import Scaling, scaling_of
+from opwest.compiler.semantics.fixed_point import Requantisation
 
 TURNS = (8, 10, 6, 14, 12, 4, 2)
 """The steps of a turn of the loop of a tile: the first one that divides all steps."""
@@ -27,12 +29,27 @@ TURNS = (8, 10, 6, 14, 12, 4, 2)
 def render(operation: MatrixProduct) -> Call | None:
     """Return the call; None for other dtypes, a bias that is computed, and other forms of scales."""
     one, other, result = *operation.inputs[:2], operation.results[0]
-    bias = bias_of(operation)
-    if {one.dtype, other.dtype, result.dtype} != {"int8"} or bias is None:
+    if {one.dtype, other.dtype, result.dtype} != {"int8"}:
         return None
     shape = shape_of(operation)
+    if shape.rows == 1 and len(operation.inputs) == 2:
+        operation = _exchanged(operation)
+        shape = shape_of(operation)
+    bias = bias_of(operation, shape)
+    if bias is None:
+        return None
     scaling = scaling_of(operation.finish, bounds_of(operation, shape, bias))
     return None if scaling is None else _Bytes(operation, shape, scaling, bias).call()
+
+
+def _exchanged(operation: MatrixProduct) -> MatrixProduct:
+    """Return a product of one row as that of the second matrix and one column: only the row is packed."""
+    if not isinstance(operation.finish, Requantisation) or len(operation.finish.multipliers) > 1:
+        return operation
+    (one, other), (first, second) = operation.inputs, operation.swaps
+    return dataclasses.replace(
+        operation, inputs=(other, one), swaps=(not second, not first), zeros=operation.zeros[::-1]
+    )
 
 
 class _Bytes(MatrixLayer):
@@ -80,7 +97,9 @@ class _Bytes(MatrixLayer):
     def load(self, rows: int, more: str) -> None:
         """Append the copy of rows at x to the block. The last bytes that are widened can be those of the next row."""
         shape, lines = self.shape, self.lines
-        if shape.tap != 1 or (self.rest and (rows < self.rows or more == "0")):
+        if shape.row == 1 and shape.tap != 1 and rows == self.rows:
+            self._widen_columns()
+        elif shape.tap != 1 or (self.rest and (rows < self.rows or more == "0")):
             self._gather(rows)
         elif rows == self.rows and self.rest and more != "1":
             with lines.block(f"if ({more})"):
@@ -95,6 +114,17 @@ class _Bytes(MatrixLayer):
             with lines.loop("i", rows):
                 name = name_of_widen_window(self.rows, unit)
                 lines.add(f"{name}(block + i, x + i * {shape.row}, {self.quads}, 1, 0);")
+
+    def _widen_columns(self) -> None:
+        shape = self.shape
+        if self.quads:
+            self.definitions[widen_columns()] = None
+            self.lines.add(f"widen_columns_{self.rows}(block, x, {self.quads}, {shape.tap});")
+        if self.rest:
+            name, definition = gather_rows(self.rows)
+            self.definitions[definition] = None
+            to, taps = 2 * self.rows * self.quads, QUAD * self.quads * shape.tap
+            self.lines.add(f"{name}(block + {to}, x + {taps}, {self.rows}, {self.rest}, 1, {shape.tap});")
 
     def _gather(self, rows: int) -> None:
         name, definition = gather_rows(self.rows)

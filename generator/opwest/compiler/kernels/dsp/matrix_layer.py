@@ -62,9 +62,9 @@ class Shape:
 
 def shape_of(operation: MatrixProduct) -> Shape:
     """Return the matrices and loops of a product."""
-    one, other, result = *operation.inputs[:2], operation.results[0]
+    one, other = operation.inputs[:2]
     rows, depth = one.shape[-2:][::-1] if operation.swaps[0] else one.shape[-2:]
-    columns = result.shape[-1]
+    columns = other.shape[-2 if operation.swaps[1] else -1]
     outer = np.broadcast_shapes(one.shape[:-2], other.shape[:-2])
     if prod(other.shape[:-2]) == 1 and not operation.swaps[0]:
         rows, outer = rows * prod(one.shape[:-2]), ()
@@ -83,11 +83,10 @@ def greatest(value: Value, zero: int) -> Any:
     return max(abs(int(low) - zero), abs(int(high) - zero))
 
 
-def bias_of(operation: MatrixProduct) -> Any:
+def bias_of(operation: MatrixProduct, shape: Shape) -> Any:
     """Return the bias int64 [n], zeros for none; None if it is no constant."""
-    columns = operation.results[0].shape[-1]
     if len(operation.inputs) < 3:
-        return np.zeros(columns, np.int64)
+        return np.zeros(shape.columns, np.int64)
     content = operation.inputs[2].content
     return None if operation.inputs[2].role != "constant" else np.asarray(content, np.int64).reshape(-1)
 

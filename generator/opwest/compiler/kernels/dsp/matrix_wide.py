@@ -23,12 +23,12 @@ from opwest.compiler.kernels.scaling import Scaling, long_scaling_of, scaling_of
 def render(operation: MatrixProduct, loop_bytes: int | None = None) -> Call | None:
     """Return the call; None for other dtypes, a bias that is computed, and other forms of scales."""
     one, other, result = *operation.inputs[:2], operation.results[0]
-    bias = bias_of(operation)
+    shape = shape_of(operation)
+    bias = bias_of(operation, shape)
     if {one.dtype, result.dtype} != {"int16"} or other.dtype not in ("int8", "int16") or operation.zeros[0]:
         return None
     if bias is None or (other.dtype == "int16" and operation.zeros[1]):
         return None
-    shape = shape_of(operation)
     bounds = bounds_of(operation, shape, bias)
     scaling = scaling_of(operation.finish, bounds) if other.dtype == "int8" else None
     if scaling is not None:

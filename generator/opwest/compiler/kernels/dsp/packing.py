@@ -156,3 +156,21 @@ def gather_rows(pixels: int) -> tuple[str, str]:
             lines.add("quad[places[i]] = i < left ? tap[i * distance] : 0;")
     parameters = "uint32_t *to, const int8_t *from, int rows, int taps, int row, int distance"
     return name, f"static __attribute__((noinline)) void {name}({parameters})\n{{\n{lines}}}\n"
+
+
+def widen_columns() -> str:
+    """Return the function widen_columns_4(to, from, quads, distance): a block of four rows that are adjacent bytes.
+
+    The taps of a row are `distance` bytes apart.
+    """
+    parameters = ("uint32_t *to", "const int8_t *from", "int32_t quads", "int32_t distance")
+    lines = ["push {r4-r11, lr}", "1: ldr r4, [r1]", "ldr r6, [r1, r3, lsl #1]", "ldr r8, [r1, r3]"]
+    lines += ["add r1, r1, r3, lsl #1", "ldr r10, [r1, r3]", "add r1, r1, r3, lsl #1"]
+    for first, second in ((4, 6), (8, 10)):
+        even, odd = (f"r{first + 1}", f"r{second + 1}"), (f"r{first}", f"r{second}")
+        for whole, half in zip(odd, even, strict=True):
+            lines += [f"sxtb16 {half}, {whole}", f"sxtb16 {whole}, {whole}, ror #8"]
+        lines += [f"pkhbt r12, {even[0]}, {even[1]}, lsl #16", f"pkhtb {even[1]}, {even[1]}, {even[0]}, asr #16"]
+        lines += [f"pkhbt lr, {odd[0]}, {odd[1]}, lsl #16", f"pkhtb {odd[1]}, {odd[1]}, {odd[0]}, asr #16"]
+        lines += ["strd r12, lr, [r0], #8", f"strd {even[1]}, {odd[1]}, [r0], #8"]
+    return naked("widen_columns_4", parameters, [*lines, "subs r2, r2, #1", "bne 1b", "pop {r4-r11, pc}"])
