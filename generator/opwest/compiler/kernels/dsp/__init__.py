@@ -2,7 +2,7 @@
 """Variants for processors with the DSP extension (Cortex-M4, M7, M33).
 
 Enters: an operation with folded numbers. Leaves: its call, or None where the variant does not apply.
-Never: registers of the FPU.
+Never: registers of the FPU in assembly.
 """
 
 from opwest.compiler.kernels.dsp import convolution, dense, depthwise, elements, hybrid, matrix, matrix_wide, transposed
