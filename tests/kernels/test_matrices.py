@@ -108,6 +108,9 @@ SHAPES = [
     {"sizes": (2, 33, 4), "batches": ((1, 3), (2, 1)), "constant": 0},
     {"sizes": (6, 12, 6), "batches": ((3,), ()), "constant": 1, "has_bias": True},
     {"sizes": (4, 4, 5), "kind": "exponents", "has_bias": True},
+    {"sizes": (1, 64, 33), "batches": ((2,), (2,)), "swaps": (False, False), "has_bias": False},
+    {"sizes": (1, 30, 10), "batches": ((2,), (2,)), "swaps": (False, True), "has_bias": False},
+    {"sizes": (12, 18, 6), "swaps": (True, False)},
 ]
 """One row, column and tap; columns in several parts, also with an odd number; broadcast batches."""
 

@@ -6,19 +6,20 @@ The packed taps have no zero point; the first sums contain that of the rows, tim
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
-from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Call, Parameter, emits
 from opwest.compiler.ir.operations import MatrixProduct
 from opwest.compiler.kernels.dsp.matrix_layer import COLUMNS, MatrixLayer, Shape, bias_of, bounds_of, shape_of
-from opwest.compiler.kernels.dsp.packing import QUAD, PairPacking, gather_rows, pack_rest
+from opwest.compiler.kernels.dsp.packing import QUAD, PairPacking, gather_rows, widen_columns
 from opwest.compiler.kernels.dsp.streamed import MARK
 from opwest.compiler.kernels.dsp.tiles import Tile
 from opwest.compiler.kernels.dsp.widening import name_of_widen_window, unit_of, widen, widen_window
 from opwest.compiler.kernels.scaling import Scaling, scaling_of
+from opwest.compiler.semantics.fixed_point import Requantisation
 
 TURNS = (8, 10, 6, 14, 12, 4, 2)
 """The steps of a turn of the loop of a tile: the first one that divides all steps."""
@@ -28,12 +29,27 @@ TURNS = (8, 10, 6, 14, 12, 4, 2)
 def render(operation: MatrixProduct) -> Call | None:
     """Return the call; None for other dtypes, a bias that is computed, and other forms of scales."""
     one, other, result = *operation.inputs[:2], operation.results[0]
-    bias = bias_of(operation)
-    if {one.dtype, other.dtype, result.dtype} != {"int8"} or bias is None:
+    if {one.dtype, other.dtype, result.dtype} != {"int8"}:
         return None
     shape = shape_of(operation)
+    if shape.rows == 1 and len(operation.inputs) == 2:
+        operation = _exchanged(operation)
+        shape = shape_of(operation)
+    bias = bias_of(operation, shape)
+    if bias is None:
+        return None
     scaling = scaling_of(operation.finish, bounds_of(operation, shape, bias))
     return None if scaling is None else _Bytes(operation, shape, scaling, bias).call()
+
+
+def _exchanged(operation: MatrixProduct) -> MatrixProduct:
+    """Return a product of one row as that of the second matrix and one column: only the row is packed."""
+    if not isinstance(operation.finish, Requantisation) or len(operation.finish.multipliers) > 1:
+        return operation
+    (one, other), (first, second) = operation.inputs, operation.swaps
+    return dataclasses.replace(
+        operation, inputs=(other, one), swaps=(not second, not first), zeros=operation.zeros[::-1]
+    )
 
 
 class _Bytes(MatrixLayer):
@@ -49,7 +65,8 @@ class _Bytes(MatrixLayer):
         self.group = COLUMNS * (1 + steps + 3 * self.has_each)
         zero = operation.zeros[1] & 0xFFFF
         self.numbers = [shape.down, self.quads, zero << 16 | zero, -operation.zeros[0]]
-        self.packing = PairPacking(shape.down == 1, zero != 0, operation.zeros[0] != 0, scaling.is_doubled)
+        flags = shape.down == 1, zero != 0, operation.zeros[0] != 0, scaling.is_doubled
+        self.packing = PairPacking(*flags, self.quads > 0, self.rest)
         turn = next(turn for turn in TURNS if steps % turn == 0)
         self.tiles = [
             Tile(self.rows, COLUMNS, stored, turn, True, scaling.epilogue(8), None, "data", True, self.has_each)
@@ -70,40 +87,54 @@ class _Bytes(MatrixLayer):
 
     def start(self) -> None:
         """Append what is before the loops."""
-        if self.rest and self.packing.has_zero:
-            self.lines.add("const int32_t zero = (int16_t)numbers[2];")
-        if self.rest and self.packing.has_factor:
-            self.lines.add("const int32_t factor = numbers[3];")
         self.lines.add(f"block[{self.block - 2}] = UINT32_C({MARK:#x});")
 
     def pack(self) -> None:
         """Append the packing of a pair of columns."""
-        lines, down = self.lines, self.shape.down
-        if self.quads:
-            lines.add(f"{self.packing.name}(group, column, second, numbers);")
-            self.definitions[self.packing.definition()] = None
-        else:
-            lines.add("group[0] = 0;", "group[1] = 0;")
-        if self.rest:
-            source = f"(c ? second : column){plus(self.quads * QUAD * down)}"
-            pack_rest(lines, self.rest, f"group + {COLUMNS + 2 * COLUMNS * self.quads}", source, down, self.packing)
+        self.lines.add(f"{self.packing.name}(group, column, second, numbers);")
+        self.definitions[self.packing.definition()] = None
 
-    def load(self, rows: int) -> None:
-        """Append the copy of rows at x to the block."""
+    def load(self, rows: int, more: str) -> None:
+        """Append the copy of rows at x to the block. The last bytes that are widened can be those of the next row."""
         shape, lines = self.shape, self.lines
-        if shape.tap != 1 or self.rest:
-            name, definition = gather_rows(self.rows)
-            lines.add(f"{name}(block, x, {rows}, {shape.depth}, {shape.row}, {shape.tap});")
+        if shape.row == 1 and shape.tap != 1 and rows == self.rows:
+            self._widen_columns()
+        elif shape.tap != 1 or (self.rest and (rows < self.rows or more == "0")):
+            self._gather(rows)
+        elif rows == self.rows and self.rest and more != "1":
+            with lines.block(f"if ({more})"):
+                self._widen()
+            with lines.block("else"):
+                self._gather(rows)
         elif rows == self.rows:
-            definition = widen(rows)
-            lines.add(f"widen_{rows}(block, x, {self.quads}, {shape.row});")
+            self._widen()
         else:
             unit = unit_of(self.quads)
-            definition = widen_window(self.rows, unit)
+            self.definitions[widen_window(self.rows, unit)] = None
             with lines.loop("i", rows):
                 name = name_of_widen_window(self.rows, unit)
                 lines.add(f"{name}(block + i, x + i * {shape.row}, {self.quads}, 1, 0);")
+
+    def _widen_columns(self) -> None:
+        shape = self.shape
+        if self.quads:
+            self.definitions[widen_columns()] = None
+            self.lines.add(f"widen_columns_{self.rows}(block, x, {self.quads}, {shape.tap});")
+        if self.rest:
+            name, definition = gather_rows(self.rows)
+            self.definitions[definition] = None
+            to, taps = 2 * self.rows * self.quads, QUAD * self.quads * shape.tap
+            self.lines.add(f"{name}(block + {to}, x + {taps}, {self.rows}, {self.rest}, 1, {shape.tap});")
+
+    def _gather(self, rows: int) -> None:
+        name, definition = gather_rows(self.rows)
         self.definitions[definition] = None
+        shape = self.shape
+        self.lines.add(f"{name}(block, x, {rows}, {shape.depth}, {shape.row}, {shape.tap});")
+
+    def _widen(self) -> None:
+        self.definitions[widen(self.rows)] = None
+        self.lines.add(f"widen_{self.rows}(block, x, {-(-self.shape.depth // QUAD)}, {self.shape.row});")
 
     def multiply(self, rows: int) -> None:
         """Append the calls of the tiles for the rows of the block."""

@@ -62,9 +62,9 @@ class Shape:
 
 def shape_of(operation: MatrixProduct) -> Shape:
     """Return the matrices and loops of a product."""
-    one, other, result = *operation.inputs[:2], operation.results[0]
+    one, other = operation.inputs[:2]
     rows, depth = one.shape[-2:][::-1] if operation.swaps[0] else one.shape[-2:]
-    columns = result.shape[-1]
+    columns = other.shape[-2 if operation.swaps[1] else -1]
     outer = np.broadcast_shapes(one.shape[:-2], other.shape[:-2])
     if prod(other.shape[:-2]) == 1 and not operation.swaps[0]:
         rows, outer = rows * prod(one.shape[:-2]), ()
@@ -83,11 +83,10 @@ def greatest(value: Value, zero: int) -> Any:
     return max(abs(int(low) - zero), abs(int(high) - zero))
 
 
-def bias_of(operation: MatrixProduct) -> Any:
+def bias_of(operation: MatrixProduct, shape: Shape) -> Any:
     """Return the bias int64 [n], zeros for none; None if it is no constant."""
-    columns = operation.results[0].shape[-1]
     if len(operation.inputs) < 3:
-        return np.zeros(columns, np.int64)
+        return np.zeros(shape.columns, np.int64)
     content = operation.inputs[2].content
     return None if operation.inputs[2].role != "constant" else np.asarray(content, np.int64).reshape(-1)
 
@@ -134,8 +133,11 @@ class MatrixLayer(ABC):
         """Append the packing of the columns at `column` and `second`, which can be the same, to `group`."""
 
     @abstractmethod
-    def load(self, rows: int) -> None:
-        """Append the copy of rows at x to the block."""
+    def load(self, rows: int, more: str) -> None:
+        """Append the copy of rows at x to the block.
+
+        `more`: the condition that further rows of the matrix follow; 1 if they always do, 0 if they never do.
+        """
 
     @abstractmethod
     def multiply(self, rows: int) -> None:
@@ -262,12 +264,12 @@ class MatrixLayer(ABC):
         turns, rest = divmod(shape.rows, self.rows)
         if turns:
             with lines.repeat("i", turns):
-                self.load(self.rows)
+                self.load(self.rows, "1" if rest else f"i + 1 < {turns}" if turns > 1 else "0")
                 self.multiply(self.rows)
                 if turns > 1 or rest:
                     lines.add(f"x += {self.rows * shape.row};", f"y += {self.rows * shape.columns};")
         if rest:
-            self.load(rest)
+            self.load(rest, "0")
             self.multiply(rest)
 
     def add_tiles(self, tiles: Sequence[Tile | EndedTile], result: str, step: str, numbers: str) -> None:

@@ -23,12 +23,12 @@ from opwest.compiler.kernels.scaling import Scaling, long_scaling_of, scaling_of
 def render(operation: MatrixProduct, loop_bytes: int | None = None) -> Call | None:
     """Return the call; None for other dtypes, a bias that is computed, and other forms of scales."""
     one, other, result = *operation.inputs[:2], operation.results[0]
-    bias = bias_of(operation)
+    shape = shape_of(operation)
+    bias = bias_of(operation, shape)
     if {one.dtype, result.dtype} != {"int16"} or other.dtype not in ("int8", "int16") or operation.zeros[0]:
         return None
     if bias is None or (other.dtype == "int16" and operation.zeros[1]):
         return None
-    shape = shape_of(operation)
     bounds = bounds_of(operation, shape, bias)
     scaling = scaling_of(operation.finish, bounds) if other.dtype == "int8" else None
     if scaling is not None:
@@ -58,7 +58,7 @@ class _Shorts(MatrixLayer):
         zero = f", {self.operation.zeros[1]}"
         self.lines.add(f"{name}({to}, column, second, {shape.depth}, {shape.down}{zero});")
 
-    def load(self, rows: int) -> None:
+    def load(self, rows: int, more: str) -> None:
         """Append the copy of rows at x to the block."""
         shape = self.shape
         if shape.tap == 1 and shape.depth % 2 == 0 and rows == self.rows:

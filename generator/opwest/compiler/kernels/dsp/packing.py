@@ -6,7 +6,7 @@ The taps of both are in the order of `ORDER`, padded with zeros to a multiple of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Lines
@@ -32,6 +32,10 @@ class PairPacking:
     """Whether the factor is not 0."""
     is_doubled: bool
     """Whether the taps are doubled."""
+    has_quads: bool
+    """Whether there are whole quads of taps."""
+    rest: int
+    """The taps after them, which are padded with zeros."""
 
     @property
     def name(self) -> str:
@@ -39,6 +43,8 @@ class PairPacking:
         flags = (self.is_adjacent, self.has_zero, self.has_factor, self.is_doubled)
         words = ("rows", "zero", "factor", "doubled")
         parts = [word for word, has in zip(words, flags, strict=True) if has]
+        parts += [] if self.has_quads else ["short"]
+        parts += [f"and_{self.rest}"] if self.rest else []
         return "_".join(["pack_pair", *parts])
 
     def definition(self) -> str:
@@ -59,10 +65,13 @@ class PairPacking:
         yield "adds r0, r0, #8"
         if not self.is_adjacent:
             yield "add r6, r3, r3, lsl #1"
-        yield "1:"
-        yield from self._adjacent() if self.is_adjacent else self._apart()
-        yield "subs r4, r4, #1"
-        yield "bne 1b"
+        if self.has_quads:
+            yield "1:"
+            yield from self._adjacent() if self.is_adjacent else self._apart()
+            yield "subs r4, r4, #1"
+            yield "bne 1b"
+        if self.rest:
+            yield from self._last()
         yield "pop {r0, r6}"
         if self.has_factor:
             yield "mul r7, r7, r6"
@@ -94,33 +103,27 @@ class PairPacking:
             yield f"str r11, [r0, #{place + 8}]"
         yield "adds r0, r0, #16"
 
-    def _numbers(self, words: dict[str, str]) -> Iterator[str]:
-        """Yield the numbers of widened taps; `words`: by register, that of the sum."""
+    def _last(self) -> Iterator[str]:
+        for source, total, place in (("r1", "r7", 0), ("r2", "r8", 4)):
+            yield f"ldrsb r9, [{source}]"
+            yield f"ldrsb r11, [{source}, r3]" if self.rest > 1 else "movs r11, #0"
+            if self.rest > 2:
+                yield f"ldrsb r10, [{source}, r3, lsl #1]"
+                yield "pkhbt r9, r9, r10, lsl #16"
+            words = {"r9": self.rest < 3, **({"r11": True} if self.rest > 1 else {})}
+            yield from self._numbers(dict.fromkeys(words, total), [word for word, is_half in words.items() if is_half])
+            yield f"str r9, [r0, #{place}]"
+            yield f"str r11, [r0, #{place + 8}]"
+
+    def _numbers(self, words: dict[str, str], halves: Sequence[str] = ()) -> Iterator[str]:
+        """Yield the numbers of widened taps; `words`: by register, that of the sum; `halves`: those of one tap."""
         for word in words if self.has_zero else ():
             yield f"ssub16 {word}, {word}, r5"
         for word in words if self.is_doubled else ():
             yield f"sadd16 {word}, {word}, {word}"
+        yield from (f"uxth {word}, {word}" for word in halves)
         for word, total in words.items() if self.has_factor else ():
             yield f"smlad {total}, {word}, lr, {total}"
-
-
-def pack_rest(lines: Lines, rest: int, stream: str, source: str, distance: int, kind: PairPacking) -> None:
-    """Append the packing of the last `rest` taps: the words at `stream` are those of the first channel and the second.
-
-    `source` has {c} for the channel; variables: `group` the first sums of the pair, `zero`, `factor`.
-    """
-    with lines.loop("c", 2):
-        lines.add(f"const int8_t *from = {source};", f"int16_t *to = (int16_t *)({stream} + c);", "")
-        for tap in range(QUAD):
-            place = _place(tap, 2)
-            if tap >= rest:
-                lines.add(f"to[{place}] = 0;")
-                continue
-            value = f"from[{tap * distance}] - zero" if kind.has_zero else f"from[{tap * distance}]"
-            lines.add(f"to[{place}] = (int16_t)({f'2 * ({value})' if kind.is_doubled else value});")
-        if kind.has_factor:
-            total = " + ".join(f"to[{_place(tap, 2)}]" for tap in range(rest))
-            lines.add(f"group[c] += factor * ({total});")
 
 
 def _place(tap: int, width: int) -> int:
@@ -153,3 +156,21 @@ def gather_rows(pixels: int) -> tuple[str, str]:
             lines.add("quad[places[i]] = i < left ? tap[i * distance] : 0;")
     parameters = "uint32_t *to, const int8_t *from, int rows, int taps, int row, int distance"
     return name, f"static __attribute__((noinline)) void {name}({parameters})\n{{\n{lines}}}\n"
+
+
+def widen_columns() -> str:
+    """Return the function widen_columns_4(to, from, quads, distance): a block of four rows that are adjacent bytes.
+
+    The taps of a row are `distance` bytes apart.
+    """
+    parameters = ("uint32_t *to", "const int8_t *from", "int32_t quads", "int32_t distance")
+    lines = ["push {r4-r11, lr}", "1: ldr r4, [r1]", "ldr r6, [r1, r3, lsl #1]", "ldr r8, [r1, r3]"]
+    lines += ["add r1, r1, r3, lsl #1", "ldr r10, [r1, r3]", "add r1, r1, r3, lsl #1"]
+    for first, second in ((4, 6), (8, 10)):
+        even, odd = (f"r{first + 1}", f"r{second + 1}"), (f"r{first}", f"r{second}")
+        for whole, half in zip(odd, even, strict=True):
+            lines += [f"sxtb16 {half}, {whole}", f"sxtb16 {whole}, {whole}, ror #8"]
+        lines += [f"pkhbt r12, {even[0]}, {even[1]}, lsl #16", f"pkhtb {even[1]}, {even[1]}, {even[0]}, asr #16"]
+        lines += [f"pkhbt lr, {odd[0]}, {odd[1]}, lsl #16", f"pkhtb {odd[1]}, {odd[1]}, {odd[0]}, asr #16"]
+        lines += ["strd r12, lr, [r0], #8", f"strd {even[1]}, {odd[1]}, [r0], #8"]
+    return naked("widen_columns_4", parameters, [*lines, "subs r2, r2, #1", "bne 1b", "pop {r4-r11, pc}"])
