@@ -26,7 +26,7 @@ from opwest.compiler.emission.convolution import folded, plain_weights
 from opwest.compiler.emission.matrix import bound_of
 from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import Convolution, Depthwise, Finish
-from opwest.compiler.semantics.fixed_point import Requantisation, Rounding, reduced, scaled
+from opwest.compiler.semantics.fixed_point import Multiplier, Requantisation, Rounding, reduced, scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,11 +116,11 @@ def int8_sums(operation: Convolution | Depthwise) -> tuple[Any, Any, Any] | None
     return weights, sums, bound_of(weights, sums, "int8")
 
 
-def scaling_of(finish: Finish, bounds: Any) -> Scaling | None:
+def scaling_of(finish: Finish, bounds: Any, bits: int = 30) -> Scaling | None:
     """Return the numbers, exact for all sums of a magnitude up to `bounds` [channels]; None where this form is not.
 
-    None: float scales; shifts to the left; bounds of 2**30 and more (2**31 for Rounding.SIXTEEN); a zero point that
-    overflows with the shift.
+    None: float scales; shifts to the left; bounds of 2**`bits` and more (2**31 for Rounding.SIXTEEN); a zero point
+    that overflows with the shift. `bits`: 31 for code that does not double the sums.
     """
     if not isinstance(finish, Requantisation) or finish.rounding is Rounding.FLOAT:
         return None
@@ -132,7 +132,7 @@ def scaling_of(finish: Finish, bounds: Any) -> Scaling | None:
         if finish.rounding is Rounding.SIXTEEN:
             fixed = int(reduced(fixed)) << 16
         shift = -multiplier.shift - (0 if is_doubled else 1)
-        if bound >= 1 << (31 if finish.rounding is Rounding.SIXTEEN else 30):
+        if bound >= 1 << (31 if finish.rounding is Rounding.SIXTEEN else bits):
             return None
         # The greatest magnitude of `high`. Below half of a unit of the shift, every result is the zero point.
         most = (bound * fixed >> (31 if is_doubled else 32)) + 1
@@ -148,6 +148,10 @@ def scaling_of(finish: Finish, bounds: Any) -> Scaling | None:
         rows.append((fixed, half + (finish.zero << shift), shift))
     numbers = np.asarray(rows, np.int32).T
     return Scaling(numbers[0], numbers[1], numbers[2], is_doubled, is_signed, finish.low, finish.high)
+
+
+HALF = Multiplier(1 << 30, 0)
+"""The multiplier of the operand of a sum with the larger scale."""
 
 
 def sum_tables(function: AddQuantised) -> tuple[list[Any], Scaling] | None:

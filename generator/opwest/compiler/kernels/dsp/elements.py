@@ -1,46 +1,118 @@
 # SPDX-License-Identifier: Apache-2.0
-"""int8 sums, differences and products of tensors with equal shapes.
-
-The scaled value of an operand of a sum is a table of 256 words; that of the operand with the larger scale is a shift.
-"""
+"""Sums, differences, products and squares of differences of int8 and int16 tensors; pools."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.depthwise import one_channel, pool_windows
-from opwest.compiler.emission.function import Call, Lines, call_for, emits, is_int8_pair
-from opwest.compiler.ir.elements import AddQuantised, Product
+from opwest.compiler.emission.elementwise import joined
+from opwest.compiler.emission.expressions import times
+from opwest.compiler.emission.function import Call, Lines, c_type, call_for, emits, is_int8_pair
+from opwest.compiler.ir.elements import AddQuantised, Product, SquaredDifference
 from opwest.compiler.ir.operations import Elementwise, Pool
+from opwest.compiler.ir.program import Value
 from opwest.compiler.kernels.assembly import NAKED, naked
+from opwest.compiler.kernels.dsp.byte_lines import product_line, square_line, sum_line
 from opwest.compiler.kernels.dsp.intrinsics import GREATER_BYTES, LOAD_WORD, SUMS_OF_BYTES
+from opwest.compiler.kernels.dsp.lines import GROUP, Form, Line
 from opwest.compiler.kernels.dsp.tiles import results
-from opwest.compiler.kernels.scaling import Epilogue, product_scaling, sum_tables
-from opwest.compiler.semantics.fixed_point import Multiplier
+from opwest.compiler.kernels.dsp.wide_lines import wide_product_line, wide_sum_line
+from opwest.compiler.kernels.scaling import HALF, Epilogue, sum_tables
 
-HALF = Multiplier(1 << 30, 0)
-"""The multiplier of the operand with the larger scale."""
-UNROLLED = 4
+UNROLLED = GROUP
 
 
 @emits(Elementwise, "dsp-elements")
 def render_elements(operation: Elementwise) -> Call | None:
-    """Return the call; None for other functions, dtypes and shapes."""
-    function = operation.function
-    if not is_int8_pair(operation):
+    """Return the call: a line for each run of the innermost loop. None for other functions, dtypes and numbers.
+
+    An operand is repeated under numpy's rule of broadcasting.
+    """
+    function, [result] = operation.function, operation.results
+    if len(operation.inputs) != 2 or any(value.dtype != result.dtype for value in operation.inputs):
         return None
-    if isinstance(function, AddQuantised):
-        return _sum(operation, function)
-    return _product(operation, function) if isinstance(function, Product) else None
+    make = _LINES.get((type(function), result.dtype))
+    if make is None or result.size == 0:
+        return None
+    counts, strides = joined([value.shape for value in operation.inputs], result.shape)
+    if counts == [1]:
+        strides = [[1], [1]]
+    constant = [value.role == "constant" for value in operation.inputs]
+    steps = [stride[-1] for stride in strides]
+    # The second operand of a line is the repeated one, else a constant.
+    is_swapped = steps[0] == 0 or (steps == [1, 1] and constant[0] and not constant[1])
+    order = [1, 0] if is_swapped else [0, 1]
+    other = operation.inputs[order[1]]
+    is_single = steps[order[1]] == 0
+    is_folded = constant[order[1]] and other.root is None and other.size <= MAX_FOLDED
+    form = (Form.WORD if is_single else Form.WORDS) if is_folded else (Form.ROW if is_single else Form.PAIR)
+    line = make(function, is_swapped, form, _lines_of(other, counts[-1]) if is_folded else None)
+    if line is None:
+        return _by_tables(operation, function)
+    order = order[::-1] if line.is_exchanged else order
+    return _call(operation, line, counts, [strides[place] for place in order], order)
 
 
-def _sum(operation: Elementwise, function: AddQuantised) -> Call | None:
+MAX_FOLDED = 1024
+"""The elements up to which constants are stored as scaled values: up to four bytes for each."""
+_LINES: dict[tuple[type, str], Callable[..., Line | None]] = {
+    (AddQuantised, "int8"): sum_line,
+    (Product, "int8"): product_line,
+    (SquaredDifference, "int8"): square_line,
+    (AddQuantised, "int16"): wide_sum_line,
+    (Product, "int16"): wide_product_line,
+}
+_BASES = {AddQuantised: "add", Product: "multiply", SquaredDifference: "squared_difference"}
+
+
+def _lines_of(constant: Value, length: int) -> Any:
+    """Return the elements of a constant as rows of a length, or all of them as one dimension."""
+    return constant.content.reshape(-1, length if constant.size % length == 0 else 1)
+
+
+def _call(operation: Elementwise, line: Line, counts: list[int], strides: list[list[int]], order: list[int]) -> Call:
+    """Return the call of a line for each run; `order`: the operands of the line."""
+    [result] = operation.results
+    streamed, other = (operation.inputs[place] for place in order)
+    lines, size = Lines(), counts[-1]
+    with contextlib.ExitStack() as stack:
+        if len(counts) > 1:
+            lines.add(f"{c_type(result.dtype)} *y = result;", "")
+        for level, count in enumerate(counts[:-1]):
+            stack.enter_context(lines.loop(f"i{level}", count))
+        places = [
+            " + ".join([name, *(times(f"i{level}", stride) for level, stride in enumerate(some[:-1]) if stride)])
+            for name, some in zip(("a", "b"), strides, strict=True)
+        ]
+        target = "y" if len(counts) > 1 else "result"
+        lines.add(f"{line.name}({places[0]}, {places[1]}, constants, {target}, {size // GROUP}, {size % GROUP});")
+        if len(counts) > 1:
+            lines.add(f"y += {size};")
+    arguments = {"a": streamed, "b": other if line.other is None else line.other, "constants": line.constants}
+    whole = [name for name, value in (("a", streamed), ("b", other)) if value.size == result.size]
+    in_place = tuple(name for name in whole if name == "a" or line.other is None)
+    base = _BASES[type(operation.function)]
+    return call_for(operation, base, lines, arguments, in_place, definitions=(NAKED, line.definition))
+
+
+def _by_tables(operation: Elementwise, function: Any) -> Call | None:
+    """Return the call of an int8 sum of equal shapes without a slope."""
+    if not (isinstance(function, AddQuantised) and is_int8_pair(operation)):
+        return None
     loop = sum_of(function)
-    return None if loop is None else _call(operation, "add", loop)
+    if loop is None:
+        return None
+    size = operation.results[0].size
+    a, b = operation.inputs
+    body = f"\t{loop.name}(a, b, constants, result, {size // UNROLLED}, {size % UNROLLED});\n"
+    arguments = {"a": a, "b": b, "constants": loop.constants}
+    return call_for(operation, "add", body, arguments, ("a", "b"), definitions=(NAKED, loop.definition))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +125,13 @@ class Loop:
 
 
 def sum_of(function: AddQuantised) -> Loop | None:
-    """Return the loop of an int8 sum; None if its numbers do not fit."""
+    """Return the loop of an int8 sum: its line, else one with tables. None if its numbers do not fit.
+
+    The scaled value of an operand is a table of 256 words; that of the operand with the larger scale is a shift.
+    """
+    line = sum_line(function, False, Form.PAIR)
+    if line is not None:
+        return Loop(line.name, line.definition, line.constants)
     parts = sum_tables(function)
     if parts is None:
         return None
@@ -70,24 +148,6 @@ def sum_of(function: AddQuantised) -> Loop | None:
     tables = [table.astype(np.int32) for table, kind in zip(doubled, kinds, strict=True) if kind is None]
     name, text = _sums_function(tuple(kinds), scaling.epilogue())
     return Loop(name, text, np.concatenate([*tables, scaling.ends[0]]))
-
-
-def _product(operation: Elementwise, function: Product) -> Call | None:
-    scaling = product_scaling(function)
-    if scaling is None:
-        return None
-    name, text = _products_function(scaling.epilogue())
-    zeros = (np.asarray(function.numbers.zeros) * (-2, -1)).astype(np.int32)
-    return _call(operation, "multiply", Loop(name, text, np.concatenate([zeros, scaling.ends[0]])))
-
-
-def _call(operation: Elementwise, base: str, loop: Loop) -> Call:
-    size = operation.results[0].size
-    lines = Lines()
-    lines.add(f"{loop.name}(a, b, constants, result, {size // UNROLLED}, {size % UNROLLED});")
-    a, b = operation.inputs
-    arguments = {"a": a, "b": b, "constants": loop.constants}
-    return call_for(operation, base, lines, arguments, ("a", "b"), definitions=(NAKED, loop.definition))
 
 
 _PARAMETERS = ("const int8_t *a", "const int8_t *b", "const int32_t *constants", "int8_t *result")
@@ -115,14 +175,6 @@ def _sums_function(shifts: tuple[int | None, ...], ending: Epilogue) -> tuple[st
         values.append(["add {x}, {x}, {z}" + ("" if second is None else f", lsl #{second}")])
     kinds = "_".join("table" if shift is None else f"shift{shift}" for shift in shifts)
     name = f"sum_{kinds}_{ending.name}"
-    return name, naked(name, (*_PARAMETERS, *_COUNTS), _loop(start, values, ending))
-
-
-def _products_function(ending: Epilogue) -> tuple[str, str]:
-    """Return the name and the definition for products: constants are -2 * the first zero point, - the second one."""
-    start = ["ldrd r11, r12, [r2], #8", "ldm r2, {r4-r6}"]
-    values = [["add {x}, r11, {x}, lsl #1", "add {z}, r12, {z}", "mul {x}, {x}, {z}"]]
-    name = f"product_{ending.name}"
     return name, naked(name, (*_PARAMETERS, *_COUNTS), _loop(start, values, ending))
 
 
