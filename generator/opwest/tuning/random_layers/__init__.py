@@ -28,6 +28,7 @@ from opwest.tuning.random_layers.rows import (
     slopes,
     softmax,
 )
+from opwest.tuning.random_layers.tables import table
 
 __all__ = [
     "KINDS",
@@ -53,6 +54,7 @@ __all__ = [
     "shifted",
     "slopes",
     "softmax",
+    "table",
     "value",
     "weights_of",
     "window",
