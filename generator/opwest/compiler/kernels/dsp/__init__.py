@@ -5,6 +5,15 @@ Enters: an operation with folded numbers. Leaves: its call, or None where the va
 Never: registers of the FPU.
 """
 
-from opwest.compiler.kernels.dsp import convolution, dense, depthwise, elements, interpolation, reductions, softmax
+from opwest.compiler.kernels.dsp import (
+    convolution,
+    dense,
+    depthwise,
+    elements,
+    interpolation,
+    reductions,
+    softmax,
+    wide_softmax,
+)
 
-__all__ = ["convolution", "dense", "depthwise", "elements", "interpolation", "reductions", "softmax"]
+__all__ = ["convolution", "dense", "depthwise", "elements", "interpolation", "reductions", "softmax", "wide_softmax"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax of 8-bit data: one load of a power and one multiplication for each element and pass.
+"""Softmax: of 8-bit data one load of a power and one multiplication for each element and pass.
 
 The powers are reversed, so that an element is the index from an address that depends on the greatest one. The results
 of a row of many elements are a table by the difference from the greatest element, which is made for each row.
