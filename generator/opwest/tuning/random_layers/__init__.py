@@ -28,7 +28,7 @@ from opwest.tuning.random_layers.rows import (
     slopes,
     softmax,
 )
-from opwest.tuning.random_layers.tables import table
+from opwest.tuning.random_layers.tables import samples, table
 
 __all__ = [
     "KINDS",
@@ -51,6 +51,7 @@ __all__ = [
     "program",
     "reduction",
     "rescaled",
+    "samples",
     "shifted",
     "slopes",
     "softmax",

@@ -14,6 +14,17 @@ from opwest.compiler.kernels.dsp import (
     reductions,
     softmax,
     wide_softmax,
+    wide_unary,
 )
 
-__all__ = ["convolution", "dense", "depthwise", "elements", "interpolation", "reductions", "softmax", "wide_softmax"]
+__all__ = [
+    "convolution",
+    "dense",
+    "depthwise",
+    "elements",
+    "interpolation",
+    "reductions",
+    "softmax",
+    "wide_softmax",
+    "wide_unary",
+]

@@ -205,10 +205,14 @@ def words_of(numbers: Sequence[int]) -> Any:
     return (np.asarray(numbers, np.int64) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
 
-def function_of(name: str, dtype: str, start: Sequence[str], group: Sequence[str], one: Sequence[str]) -> str:
-    """Return the definition of a line: the code before the loops, of four elements, of one element."""
-    kind = f"{dtype}_t"
-    parameters = (f"const {kind} *a", "const void *b", "const int32_t *constants", f"{kind} *result")
+def function_of(
+    name: str, dtype: str, start: Sequence[str], group: Sequence[str], one: Sequence[str], result: str = ""
+) -> str:
+    """Return the definition of a line: the code before the loops, of four elements, of one element.
+
+    `result`: the dtype of results, if it is another one.
+    """
+    parameters = (f"const {dtype}_t *a", "const void *b", "const int32_t *constants", f"{result or dtype}_t *result")
     lines = ["push {r4-r11, lr}", f"ldr lr, [sp, #{_SAVED}]", *start, "cmp lr, #0", "beq 2f", "1:", *group]
     lines += ["subs lr, lr, #1", "bne 1b", f"2: ldr lr, [sp, #{_SAVED + 4}]", "cmp lr, #0", "beq 4f", "3:", *one]
     lines += ["subs lr, lr, #1", "bne 3b", "4: pop {r4-r11, pc}"]
