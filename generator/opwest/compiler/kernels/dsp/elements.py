@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,13 +15,14 @@ from opwest.compiler.emission.depthwise import one_channel, pool_windows
 from opwest.compiler.emission.elementwise import joined
 from opwest.compiler.emission.expressions import times
 from opwest.compiler.emission.function import Call, Lines, c_type, call_for, emits, is_int8_pair
-from opwest.compiler.ir.elements import AddQuantised, Product, SquaredDifference
+from opwest.compiler.ir.elements import AddQuantised, Plain, Prelu, Product, SquaredDifference
 from opwest.compiler.ir.operations import Elementwise, Pool
 from opwest.compiler.ir.program import Value
 from opwest.compiler.kernels.assembly import NAKED, naked
 from opwest.compiler.kernels.dsp.byte_lines import product_line, square_line, sum_line
 from opwest.compiler.kernels.dsp.intrinsics import GREATER_BYTES, LOAD_WORD, SUMS_OF_BYTES
 from opwest.compiler.kernels.dsp.lines import GROUP, Form, Line
+from opwest.compiler.kernels.dsp.selected_lines import extreme_line, slope_line
 from opwest.compiler.kernels.dsp.tiles import results
 from opwest.compiler.kernels.dsp.wide_lines import wide_product_line, wide_sum_line
 from opwest.compiler.kernels.scaling import HALF, Epilogue, sum_tables
@@ -67,8 +69,16 @@ _LINES: dict[tuple[type, str], Callable[..., Line | None]] = {
     (SquaredDifference, "int8"): square_line,
     (AddQuantised, "int16"): wide_sum_line,
     (Product, "int16"): wide_product_line,
+    (Prelu, "int8"): slope_line,
+    **{(Plain, dtype): functools.partial(extreme_line, dtype) for dtype in ("int8", "uint8", "int16")},
 }
-_BASES = {AddQuantised: "add", Product: "multiply", SquaredDifference: "squared_difference"}
+_BASES = {
+    AddQuantised: "add",
+    Product: "multiply",
+    SquaredDifference: "squared_difference",
+    Prelu: "prelu",
+    Plain: "extreme",
+}
 
 
 def _lines_of(constant: Value, length: int) -> Any:
