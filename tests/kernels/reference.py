@@ -2,14 +2,21 @@
 """The results of operations by numpy, in 64-bit arithmetic."""
 
 import numpy as np
-from opwest.compiler.ir.elements import AddQuantised
+from opwest.compiler.execution.run import results_of as executed
+from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Depthwise, Elementwise, Pool
 from opwest.compiler.reference.layers import patches
 from opwest.compiler.semantics.fixed_point import Rounding, scaled
 
 
 def results_of(operation, *data):
-    return _LAYERS[type(operation)](operation, *data)
+    """`data`: the arrays of the inputs that are no constants."""
+    given = iter(data)
+    arrays = [value.content if value.role == "constant" else next(given) for value in operation.inputs]
+    is_pair = isinstance(getattr(operation, "function", None), AddQuantised | Product)
+    if type(operation) not in _LAYERS or (isinstance(operation, Elementwise) and not is_pair):
+        return executed(operation, arrays)[0]
+    return _LAYERS[type(operation)](operation, *arrays)
 
 
 def _end(operation, sums):

@@ -96,7 +96,7 @@ def _linear(function: AddQuantised, is_swapped: bool) -> tuple[int, int, Any] | 
     return None
 
 
-PLACES = (22, 19)
+PLACES = (22, 19, 16)
 """The fraction bits of the sums, the most first: results before the clamp have the other bits of 32."""
 
 
