@@ -11,7 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from opwest.compiler.emission.epilogue import ending
-from opwest.compiler.emission.expressions import Expression, clamped, expression_of, plus, scale_twice, times
+from opwest.compiler.emission.expressions import (
+    Expression,
+    clamped,
+    distance_of,
+    expression_of,
+    plus,
+    scale_twice,
+    times,
+)
 from opwest.compiler.emission.function import Call, Lines, c_type, call_of, emits, number
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import (
@@ -283,7 +291,8 @@ def _sum(operation: Reduce, count: int) -> _Body:
     finish = operation.finish
     assert finish is not None
     [by] = finish.multipliers
-    text, helper = scale_twice(f"sum{plus(-operation.zero * count)}", by)
+    bound = count * distance_of(operation.inputs[0].dtype, operation.zero)
+    text, helper = scale_twice(f"sum{plus(-operation.zero * count)}", by, bound)
     end = clamped(f"{text}{plus(finish.zero)}", finish.low, finish.high, operation.results[0].dtype)
     return _Body(["int32_t sum = 0;"], ["sum += @;"], [f"*y++ = {end};"], ("clamp", helper))
 
