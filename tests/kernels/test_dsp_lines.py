@@ -209,6 +209,20 @@ def test_forms_of_interpolation(tmp_path):
     check(found, CORE, tmp_path)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_sums_of_many_rows(dtype, tmp_path):
+    """More rows than 16 bits hold, elements at both ends, columns that are no multiple of four."""
+    shapes = [((252, 8), (0,)), ((253, 7), (0,)), ((2, 600, 4), (1,)), ((3, 255, 2, 5), (0, 1)), ((1, 700), (1,))]
+    found = []
+    for number, (shape, axes) in enumerate(shapes):
+        made = random_layers.reduction(np.random.default_rng(number), shape, axes, dtype, "mean")
+        for case in (0, 1):
+            inputs = random_layers.inputs_of(np.random.default_rng(number), made, case)
+            found.append(candidate(made, "dsp-sums", f"{number}_{case}", inputs))
+    assert {variant_of(one) for one in found} == {"dsp-sums"}
+    check(found, CORE, tmp_path)
+
+
 def _pair(kind, dtype, shapes, constant=False):
     model = Model()
     wide = dtype == "int16"
@@ -264,6 +278,7 @@ COSTS = {
     ),
     "mean": (_one("MEAN", "int8", (8, 64), BYTES, (1,), keep_dims=True), 86),
     "wide mean": (_one("MEAN", "int16", (8, 64), HALVES, (1,), keep_dims=True), 107),
+    "mean of columns": (_one("MEAN", "int8", (1, 8, 8, 16), BYTES, (1, 2)), 95),
     "hard swish": (_one("HARD_SWISH", "int8", (8, 64), BYTES), 3.7),
     "wide leaky relu": (_one("LEAKY_RELU", "int16", (8, 64), HALVES, alpha=0.1), 10.9),
     "wide requantisation": (_one("QUANTIZE", "int16", (8, 64), BYTES), 6.8),
