@@ -259,7 +259,7 @@ COSTS = {
     "multiply vector": (_pair("MUL", "int8", VECTOR, True), 7.3),
     "square": (_pair("SQUARED_DIFFERENCE", "int8", EQUAL), 9.8),
     "square row": (_pair("SQUARED_DIFFERENCE", "int8", ROWS), 8.2),
-    "wide add": (_pair("ADD", "int16", EQUAL), 12.9),
+    "wide add": (_pair("ADD", "int16", EQUAL), 11.9),
     "wide add vector": (_pair("ADD", "int16", VECTOR, True), 8.1),
     "wide subtract row": (_pair("SUB", "int16", ROWS), 7.2),
     "wide multiply": (_pair("MUL", "int16", EQUAL), 7.8),

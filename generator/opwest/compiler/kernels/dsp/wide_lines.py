@@ -76,7 +76,14 @@ def wide_sum_line(function: AddQuantised, is_swapped: bool, form: Form, content:
         start += ["rsb r12, r12, #0"] if signs[1] < 0 else []
     kinds = "".join("s" if one else "m" for one in is_shifted) + "".join("p" if sign > 0 else "n" for sign in signs)
     name = f"wide_sum_{form.value}_{kinds}_{places}_{-other.shift}_{end.name}_{store.name}"
-    definition = function_of(name, "int16", start, [*turn(2), *turn(2)], turn(1))
+    pair = turn(2)
+    if form is Form.PAIR and not all(is_shifted) and signs[1] > 0:
+        # Two elements in a word: SMLABB and SMLATB shift and add one of them.
+        start.append(f"movw r8, #{signs[0] * (1 << places) & 0xFFFF}")
+        pair = ["ldr r5, [r0], #4", "ldr r7, [r1], #4", "lsl r6, r7, #16", "bfc r7, #0, #16"]
+        pair += [*_multiplied(("r6", "r7"), free, -other.shift), "smlabb r6, r5, r8, r6", "smlatb r7, r5, r8, r7"]
+        pair += [*end.lines(("r6", "r7"), ("r5", "r12")), *store.lines(("r6", "r7"), ("r5",), 16)]
+    definition = function_of(name, "int16", start, [*pair, *pair], turn(1))
     half = 1 << (-other.shift - 1) if other.shift else 0
     # In the order of the registers r4, r9, r10, r11.
     constants = words_of([ends[0], other.fixed, half, ends[1], *store.numbers])
@@ -88,8 +95,13 @@ def wide_sum_line(function: AddQuantised, is_swapped: bool, form: Form, content:
 
 
 def _scaled_lines(registers: Sequence[str], free: str, shift: int) -> list[str]:
-    """Return the code of the operand that is multiplied: r9 multiplier, r10 half of the shift."""
-    lines = [f"lsl {register}, {register}, #16" for register in registers]
+    """Return the code of the operand that is multiplied."""
+    return [*(f"lsl {register}, {register}, #16" for register in registers), *_multiplied(registers, free, shift)]
+
+
+def _multiplied(registers: Sequence[str], free: str, shift: int) -> list[str]:
+    """Return the code of elements in upper halfwords: r9 multiplier, r10 half of the shift."""
+    lines = []
     for register in registers:
         lines += [f"add {free}, r10, {register}, asr #31", f"smmlar {register}, {register}, r9, {free}"]
     return [*lines, *(f"asr {register}, {register}, #{shift}" for register in registers)]
