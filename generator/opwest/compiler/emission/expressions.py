@@ -38,6 +38,7 @@ from opwest.compiler.ir.elements import (
     Sigmoid,
     SquaredDifference,
 )
+from opwest.compiler.semantics.arithmetic import HALF
 from opwest.compiler.semantics.elementwise import COMPARISONS, LEFT_SHIFT
 from opwest.compiler.semantics.fixed_point import RANGES, Multiplier
 from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
@@ -120,6 +121,7 @@ def _rescaled(
         bound = distance_of(dtype, zero) << left_shift
         total += scaled_bound(bound, by)
         value = f"({{{place}}}{plus(-zero)})"
+        # Half of an even number.
         if by == HALF and left_shift:
             texts.append(f"{value} * {1 << (left_shift - 1)}")
             continue
@@ -127,10 +129,6 @@ def _rescaled(
         texts.append(text)
         used.add(helper)
     return texts, used, total
-
-
-HALF = Multiplier(1 << 30, 0)
-"""The multiplier of the operand of a sum with the larger scale: half of an even number."""
 
 
 @expression_of.register

@@ -26,7 +26,7 @@ from opwest.compiler.emission.convolution import folded, plain_weights
 from opwest.compiler.emission.matrix import bound_of
 from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import Convolution, Depthwise, Finish
-from opwest.compiler.semantics.fixed_point import Multiplier, Requantisation, Rounding, reduced, scaled
+from opwest.compiler.semantics.fixed_point import Requantisation, Rounding, reduced, scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,10 +148,6 @@ def scaling_of(finish: Finish, bounds: Any, bits: int = 30) -> Scaling | None:
         rows.append((fixed, half + (finish.zero << shift), shift))
     numbers = np.asarray(rows, np.int32).T
     return Scaling(numbers[0], numbers[1], numbers[2], is_doubled, is_signed, finish.low, finish.high)
-
-
-HALF = Multiplier(1 << 30, 0)
-"""The multiplier of the operand of a sum with the larger scale."""
 
 
 def sum_tables(function: AddQuantised) -> tuple[list[Any], Scaling] | None:

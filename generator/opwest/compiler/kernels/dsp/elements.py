@@ -3,67 +3,45 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.depthwise import one_channel, pool_windows
-from opwest.compiler.emission.elementwise import joined
-from opwest.compiler.emission.expressions import times
-from opwest.compiler.emission.function import Call, Lines, c_type, call_for, emits, is_int8_pair
+from opwest.compiler.emission.function import Call, Lines, call_for, emits, is_int8_pair
 from opwest.compiler.ir.elements import AddQuantised, Plain, Prelu, Product, SquaredDifference
 from opwest.compiler.ir.operations import Elementwise, Pool
-from opwest.compiler.ir.program import Value
 from opwest.compiler.kernels.assembly import NAKED, naked
-from opwest.compiler.kernels.dsp.byte_lines import product_line, square_line, sum_line
+from opwest.compiler.kernels.dsp.byte_lines import product_line, square_line
 from opwest.compiler.kernels.dsp.intrinsics import GREATER_BYTES, LOAD_WORD, SUMS_OF_BYTES
-from opwest.compiler.kernels.dsp.lines import GROUP, Form, Line
 from opwest.compiler.kernels.dsp.selected_lines import extreme_line, slope_line
 from opwest.compiler.kernels.dsp.tiles import results
 from opwest.compiler.kernels.dsp.wide_lines import wide_product_line, wide_sum_line
-from opwest.compiler.kernels.scaling import HALF, Epilogue, sum_tables
+from opwest.compiler.kernels.lines import GROUP, Form
+from opwest.compiler.kernels.repeated import Makers, render_lines
+from opwest.compiler.kernels.scaling import Epilogue, sum_tables
+from opwest.compiler.kernels.slopes import sum_line
+from opwest.compiler.semantics.arithmetic import HALF
 
 UNROLLED = GROUP
 
 
 @emits(Elementwise, "dsp-elements")
 def render_elements(operation: Elementwise) -> Call | None:
-    """Return the call: a line for each run of the innermost loop. None for other functions, dtypes and numbers.
+    """Return the call: lines, or for an int8 sum of equal shapes a loop with tables.
 
-    An operand is repeated under numpy's rule of broadcasting.
+    None for other functions, dtypes and numbers.
     """
-    function, [result] = operation.function, operation.results
-    if len(operation.inputs) != 2 or any(value.dtype != result.dtype for value in operation.inputs):
-        return None
-    make = _LINES.get((type(function), result.dtype))
-    if make is None or result.size == 0:
-        return None
-    counts, strides = joined([value.shape for value in operation.inputs], result.shape)
-    if counts == [1]:
-        strides = [[1], [1]]
-    constant = [value.role == "constant" for value in operation.inputs]
-    steps = [stride[-1] for stride in strides]
-    # The second operand of a line is the repeated one, else a constant.
-    is_swapped = steps[0] == 0 or (steps == [1, 1] and constant[0] and not constant[1])
-    order = [1, 0] if is_swapped else [0, 1]
-    other = operation.inputs[order[1]]
-    is_single = steps[order[1]] == 0
-    is_folded = constant[order[1]] and other.root is None and other.size <= MAX_FOLDED
-    form = (Form.WORD if is_single else Form.WORDS) if is_folded else (Form.ROW if is_single else Form.PAIR)
-    line = make(function, is_swapped, form, _lines_of(other, counts[-1]) if is_folded else None)
-    if line is None:
-        return _by_tables(operation, function)
-    order = order[::-1] if line.is_exchanged else order
-    return _call(operation, line, counts, [strides[place] for place in order], order)
+    call = render_lines(operation, _LINES)
+    if call is None and isinstance(operation.function, AddQuantised) and is_int8_pair(operation):
+        return _with_tables(operation, operation.function)
+    return call
 
 
-MAX_FOLDED = 1024
-"""The elements up to which constants are stored as scaled values: up to four bytes for each."""
-_LINES: dict[tuple[type, str], Callable[..., Line | None]] = {
+_LINES: Makers = {
     (AddQuantised, "int8"): sum_line,
     (Product, "int8"): product_line,
     (SquaredDifference, "int8"): square_line,
@@ -72,49 +50,10 @@ _LINES: dict[tuple[type, str], Callable[..., Line | None]] = {
     (Prelu, "int8"): slope_line,
     **{(Plain, dtype): functools.partial(extreme_line, dtype) for dtype in ("int8", "uint8", "int16")},
 }
-_BASES = {
-    AddQuantised: "add",
-    Product: "multiply",
-    SquaredDifference: "squared_difference",
-    Prelu: "prelu",
-    Plain: "extreme",
-}
 
 
-def _lines_of(constant: Value, length: int) -> Any:
-    """Return the elements of a constant as rows of a length, or all of them as one dimension."""
-    return constant.content.reshape(-1, length if constant.size % length == 0 else 1)
-
-
-def _call(operation: Elementwise, line: Line, counts: list[int], strides: list[list[int]], order: list[int]) -> Call:
-    """Return the call of a line for each run; `order`: the operands of the line."""
-    [result] = operation.results
-    streamed, other = (operation.inputs[place] for place in order)
-    lines, size = Lines(), counts[-1]
-    with contextlib.ExitStack() as stack:
-        if len(counts) > 1:
-            lines.add(f"{c_type(result.dtype)} *y = result;", "")
-        for level, count in enumerate(counts[:-1]):
-            stack.enter_context(lines.loop(f"i{level}", count))
-        places = [
-            " + ".join([name, *(times(f"i{level}", stride) for level, stride in enumerate(some[:-1]) if stride)])
-            for name, some in zip(("a", "b"), strides, strict=True)
-        ]
-        target = "y" if len(counts) > 1 else "result"
-        lines.add(f"{line.name}({places[0]}, {places[1]}, constants, {target}, {size // GROUP}, {size % GROUP});")
-        if len(counts) > 1:
-            lines.add(f"y += {size};")
-    arguments = {"a": streamed, "b": other if line.other is None else line.other, "constants": line.constants}
-    whole = [name for name, value in (("a", streamed), ("b", other)) if value.size == result.size]
-    in_place = tuple(name for name in whole if name == "a" or line.other is None)
-    base = _BASES[type(operation.function)]
-    return call_for(operation, base, lines, arguments, in_place, definitions=(NAKED, line.definition))
-
-
-def _by_tables(operation: Elementwise, function: Any) -> Call | None:
-    """Return the call of an int8 sum of equal shapes without a slope."""
-    if not (isinstance(function, AddQuantised) and is_int8_pair(operation)):
-        return None
+def _with_tables(operation: Elementwise, function: AddQuantised) -> Call | None:
+    """Return the call of an int8 sum without a slope."""
     loop = sum_of(function)
     if loop is None:
         return None

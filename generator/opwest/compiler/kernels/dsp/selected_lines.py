@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.ir.elements import Plain, Prelu
-from opwest.compiler.kernels.dsp.lines import Form, Line, Store, function_of, words_of
+from opwest.compiler.kernels.lines import Form, Line, Store, function_of, words_of
 from opwest.compiler.semantics.fixed_point import Multiplier
 
 MAX_LEFT = 12

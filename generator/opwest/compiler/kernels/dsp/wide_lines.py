@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.ir.elements import AddQuantised, Product
-from opwest.compiler.kernels.dsp.lines import End, Form, Line, Store, ends_of, exchanged, function_of, words_of
-from opwest.compiler.kernels.scaling import HALF, scaling_of
+from opwest.compiler.kernels.lines import End, Form, Line, Store, ends_of, exchanged, function_of, words_of
+from opwest.compiler.kernels.scaling import scaling_of
+from opwest.compiler.semantics.arithmetic import HALF
 from opwest.compiler.semantics.fixed_point import Requantisation, Rounding, scaled
 
 GREATEST = 1 << 15

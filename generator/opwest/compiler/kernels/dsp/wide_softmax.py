@@ -8,7 +8,7 @@ import numpy as np
 from opwest.compiler.emission.function import Call, Lines, call_of, emits
 from opwest.compiler.ir.operations import Softmax16
 from opwest.compiler.kernels.assembly import NAKED, naked
-from opwest.compiler.kernels.dsp.lines import words_of
+from opwest.compiler.kernels.lines import words_of
 
 MAX_LEFT = 13
 """The places to the left by which a difference of 17 bits can be shifted, and doubled."""

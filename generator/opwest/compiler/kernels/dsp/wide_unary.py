@@ -11,7 +11,7 @@ from opwest.compiler.emission.function import Call, call_for, emits
 from opwest.compiler.ir.elements import Interpolated, Rescaled
 from opwest.compiler.ir.operations import Elementwise
 from opwest.compiler.kernels.assembly import NAKED
-from opwest.compiler.kernels.dsp.lines import GROUP, Line, Store, function_of, words_of
+from opwest.compiler.kernels.lines import GROUP, Line, Store, function_of, words_of
 from opwest.compiler.semantics.fixed_point import Multiplier
 
 MAX_LEFT = 13

@@ -68,12 +68,14 @@ class Store:
     low: int
     high: int
     shift: int
+    has_dsp: bool = True
+    """Whether the processor clamps four bytes in one instruction."""
 
     @property
     def name(self) -> str:
         """A part of the names of functions."""
         limits = "" if self.is_full else f"_{self.low}_{self.high}".replace("-", "m")
-        return f"{self.bits}_{self.shift}{limits}"
+        return f"{self.bits}_{self.shift}{limits}{'' if self.has_dsp or self.is_saturated else '_each'}"
 
     @property
     def is_full(self) -> bool:
@@ -102,9 +104,10 @@ class Store:
         store = f"str{'b' if self.bits == 8 else 'h'}"
         if self.is_saturated:
             yield from (f"{store} {register}, [r3], #{self.bits // 8}" for register in registers)
-        elif len(registers) == 1:
-            yield from self._limited(registers[0], free, place)
-            yield f"{store} {registers[0]}, [r3], #{self.bits // 8}"
+        elif len(registers) == 1 or not self.has_dsp:
+            for register in registers:
+                yield from self._limited(register, free, place)
+                yield f"{store} {register}, [r3], #{self.bits // 8}"
         else:
             yield from self._packed(registers, free, place)
             yield f"str {registers[0]}, [r3], #4"
