@@ -18,12 +18,14 @@ from opwest.compiler.emission.function import VARIANTS
 from opwest.compiler.execution.run import run_program
 from opwest.compiler.ir.elements import AddQuantised, Product, SquaredDifference
 from opwest.compiler.ir.operations import Elementwise, SoftmaxTable
+from opwest.compiler.kernels.dsp.wide_unary import segments
 from opwest.compiler.kernels.lines import Form
 from opwest.compiler.kernels.slopes import sum_line
 from opwest.compiler.output.emit import emit_program
 from opwest.compiler.request import Options
 from opwest.compiler.semantics.arithmetic import AddNumbers, ProductNumbers
 from opwest.compiler.semantics.fixed_point import Multiplier, quantize_multiplier
+from opwest.compiler.semantics.tables import SigmoidNumbers, interpolated_sigmoid
 from opwest.imports.prepare import prepare, program_of
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
@@ -46,6 +48,7 @@ KINDS = [
     ("interpolation", "int16", "dsp-interpolate"),
     ("rescaled", "int16", "dsp-unary"),
     ("samples", "int16", "dsp-unary"),
+    ("sigmoid", "int16", "dsp-unary"),
     ("table", "int8", "mla-lookup"),
     ("table", "uint8", "mla-lookup"),
 ]
@@ -222,6 +225,16 @@ def test_forms_of_interpolation(tmp_path):
     check(found, CORE, tmp_path)
 
 
+@pytest.mark.parametrize("is_tanh", [False, True])
+def test_segments_have_the_results_of_samples(is_tanh):
+    """For all numbers of the fixed-point input: places 0 and the multiplier 1 would give them."""
+    bits, shift = (8, 8) if is_tanh else (9, 10)
+    inputs = np.arange(-260 << bits, 260 << bits)
+    first, steps = segments(is_tanh).astype(np.int64).reshape(-1, 2)[np.clip(inputs >> bits, -256, 255) + 256].T
+    found = (first + (inputs & ((1 << bits) - 1)) * steps) >> shift
+    assert np.array_equal(found, interpolated_sigmoid(inputs, SigmoidNumbers(1, 0), is_tanh))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16"])
 def test_sums_of_many_rows(dtype, tmp_path):
     """More rows than 16 bits hold, elements at both ends, columns that are no multiple of four."""
@@ -293,6 +306,7 @@ COSTS = {
     "wide mean": (_one("MEAN", "int16", (8, 64), HALVES, (1,), keep_dims=True), 107),
     "mean of columns": (_one("MEAN", "int8", (1, 8, 8, 16), BYTES, (1, 2)), 95),
     "hard swish": (_one("HARD_SWISH", "int8", (8, 64), BYTES), 3.7),
+    "wide logistic": (_one("LOGISTIC", "int16", (8, 64), ("int16", 2.0**-15, 0)), 10.3),
     "wide leaky relu": (_one("LEAKY_RELU", "int16", (8, 64), HALVES, alpha=0.1), 10.9),
     "wide requantisation": (_one("QUANTIZE", "int16", (8, 64), BYTES), 6.8),
 }

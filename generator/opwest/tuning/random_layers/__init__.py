@@ -28,7 +28,7 @@ from opwest.tuning.random_layers.rows import (
     slopes,
     softmax,
 )
-from opwest.tuning.random_layers.tables import samples, table
+from opwest.tuning.random_layers.tables import samples, sigmoid, table
 
 __all__ = [
     "KINDS",
@@ -53,6 +53,7 @@ __all__ = [
     "rescaled",
     "samples",
     "shifted",
+    "sigmoid",
     "slopes",
     "softmax",
     "table",

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from opwest.compiler.ir.elements import Interpolated, Lookup
+from opwest.compiler.graph.types import Node, Quantization, Tensor
+from opwest.compiler.ir.elements import Interpolated, Lookup, Sigmoid
 from opwest.compiler.ir.operations import Elementwise
 from opwest.compiler.ir.program import Program
 from opwest.compiler.semantics.fixed_point import RANGES
+from opwest.compiler.semantics.tables import sigmoid_numbers
 from opwest.tuning.random_layers.numbers import Random, makes, program, value
 
 
@@ -33,3 +35,15 @@ def samples(random: Random, size: int | None = None, dtype: str = "int16", sprea
     content = np.clip(np.cumsum(steps) if spread < 1000 else steps, low, high).astype(dtype)
     data, result = value("input", dtype, shape), value("output", dtype, shape)
     return program(Elementwise("layer", (data,), (result,), Interpolated("EXP", content)))
+
+
+@makes("int16")
+def sigmoid(random: Random, size: int | None = None, dtype: str = "int16", kind: str | None = None) -> Program:
+    """LOGISTIC or TANH of int16 values, of any scale up to 5."""
+    shape = (int(size or random.choice([1, 2, 3, 4, 5, 31, 64, 99])),)
+    kind = kind or str(random.choice(["LOGISTIC", "TANH"]))
+    scale = float(np.exp(random.uniform(-14, 1.6))) if random.random() < 0.8 else 2.0 ** -int(random.integers(9, 14))
+    data, result = value("input", dtype, shape), value("output", dtype, shape)
+    tensor = Tensor("data", dtype, shape, Quantization((float(np.float32(scale)),), (0,)))
+    numbers = sigmoid_numbers(Node(kind, (tensor,), (tensor,)))
+    return program(Elementwise("layer", (data,), (result,), Sigmoid(kind, numbers)))

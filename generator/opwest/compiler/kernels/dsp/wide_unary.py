@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of one int16 element: another scale, other slopes below 0, values between samples of a table."""
+"""Functions of one int16 element: another scale, a slope below 0, values between samples, LOGISTIC and TANH."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from opwest.compiler.emission.function import Call, call_for, emits
-from opwest.compiler.ir.elements import Interpolated, Rescaled
+from opwest.compiler.ir.elements import Interpolated, Rescaled, Sigmoid
 from opwest.compiler.ir.operations import Elementwise
 from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.lines import GROUP, Line, Store, function_of, words_of
 from opwest.compiler.semantics.fixed_point import Multiplier
+from opwest.compiler.semantics.tables import sigmoid_table
 
 MAX_LEFT = 13
 """The places to the left by which a difference of 17 bits can be shifted, and doubled."""
@@ -29,12 +32,14 @@ def render_unary(operation: Elementwise) -> Call | None:
         line, base = _rescaled(function, result.dtype), function.kind.lower()
     elif isinstance(function, Interpolated) and result.dtype == "int16":
         line, base = _interpolated(function), function.kind.lower()
+    elif isinstance(function, Sigmoid) and result.dtype == "int16":
+        line, base = _sigmoid(function), function.kind.lower()
     else:
         return None
     if line is None:
         return None
     counts = f"{result.size // GROUP}, {result.size % GROUP}"
-    body = f"\t{line.name}(data, {'constants + 256' if line.other is not None else 'data'}, "
+    body = f"\t{line.name}(data, {f'constants + {len(line.other) // 2}' if line.other is not None else 'data'}, "
     body += f"{'numbers' if line.other is not None else 'constants'}, result, {counts});\n"
     arguments = {"data": data, "constants": line.constants if line.other is None else line.other}
     if line.other is not None:
@@ -124,3 +129,55 @@ def _interpolated(function: Interpolated) -> Line | None:
     name = "interpolate_samples"
     definition = function_of(name, "int16", start, group, turn(("r5",), ("r8",)))
     return Line(name, definition, words_of([65535, 64, 128]), table)
+
+
+@functools.cache
+def segments(is_tanh: bool) -> Any:
+    """Return the segments from -256 to 255 of LOGISTIC or TANH as first values and steps, int32 [512 * 2].
+
+    The results are the shifted values. The first value at -255 is that of the constant end: from there on to 0 the
+    others have the same results, because their steps are 1.
+    """
+    bits = 8 if is_tanh else 9
+    starts = np.arange(-256, 256) << bits
+    first = _numerators(starts, is_tanh)
+    steps = _numerators(starts + 2, is_tanh) - _numerators(starts + 1, is_tanh)
+    return np.stack([first, steps], axis=1).astype(np.int32).reshape(-1)
+
+
+def _numerators(inputs: Any, is_tanh: bool) -> Any:
+    """Return the sums of `interpolated_sigmoid` before its last shift."""
+    table, bits = sigmoid_table().astype(np.int64), 8 if is_tanh else 9
+    magnitude = np.abs(inputs)
+    index, rest = np.minimum(magnitude >> bits, 254), magnitude & ((1 << bits) - 1)
+    smooth = (table[index] << bits) + rest * (table[index + 1] - table[index])
+    value = np.where(magnitude >> bits >= 255, 0xFFFF << 8 if is_tanh else 0x7FFF << 10, smooth)
+    if is_tanh:
+        return np.where(inputs >= 0, value - (1 << 23) + 128, -value + (1 << 23) + 127)
+    return np.where(inputs >= 0, value + 512, (1 << 25) - value + 511)
+
+
+def _sigmoid(function: Sigmoid) -> Line | None:
+    """Return the line of a function of 512 segments: r4 multiplier, r12 half of the shift."""
+    is_tanh, numbers = function.kind == "TANH", function.numbers
+    bits, places = 8 if is_tanh else 9, numbers.places
+    if places + bits > 31:
+        return None
+
+    def turn(values: Sequence[str], others: Sequence[str], starts: Sequence[str]) -> list[str]:
+        pairs = list(zip(values, others, strict=True))
+        lines = [f"ldrsh {value}, [r0], #2" for value in values]
+        lines += [f"mla {value}, {value}, r4, r12" for value in values]
+        for (value, other), (start, step) in zip(pairs, (starts[:2], starts[2:]), strict=False):
+            lines += [f"ssat {other}, #9, {value}, asr #{places + bits}", f"ubfx {value}, {value}, #{places}, #{bits}"]
+            lines += [f"add {other}, r1, {other}, lsl #3", f"ldrd {start}, {step}, [{other}]"]
+            lines.append(f"mla {value}, {value}, {step}, {start}")
+        lines += [f"asr {value}, {value}, #{8 if is_tanh else 10}" for value in values]
+        return [*lines, *(f"strh {value}, [r3], #2" for value in values)]
+
+    pair = turn(("r5", "r6"), ("r7", "r8"), ("r9", "r10", "r11", "r2"))
+    name = f"{function.kind.lower()}_segments_{places}"
+    one = turn(("r5",), ("r7",), ("r9", "r10"))
+    definition = function_of(name, "int16", ["ldrd r4, r12, [r2]"], [*pair, *pair], one)
+    half = 1 << (places - 1) if places else 0
+    return Line(name, definition, words_of([numbers.multiplier, half]), segments(is_tanh))
