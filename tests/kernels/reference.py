@@ -2,7 +2,8 @@
 """The results of operations by numpy, in 64-bit arithmetic."""
 
 import numpy as np
-from opwest.compiler.ir.elements import AddQuantised
+from opwest.compiler.execution.run import results_of as executed
+from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import (
     Convolution,
     ConvolutionSum,
@@ -18,10 +19,13 @@ from opwest.compiler.semantics.fixed_point import Rounding, scaled
 
 
 def results_of(operation, *data):
-    """`data`: the inputs of the operation that are no constants."""
+    """`data`: the arrays of the inputs that are no constants."""
     given = iter(data)
-    operands = [value.content if value.role == "constant" else next(given) for value in operation.inputs]
-    return _LAYERS[type(operation)](operation, *operands)
+    arrays = [value.content if value.role == "constant" else next(given) for value in operation.inputs]
+    is_pair = isinstance(getattr(operation, "function", None), AddQuantised | Product)
+    if type(operation) not in _LAYERS or (isinstance(operation, Elementwise) and not is_pair):
+        return executed(operation, arrays)[0]
+    return _LAYERS[type(operation)](operation, *arrays)
 
 
 def _end(operation, sums, bias):

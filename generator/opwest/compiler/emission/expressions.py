@@ -38,6 +38,7 @@ from opwest.compiler.ir.elements import (
     Sigmoid,
     SquaredDifference,
 )
+from opwest.compiler.semantics.arithmetic import HALF
 from opwest.compiler.semantics.elementwise import COMPARISONS, LEFT_SHIFT
 from opwest.compiler.semantics.fixed_point import RANGES, Multiplier
 from opwest.compiler.semantics.float_functions import FLOAT_FUNCTIONS
@@ -64,11 +65,28 @@ def expression_of(function: Any, dtypes: Sequence[str], result: str) -> Expressi
     raise AssertionError(type(function).__name__)
 
 
-def scale_twice(value: str, by: Multiplier) -> tuple[str, str]:
-    """Return a multiplication that rounds twice, and its helper."""
-    if by.shift > 0:
-        return f"scale_twice_left({value}, {by.fixed}, {-by.shift})", "scale_twice_left"
-    return f"scale_twice({value}, {by.fixed}, {-by.shift})", "scale_twice"
+def scale_twice(value: str, by: Multiplier, bound: int | None = None, is_positive: bool = False) -> tuple[str, str]:
+    """Return a multiplication that rounds twice, and its helper.
+
+    `bound`: the greatest magnitude of the value; None: that of int32. `is_positive`: results of negative values are
+    clamped to the same value later.
+    """
+    helper = "scale_twice_left" if by.shift > 0 else "scale_twice"
+    if bound is not None and by.shift < 0 and scaled_bound(bound, by, -1) + (1 << (-by.shift - 1)) < 1 << 31:
+        helper = "scale_twice_positive" if is_positive else "scale_twice_fast"
+    return f"{helper}({value}, {by.fixed}, {-by.shift})", helper
+
+
+def scaled_bound(bound: int, by: Multiplier, places: int | None = None) -> int:
+    """Return a bound of a product with a multiplier; `places`: those of the shift, -1: before it."""
+    high = (bound * by.fixed >> (31 - max(by.shift, 0))) + 2
+    return high if places == -1 else (high >> max(-by.shift, 0)) + 1
+
+
+def distance_of(dtype: str, zero: int) -> int:
+    """Return the greatest magnitude of the difference of a quantised value and its zero point."""
+    low, high = RANGES[dtype]
+    return max(high - zero, zero - low)
 
 
 def plus(offset: int) -> str:
@@ -93,21 +111,32 @@ def clamped_float(value: str, low: float | None, high: float | None) -> str:
     return f"clampf({value}, {', '.join(number(limit, 'float32') for limit in limits)})"
 
 
-def _rescaled(zeros: Sequence[int], multipliers: Sequence[Multiplier], left_shift: int) -> tuple[list[str], set[str]]:
-    """Return the operands without their zero points, shifted to the left and multiplied, and the helpers for it."""
-    pairs = [
-        scale_twice(f"({{{place}}}{plus(-zero)}) * {1 << left_shift}", by)
-        for place, (zero, by) in enumerate(zip(zeros, multipliers, strict=True))
-    ]
-    return [text for text, _ in pairs], {helper for _, helper in pairs}
+def _rescaled(
+    zeros: Sequence[int], multipliers: Sequence[Multiplier], left_shift: int, dtypes: Sequence[str]
+) -> tuple[list[str], set[str], int]:
+    """Return the operands without their zero points, shifted to the left and multiplied; helpers; a bound of the sum
+    of their magnitudes."""
+    texts, used, total = [], set(), 0
+    for place, (zero, by, dtype) in enumerate(zip(zeros, multipliers, dtypes, strict=False)):
+        bound = distance_of(dtype, zero) << left_shift
+        total += scaled_bound(bound, by)
+        value = f"({{{place}}}{plus(-zero)})"
+        # Half of an even number.
+        if by == HALF and left_shift:
+            texts.append(f"{value} * {1 << (left_shift - 1)}")
+            continue
+        text, helper = scale_twice(f"{value} * {1 << left_shift}", by, bound)
+        texts.append(text)
+        used.add(helper)
+    return texts, used, total
 
 
 @expression_of.register
 def _(function: AddQuantised, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
-    parts, used = _rescaled(numbers.zeros, numbers.multipliers, numbers.left_shift)
+    parts, used, bound = _rescaled(numbers.zeros, numbers.multipliers, numbers.left_shift, dtypes)
     sign = "-" if function.subtract else "+"
-    text, helper = scale_twice("sum", numbers.result)
+    text, helper = scale_twice("sum", numbers.result, bound, numbers.low >= numbers.zero)
     return Expression(
         "subtract" if function.subtract else "add",
         clamped(f"{text}{plus(numbers.zero)}", numbers.low, numbers.high, result),
@@ -182,7 +211,7 @@ def _(function: Compared, dtypes: Sequence[str], result: str) -> Expression:
     base = _BASES[function.operator]
     if function.numbers is None:
         return Expression(base, f"{{0}} {function.operator} {{1}}")
-    parts, used = _rescaled(function.numbers.zeros, function.numbers.multipliers, LEFT_SHIFT)
+    parts, used, _ = _rescaled(function.numbers.zeros, function.numbers.multipliers, LEFT_SHIFT, dtypes)
     return Expression(base, f" {function.operator} ".join(parts), (), tuple(sorted(used)))
 
 
@@ -333,7 +362,8 @@ def _(function: AddShifted, dtypes: Sequence[str], result: str) -> Expression:
 def _(function: Product, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
     one, other = (f"({{{place}}}{plus(-zero)})" for place, zero in enumerate(numbers.zeros))
-    text, helper = scale_twice(f"{one} * {other}", numbers.multiplier)
+    bound = math.prod(distance_of(dtype, zero) for dtype, zero in zip(dtypes, numbers.zeros, strict=True))
+    text, helper = scale_twice(f"{one} * {other}", numbers.multiplier, bound, numbers.low >= numbers.zero)
     value = clamped(wrapped_sum(text, numbers.zero), numbers.low, numbers.high, result)
     return Expression("multiply", value, (), (helper, "clamp"))
 
@@ -357,8 +387,8 @@ def _(function: Quotient, dtypes: Sequence[str], result: str) -> Expression:
 @expression_of.register
 def _(function: SquaredDifference, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
-    parts, used = _rescaled(numbers.zeros, numbers.multipliers, numbers.left_shift)
-    text, helper = scale_twice("difference * difference", numbers.result)
+    parts, used, bound = _rescaled(numbers.zeros, numbers.multipliers, numbers.left_shift, dtypes)
+    text, helper = scale_twice("difference * difference", numbers.result, bound * bound, is_positive=True)
     lines = (f"const int32_t difference = {parts[0]} -", f"\t{parts[1]};")
     value = clamped(wrapped_sum(text, numbers.zero), numbers.low, numbers.high, result)
     return Expression("squared_difference", value, lines, tuple(sorted({"clamp", helper, *used})))
@@ -367,8 +397,9 @@ def _(function: SquaredDifference, dtypes: Sequence[str], result: str) -> Expres
 @expression_of.register
 def _(function: Prelu, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
-    above, helper = scale_twice("x", numbers.positive)
-    below, other = scale_twice(f"x * ({{1}}{plus(-numbers.zeros[1])})", numbers.negative)
+    bounds = [distance_of(dtype, zero) for dtype, zero in zip(dtypes, numbers.zeros, strict=True)]
+    above, helper = scale_twice("x", numbers.positive, bounds[0], is_positive=True)
+    below, other = scale_twice(f"x * ({{1}}{plus(-numbers.zeros[1])})", numbers.negative, math.prod(bounds))
     lines = (
         f"const int32_t x = {{0}}{plus(-numbers.zeros[0])};",
         f"const int32_t scaled = x >= 0 ? {above} : {below};",
@@ -416,10 +447,11 @@ def _(function: Rescaled, dtypes: Sequence[str], result: str) -> Expression:
     if numbers.magnitude:
         name = "magnitude"
         lines.append("const int32_t magnitude = difference < 0 ? -difference : difference;")
-    scaled, helper = scale_twice(name, numbers.positive)
+    bound = None if dtypes[0] == "int32" else distance_of(dtypes[0], numbers.source)
+    scaled, helper = scale_twice(name, numbers.positive, bound, numbers.magnitude)
     used = {helper}
     if numbers.negative != numbers.positive or numbers.sign < 0:
-        below, helper = scale_twice(name, numbers.negative)
+        below, helper = scale_twice(name, numbers.negative, bound, numbers.magnitude)
         used.add(helper)
         sign = "-" if numbers.sign < 0 else ""
         lines.append(f"const int32_t scaled = {name} >= 0 ? {scaled} : {sign}{below};")

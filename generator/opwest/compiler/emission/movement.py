@@ -334,7 +334,7 @@ def render_interpolation(operation: Interpolate) -> Call:
                 "",
             )
             with lines.loop("c", depth):
-                _element(lines, data.dtype)
+                _element(lines, data.dtype, _sum_type(operation))
     helpers = ("product_float", "sum_float") if data.dtype == "uint8" else ()
     return call_of(operation, "interpolate", lines, constants=arrays, helpers=helpers)
 
@@ -348,12 +348,23 @@ _CORNERS = (
 """The elements, and the names of their weights."""
 
 
-def _element(lines: Lines, dtype: str) -> None:
+def _sum_type(operation: Interpolate) -> str:
+    """Return the C type of the sums of fixed-point data."""
+    most = 1 << (7 if operation.inputs[0].dtype == "int8" else 15)
+    for line in (operation.rows, operation.columns):
+        weights = np.abs(np.stack([np.asarray(line.weights), np.asarray(line.rests)]))
+        most *= int(weights.sum(axis=0).max())
+    return "int32_t" if most + (1 << 19) < 1 << 31 else "int64_t"
+
+
+def _element(lines: Lines, dtype: str, kind: str) -> None:
     """Append one element. The order of the sums is that of the reference kernel."""
     if dtype in ("int8", "int16"):
-        terms = [f"(int64_t)({x} * {a}) * {b}" for x, a, b in _CORNERS]
-        lines.add(f"const int64_t sum = {terms[0]} + {terms[1]} +", f"\t{terms[2]} + {terms[3]};", "")
-        lines.add(f"*y++ = ({c_type(dtype)})((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));")
+        wide = "(int64_t)" if kind == "int64_t" else ""
+        terms = [f"{wide}({x} * {a}) * {b}" for x, a, b in _CORNERS]
+        lines.add(f"const {kind} sum = {terms[0]} + {terms[1]} +", f"\t{terms[2]} + {terms[3]};", "")
+        # Rounded half away from zero: 1 less than the half is added to negative sums.
+        lines.add(f"*y++ = ({c_type(dtype)})((sum + (1 << 19) - (sum < 0)) >> 20);")
         return
     if dtype == "float32":
         terms = [f"{x} * {a} * {b}" for x, a, b in _CORNERS]

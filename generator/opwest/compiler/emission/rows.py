@@ -11,7 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from opwest.compiler.emission.epilogue import ending
-from opwest.compiler.emission.expressions import Expression, clamped, expression_of, plus, scale_twice, times
+from opwest.compiler.emission.expressions import (
+    Expression,
+    clamped,
+    distance_of,
+    expression_of,
+    plus,
+    scale_twice,
+    times,
+)
 from opwest.compiler.emission.function import Call, Lines, c_type, call_of, emits, number
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import (
@@ -55,9 +63,10 @@ def softmax(operation: Softmax16) -> Call:
             lines.add("result[i] = (int16_t)looked_up(clamp(x, -32768, 32767), powers);", "sum += result[i];")
         lines.add("const int zeros = leading_zeros((uint32_t)sum);", "const int places = 31 - zeros;")
         lines.add("int32_t x = (int32_t)((((int64_t)sum << (zeros - 1)) + (1 << 13)) >> 14) - 98304;")
-        lines.add("const int64_t inverse = looked_up(clamp(x, -32768, 32767), inverses);", "")
+        # The product of two numbers of 15 bits, and half of a shift by at most 30 places.
+        lines.add("const int32_t inverse = looked_up(clamp(x, -32768, 32767), inverses);", "")
         with lines.loop("i", length):
-            lines.add("x = (int32_t)((result[i] * inverse + (INT64_C(1) << (places - 1))) >> places);")
+            lines.add("x = (result[i] * inverse + (1 << (places - 1))) >> places;")
             lines.add(f"result[i] = {clamped('x', 0, 32767, 'int16')};")
     tables = [(name, np.asarray(getattr(numbers, name), np.int16)) for name in ("powers", "inverses")]
     helpers = ("clamp", scale, "leading_zeros", "looked_up")
@@ -73,19 +82,22 @@ def softmax_table(operation: SoftmaxTable) -> Call:
     bits = 16 if result.dtype == "int16" else 8
     with lines.block(head):
         greatest(lines, c_type(data.dtype), length)
-        _exponential_sum(lines, length, "round_shift(powers[greatest - data[i]], 12)")
+        # Powers are not negative, so that the half of a shift can be added without a sign.
+        _exponential_sum(lines, length, "(int32_t)(((uint32_t)powers[greatest - data[i]] + 2048) >> 12)")
         lines.add("const int zeros = leading_zeros((uint32_t)sum);")
         # More than 511 elements that are equal: probabilities below half of a step.
         places = f"{43 - bits} - zeros"
         lines.add(
             f"const int places = {places} < 31 ? {places} : 31;" if length > 511 else f"const int places = {places};"
         )
-        lines.add("const int32_t inverse = reciprocal((int32_t)(((uint32_t)sum << zeros) - 0x80000000));", "")
+        lines.add("const int32_t inverse = reciprocal((int32_t)(((uint32_t)sum << zeros) - 0x80000000));")
+        lines.add("const uint32_t half = UINT32_C(1) << (places - 1);", "")
         with lines.loop("i", length):
-            lines.add("const int32_t value = doubled_high(inverse, powers[greatest - data[i]]);", "")
-            value = clamped(f"round_shift(value, places){plus(low)}", low, high, result.dtype)
-            lines.add(f"result[i] = {value};")
-    helpers = ("clamp", "doubled_high", "round_shift", "leading_zeros", "reciprocal")
+            lines.add("const uint32_t value =")
+            lines.add("\t((uint32_t)doubled_high(inverse, powers[greatest - data[i]]) + half) >> places;")
+            above = f"value > {high - low} ? {high} : (int32_t)value{plus(low)}"
+            lines.add("", f"result[i] = ({c_type(result.dtype)})({above});")
+    helpers = ("doubled_high", "leading_zeros", "reciprocal")
     powers = [("powers", np.asarray(operation.powers, np.int32))]
     in_place = ("data",) if bits == 8 else ()
     return call_of(operation, "softmax", lines, constants=powers, in_place=in_place, helpers=helpers)
@@ -279,7 +291,8 @@ def _sum(operation: Reduce, count: int) -> _Body:
     finish = operation.finish
     assert finish is not None
     [by] = finish.multipliers
-    text, helper = scale_twice(f"sum{plus(-operation.zero * count)}", by)
+    bound = count * distance_of(operation.inputs[0].dtype, operation.zero)
+    text, helper = scale_twice(f"sum{plus(-operation.zero * count)}", by, bound)
     end = clamped(f"{text}{plus(finish.zero)}", finish.low, finish.high, operation.results[0].dtype)
     return _Body(["int32_t sum = 0;"], ["sum += @;"], [f"*y++ = {end};"], ("clamp", helper))
 

@@ -122,11 +122,11 @@ def int8_sums(operation: Convolution | Depthwise, accepts_groups: bool = False) 
     return weights, sums, bound_of(weights, sums, "int8")
 
 
-def scaling_of(finish: Finish, bounds: Any) -> Scaling | None:
+def scaling_of(finish: Finish, bounds: Any, bits: int = 30) -> Scaling | None:
     """Return the numbers, exact for all sums of a magnitude up to `bounds` [channels]; None where this form is not.
 
-    None: float scales; shifts to the left; bounds of 2**30 and more (2**31 for Rounding.SIXTEEN); a zero point that
-    overflows with the shift.
+    None: float scales; shifts to the left; bounds of 2**`bits` and more (2**31 for Rounding.SIXTEEN); a zero point
+    that overflows with the shift. `bits`: 31 for code that does not double the sums.
     """
     if not isinstance(finish, Requantisation) or finish.rounding is Rounding.FLOAT:
         return None
@@ -138,7 +138,7 @@ def scaling_of(finish: Finish, bounds: Any) -> Scaling | None:
         if finish.rounding is Rounding.SIXTEEN:
             fixed = int(reduced(fixed)) << 16
         shift = -multiplier.shift - (0 if is_doubled else 1)
-        if bound >= 1 << (31 if finish.rounding is Rounding.SIXTEEN else 30):
+        if bound >= 1 << (31 if finish.rounding is Rounding.SIXTEEN else bits):
             return None
         # The greatest magnitude of `high`. Below half of a unit of the shift, every result is the zero point.
         most = (bound * fixed >> (31 if is_doubled else 32)) + 1

@@ -130,6 +130,10 @@ def plain_limits(node: Node) -> tuple[float | None, float | None]:
     return low, high
 
 
+HALF = Multiplier(1 << 30, 0)
+"""The multiplier of the operand of a sum with the larger scale."""
+
+
 @dataclass(frozen=True)
 class AddNumbers:
     """The numbers of a quantised addition; every multiplication rounds twice."""

@@ -33,6 +33,17 @@ from opwest.tuning.random_layers.numbers import (
     weights_of,
     window,
 )
+from opwest.tuning.random_layers.rows import (
+    extremes,
+    interpolation,
+    pairs,
+    reduction,
+    rescaled,
+    shifted,
+    slopes,
+    softmax,
+)
+from opwest.tuning.random_layers.tables import samples, sigmoid, table
 
 __all__ = [
     "KINDS",
@@ -45,6 +56,7 @@ __all__ = [
     "dense",
     "depthwise",
     "elements",
+    "extremes",
     "float_convolution",
     "float_dense",
     "float_depthwise",
@@ -55,12 +67,22 @@ __all__ = [
     "hybrid_convolution",
     "hybrid_product",
     "inputs_of",
+    "interpolation",
     "makes",
     "matrix_product",
     "multiply",
     "nibbles",
+    "pairs",
     "pool",
     "program",
+    "reduction",
+    "rescaled",
+    "samples",
+    "shifted",
+    "sigmoid",
+    "slopes",
+    "softmax",
+    "table",
     "transposed_convolution",
     "value",
     "weights_of",

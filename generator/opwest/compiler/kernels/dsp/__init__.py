@@ -12,10 +12,15 @@ from opwest.compiler.kernels.dsp import (
     elements,
     floats,
     hybrid,
+    interpolation,
     matrix,
     matrix_wide,
     nibbles,
+    reductions,
+    softmax,
     transposed,
+    wide_softmax,
+    wide_unary,
 )
 
 __all__ = [
@@ -25,8 +30,13 @@ __all__ = [
     "elements",
     "floats",
     "hybrid",
+    "interpolation",
     "matrix",
     "matrix_wide",
     "nibbles",
+    "reductions",
+    "softmax",
     "transposed",
+    "wide_softmax",
+    "wide_unary",
 ]

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""int8 sums, differences and products of tensors with equal shapes.
-
-The scaled value of an operand of a sum is a table of 256 words; that of the operand with the larger scale is a shift.
-"""
+"""Sums, differences, products and squares of differences of int8 and int16 tensors; pools."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,33 +12,56 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.depthwise import one_channel, pool_windows
 from opwest.compiler.emission.function import Call, Lines, call_for, emits, is_int8_pair
-from opwest.compiler.ir.elements import AddQuantised, Product
+from opwest.compiler.ir.elements import AddQuantised, Plain, Prelu, Product, SquaredDifference
 from opwest.compiler.ir.operations import Elementwise, Pool
 from opwest.compiler.kernels.assembly import NAKED, naked
+from opwest.compiler.kernels.dsp.byte_lines import product_line, square_line
 from opwest.compiler.kernels.dsp.intrinsics import GREATER_BYTES, LOAD_WORD, SUMS_OF_BYTES
+from opwest.compiler.kernels.dsp.selected_lines import extreme_line, slope_line
 from opwest.compiler.kernels.dsp.tiles import results
-from opwest.compiler.kernels.scaling import Epilogue, product_scaling, sum_tables
-from opwest.compiler.semantics.fixed_point import Multiplier
+from opwest.compiler.kernels.dsp.wide_lines import wide_product_line, wide_sum_line
+from opwest.compiler.kernels.lines import GROUP, Form
+from opwest.compiler.kernels.repeated import Makers, render_lines
+from opwest.compiler.kernels.scaling import Epilogue, sum_tables
+from opwest.compiler.kernels.slopes import sum_line
+from opwest.compiler.semantics.arithmetic import HALF
 
-HALF = Multiplier(1 << 30, 0)
-"""The multiplier of the operand with the larger scale."""
-UNROLLED = 4
+UNROLLED = GROUP
 
 
 @emits(Elementwise, "dsp-elements")
 def render_elements(operation: Elementwise) -> Call | None:
-    """Return the call; None for other functions, dtypes and shapes."""
-    function = operation.function
-    if not is_int8_pair(operation):
-        return None
-    if isinstance(function, AddQuantised):
-        return _sum(operation, function)
-    return _product(operation, function) if isinstance(function, Product) else None
+    """Return the call: lines, or for an int8 sum of equal shapes a loop with tables.
+
+    None for other functions, dtypes and numbers.
+    """
+    call = render_lines(operation, _LINES)
+    if call is None and isinstance(operation.function, AddQuantised) and is_int8_pair(operation):
+        return _with_tables(operation, operation.function)
+    return call
 
 
-def _sum(operation: Elementwise, function: AddQuantised) -> Call | None:
+_LINES: Makers = {
+    (AddQuantised, "int8"): sum_line,
+    (Product, "int8"): product_line,
+    (SquaredDifference, "int8"): square_line,
+    (AddQuantised, "int16"): wide_sum_line,
+    (Product, "int16"): wide_product_line,
+    (Prelu, "int8"): slope_line,
+    **{(Plain, dtype): functools.partial(extreme_line, dtype) for dtype in ("int8", "uint8", "int16")},
+}
+
+
+def _with_tables(operation: Elementwise, function: AddQuantised) -> Call | None:
+    """Return the call of an int8 sum without a slope."""
     loop = sum_of(function)
-    return None if loop is None else _call(operation, "add", loop)
+    if loop is None:
+        return None
+    size = operation.results[0].size
+    a, b = operation.inputs
+    body = f"\t{loop.name}(a, b, constants, result, {size // UNROLLED}, {size % UNROLLED});\n"
+    arguments = {"a": a, "b": b, "constants": loop.constants}
+    return call_for(operation, "add", body, arguments, ("a", "b"), definitions=(NAKED, loop.definition))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +74,13 @@ class Loop:
 
 
 def sum_of(function: AddQuantised) -> Loop | None:
-    """Return the loop of an int8 sum; None if its numbers do not fit."""
+    """Return the loop of an int8 sum: its line, else one with tables. None if its numbers do not fit.
+
+    The scaled value of an operand is a table of 256 words; that of the operand with the larger scale is a shift.
+    """
+    line = sum_line(function, False, Form.PAIR)
+    if line is not None:
+        return Loop(line.name, line.definition, line.constants)
     parts = sum_tables(function)
     if parts is None:
         return None
@@ -70,24 +97,6 @@ def sum_of(function: AddQuantised) -> Loop | None:
     tables = [table.astype(np.int32) for table, kind in zip(doubled, kinds, strict=True) if kind is None]
     name, text = _sums_function(tuple(kinds), scaling.epilogue())
     return Loop(name, text, np.concatenate([*tables, scaling.ends[0]]))
-
-
-def _product(operation: Elementwise, function: Product) -> Call | None:
-    scaling = product_scaling(function)
-    if scaling is None:
-        return None
-    name, text = _products_function(scaling.epilogue())
-    zeros = (np.asarray(function.numbers.zeros) * (-2, -1)).astype(np.int32)
-    return _call(operation, "multiply", Loop(name, text, np.concatenate([zeros, scaling.ends[0]])))
-
-
-def _call(operation: Elementwise, base: str, loop: Loop) -> Call:
-    size = operation.results[0].size
-    lines = Lines()
-    lines.add(f"{loop.name}(a, b, constants, result, {size // UNROLLED}, {size % UNROLLED});")
-    a, b = operation.inputs
-    arguments = {"a": a, "b": b, "constants": loop.constants}
-    return call_for(operation, base, lines, arguments, ("a", "b"), definitions=(NAKED, loop.definition))
 
 
 _PARAMETERS = ("const int8_t *a", "const int8_t *b", "const int32_t *constants", "int8_t *result")
@@ -115,14 +124,6 @@ def _sums_function(shifts: tuple[int | None, ...], ending: Epilogue) -> tuple[st
         values.append(["add {x}, {x}, {z}" + ("" if second is None else f", lsl #{second}")])
     kinds = "_".join("table" if shift is None else f"shift{shift}" for shift in shifts)
     name = f"sum_{kinds}_{ending.name}"
-    return name, naked(name, (*_PARAMETERS, *_COUNTS), _loop(start, values, ending))
-
-
-def _products_function(ending: Epilogue) -> tuple[str, str]:
-    """Return the name and the definition for products: constants are -2 * the first zero point, - the second one."""
-    start = ["ldrd r11, r12, [r2], #8", "ldm r2, {r4-r6}"]
-    values = [["add {x}, r11, {x}, lsl #1", "add {z}, r12, {z}", "mul {x}, {x}, {z}"]]
-    name = f"product_{ending.name}"
     return name, naked(name, (*_PARAMETERS, *_COUNTS), _loop(start, values, ending))
 
 

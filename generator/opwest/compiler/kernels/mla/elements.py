@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import Elementwise, Pool
 from opwest.compiler.kernels.assembly import NAKED, limited, naked
 from opwest.compiler.kernels.mla.assembly import Epilogue, epilogue_of
+from opwest.compiler.kernels.repeated import Makers, render_lines
 from opwest.compiler.kernels.scaling import product_scaling, sum_tables
+from opwest.compiler.kernels.slopes import sum_line
 
 _COUNTS = ("rows", "columns", "row_step", "column_step", "channels")
 PARAMETERS = ("const int8_t *x", "int8_t *y", *(f"int {name}" for name in _COUNTS))
@@ -135,6 +138,15 @@ def _average(sums: list[str]) -> list[str]:
 UNROLLED = 4
 MIN_ELEMENTS = 16
 """Fewer elements are not worth a function and tables."""
+
+
+@emits(Elementwise, "mla-slopes")
+def render_slopes(operation: Elementwise) -> Call | None:
+    """Return the call of an int8 sum or difference; None for other functions and dtypes, and without a slope."""
+    return render_lines(operation, _LINES)
+
+
+_LINES: Makers = {(AddQuantised, "int8"): functools.partial(sum_line, has_dsp=False)}
 
 
 @emits(Elementwise, "mla-tables")
