@@ -6,6 +6,13 @@ A new kind of layer is a function with `makes` in a module of this package, whic
 
 from opwest.tuning.random_layers.elements import add, elements, multiply
 from opwest.tuning.random_layers.layers import convolution, convolution_sum, dense, depthwise, pool
+from opwest.tuning.random_layers.matrices import (
+    grouped_convolution,
+    hybrid_convolution,
+    hybrid_product,
+    matrix_product,
+    transposed_convolution,
+)
 from opwest.tuning.random_layers.numbers import (
     KINDS,
     MAKERS,
@@ -30,11 +37,16 @@ __all__ = [
     "dense",
     "depthwise",
     "elements",
+    "grouped_convolution",
+    "hybrid_convolution",
+    "hybrid_product",
     "inputs_of",
     "makes",
+    "matrix_product",
     "multiply",
     "pool",
     "program",
+    "transposed_convolution",
     "value",
     "weights_of",
     "window",

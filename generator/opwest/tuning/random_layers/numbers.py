@@ -41,9 +41,13 @@ def makes(*dtypes: str) -> Callable[[Make], Make]:
     return register
 
 
-def value(role: str, dtype: str, shape: Sequence[int]) -> Value:
-    """Return a value of a program."""
-    return Value(role, role, dtype, tuple(int(extent) for extent in shape))
+def value(role: str, dtype: str, shape: Sequence[int], name: str = "") -> Value:
+    """Return a value of a program. Inputs with a name of `LIMITS` have these values."""
+    return Value(name or role, role, dtype, tuple(int(extent) for extent in shape))
+
+
+LIMITS = {"zeros": RANGES["int8"], "bias": (-30000, 30000)}
+"""The least and greatest values of inputs by name: others would exceed 32 bits of sums."""
 
 
 def program(operation: Operation) -> Program:
@@ -179,7 +183,7 @@ def _array(random: Random, data: Value, case: int) -> Any:
     if data.dtype == "float32":
         array = random.normal(0, float(random.choice([0.1, 1.0, 30.0])), data.shape)
         return (array * (random.random(data.shape) < 0.7 if case % 5 == 0 else 1)).astype(np.float32)
-    low, high = RANGES[data.dtype]
+    low, high = LIMITS.get(data.name) or RANGES[data.dtype]
     if case % 5 == 0:
         array = np.full(data.shape, low)
     elif case % 5 == 1:
