@@ -8,6 +8,7 @@ r11 and, where they use them, q4 to q7.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,11 @@ class Epilogue:
         parts = ["twice" if self.is_doubled else "once", self.fix, "left" * self.has_left, "clamp" * self.has_clamp]
         return "_".join(part for part in parts if part)
 
+    def of(self, channels: slice) -> Epilogue:
+        """Return the end of some channels, with the same instructions."""
+        parts = {name: getattr(self, name)[channels] for name in ("multipliers", "lefts", "rights")}
+        return replace(self, **parts)
+
     def numbers(self, fill: int) -> Any:
         """Return the numbers of the layer that functions read: NUMBERS."""
         return np.asarray([self.zero, self.low, self.high, fill], np.int32)
@@ -148,15 +154,16 @@ def start(code: Assembly, ending: Epilogue, moves: Sequence[str], numbers: str, 
 
     `numbers` is the register that points to NUMBERS; r4 and r6 are changed.
     """
-    code.add("push {r4-r11, lr}", *(["vpush {d8-d11}"] if ending.has_clamp else []), *moves)
+    code.add("push {r4-r11, lr}", *(["vpush {d8-d11}"] if ending.has_clamp else []), *filter(None, moves))
     if ending.has_clamp:
         code.add(f"ldr r4, [{numbers}, #4]", f"ldr r6, [{numbers}, #8]")
         code.add(f"vdup.{8 * item} q4, r4", f"vdup.{8 * item} q5, r6")
 
 
-def finish(code: Assembly, ending: Epilogue, saved: int) -> None:
-    """Append the end of a function with `saved` bytes on the stack."""
-    code.add(f"add sp, #{saved}", *(["vpop {d8-d11}"] if ending.has_clamp else []), "pop {r4-r11, pc}")
+def finish(code: Assembly, ending: Epilogue, saved: int, restored: str = "") -> None:
+    """Append the end of a function with `saved` bytes on the stack; `restored`: an instruction after their removal."""
+    code.add(f"add sp, #{saved}", *([restored] if restored else []))
+    code.add(*(["vpop {d8-d11}"] if ending.has_clamp else []), "pop {r4-r11, pc}")
 
 
 def add_steps(code: Assembly, count: int, sizes: range, cost: int, step: Callable[[bool], None]) -> None:

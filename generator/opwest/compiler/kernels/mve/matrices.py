@@ -7,7 +7,6 @@ Constants are such a stream in flash.
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -119,7 +118,7 @@ def render(operation: MatrixProduct) -> Call | None:
         return None
     if given.bias is not None and given.bias.dtype != "int32":
         return None
-    rows, depth, columns = given.sizes
+    depth = given.sizes[1]
     is_spread = tuple(given.step(operand)[1] > 1 for operand in range(2))
     if any(given.step(operand)[1] > STEP for operand in range(2)):
         return None

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.convolution import folded
 from opwest.compiler.emission.matrix import bound_of
 from opwest.compiler.ir.operations import Convolution
@@ -41,14 +42,14 @@ def is_single(operation: Convolution) -> bool:
 
 
 def layer_of(operation: Convolution) -> tuple[Any, Any, Epilogue] | None:
-    """Return weights [o,k], biases and the end of a layer without groups; None for others.
+    """Return weights [o,k], biases and the end of a layer; None for other dtypes and ends.
 
     Sums have 32 bits: those of int16 data have to fit.
     """
     data, result = operation.inputs[0], operation.results[0]
     weights = flat_weights(operation)
     dtype = data.dtype
-    if dtype not in ITEMS or result.dtype != dtype or str(weights.dtype) != "int8" or operation.groups != 1:
+    if dtype not in ITEMS or result.dtype != dtype or str(weights.dtype) != "int8":
         return None
     bias = folded(weights, operation.bias, operation.zero, dtype)
     bias = np.zeros(len(weights), np.int64) if bias is None else bias
@@ -99,20 +100,55 @@ def groups(channels: int) -> list[list[int]]:
     return [list(range(first, first + 4)) for first in starts]
 
 
-def function_of(length: int, channels: int, ending: Epilogue, item: int, pitch: int = 0) -> tuple[str, str]:
+@dataclass(frozen=True)
+class Taps:
+    """Rows of windows with all channels, of which some words of each element of the window are read."""
+
+    words: int
+    """The words of an element: 1 or 2."""
+    step: int
+    """The bytes from one element to the next."""
+    row: int
+    """The bytes from one row to the next."""
+
+    @property
+    def turn(self) -> int:
+        """The bytes from a vector to the next one: gathers have offsets up to 508."""
+        return 4 // self.words * self.step
+
+    def places(self, code: Assembly) -> None:
+        """Append the places of 4 words less a turn, as q6; r0, r2, r4 and r6 are changed."""
+        words = [number // self.words * self.step + number % self.words * 4 - self.turn for number in range(4)]
+        for register, place in zip(("r0", "r2", "r4", "r6"), words, strict=True):
+            code.constant(register, place & 0xFFFFFFFF)
+        code.add("vmov q6[2], q6[0], r0, r4", "vmov q6[3], q6[1], r2, r6")
+
+
+def function_of(
+    length: int, channels: int, ending: Epilogue, item: int, pitch: int = 0, taps: Taps | None = None
+) -> tuple[str, str]:
     """Return the name and the definition of void f(rows, numbers, result, count): `count` rows of `length` products.
 
     `item` is the bytes of an element: sums of int16 data have 32 bits as well. `pitch`: the elements from one row of
-    the result to the next; 0: they follow each other.
+    the result to the next; 0: they follow each other. `taps`: the rows are those of windows with further channels.
     """
-    name = f"mve_rows_{length}x{channels}_{ending.name}{'_16' if item == 2 else ''}{f'_pitch{pitch}' if pitch else ''}"
+    words = ["16" * (item == 2), f"pitch{pitch}" * (pitch > 0)]
+    words += [f"taps{taps.words}x{taps.step}_{taps.row}"] if taps else []
+    name = "_".join([f"mve_rows_{length}x{channels}_{ending.name}", *filter(None, words)])
     step = pitch or channels
-    row = padded(length * item)
+    steps = padded(length * item) // 16
+    row = taps.row if taps else 16 * steps
     advance = (channels & ~3 if channels > 3 else 4) * item
-    is_loop = row // 16 > UNROLLED
+    is_loop = steps > UNROLLED
+    saved = SAVED + (16 if taps else 0)
     code = Assembly()
-    start(code, ending, [f"sub sp, #{SAVED}", "mov r7, r2", "ldr r2, [r1]", "mov r5, r1"], "r5", item)
-    code.add("adds r5, #16", "strd r3, r5, [sp, #16]", "mov r9, r0")
+    pushes = [f"sub sp, #{saved}", "mov r7, r2", "mov r9, r0"]
+    start(code, ending, ["vpush {d12-d15}" if taps else "", *pushes, "ldr r2, [r1]", "mov r5, r1"], "r5", item)
+    if taps:
+        code.add("mov r10, r2")
+        taps.places(code)
+        code.add(f"vstrw.32 q6, [sp, #{SAVED}]", "mov r2, r10")
+    code.add("adds r5, #16", "strd r3, r5, [sp, #16]")
     if not is_loop:
         code.add("mov r1, r2")
     else:
@@ -131,7 +167,11 @@ def function_of(length: int, channels: int, ending: Epilogue, item: int, pitch: 
         code.add("mov r11, r7")
         code.plus("r11", advance)
     code.add("3:")
-    _products(code, row // 16, is_loop, item)
+    if taps:
+        code.add(f"vldrw.32 q6, [sp, #{SAVED}]", "vadd.i32 q6, q6, r9")
+        code.constant("r0", row)
+        code.add("vadd.i32 q7, q6, r0")
+    _products(code, steps, is_loop, item, taps)
     gather_sums(code)
     if is_loop:
         code.add("ldrd r9, r1, [sp]", "ldrd r0, r2, [sp, #8]")
@@ -147,14 +187,14 @@ def function_of(length: int, channels: int, ending: Epilogue, item: int, pitch: 
         code.add(f"{store}.32 q1, [r3], #{moved}", f"{store}.32 q0, [r7], #{moved}")
         code.add(f"cmp r7, {'r2' if is_loop else 'r11'}", "bne 3b")
         if channels % 4:
-            _last_channels(code, channels, ending, (row, item), is_loop)
+            _last_channels(code, channels, ending, (16 * steps, item), is_loop)
     code.add("mov r7, r3")
     code.plus("r7", (step - channels + min(channels - 4, 0)) * item)
     code.constant("r3", step * item)
     code.add("add r3, r7")
     code.plus("r9", 2 * row)
     code.add("ldr r0, [sp, #16]", "subs r0, #2", "str r0, [sp, #16]", "bgt 2b")
-    finish(code, ending, SAVED)
+    finish(code, ending, saved, "vpop {d12-d15}" if taps else "")
     parameters = ["const int8_t *rows", "const int32_t *numbers", f"int{8 * item}_t *result", "int count"]
     comment = f"Rows of {length} elements times {channels} channels of packed weights."
     return name, code.function(name, parameters, comment)
@@ -175,14 +215,16 @@ def _last_channels(code: Assembly, channels: int, ending: Epilogue, shape: tuple
     code.add("b 3b", "4:")
 
 
-def _products(code: Assembly, steps: int, is_loop: bool, item: int) -> None:
+def _products(code: Assembly, steps: int, is_loop: bool, item: int, taps: Taps | None) -> None:
     """Append the sums of 4 channels by 2 rows."""
+    rows = ["vldrw.32 q0, [r9], #16", "vldrw.32 q1, [r1], #16"]
+    if taps:
+        rows = [f"vldrw.u32 q{number}, [q{6 + number}, #{taps.turn}]!" for number in range(2)]
     if not is_loop:
         for step in range(steps):
-            rows = [f"vldrw.32 q0, [r9, #{16 * step}]", f"vldrw.32 q1, [r9, #{16 * (steps + step)}]"]
-            _step(code, rows, item, step == 0)
+            places = [f"vldrw.32 q0, [r9, #{16 * step}]", f"vldrw.32 q1, [r9, #{16 * (steps + step)}]"]
+            _step(code, rows if taps else places, item, step == 0)
         return
-    rows = ["vldrw.32 q0, [r9], #16", "vldrw.32 q1, [r1], #16"]
     add_steps(code, steps, range(3, 10), 14, partial(_step, code, rows, item))
 
 
