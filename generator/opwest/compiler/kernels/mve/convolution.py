@@ -178,6 +178,8 @@ class Output:
     """The value of padding, which can depend on the image n."""
     is_by_image: bool = False
     """Whether the rows of a call are of one image."""
+    is_by_row: bool = False
+    """Whether the rows of a call are of one row of results; `pitch` is then the elements of an image."""
 
     def add(self, lines: Lines, result: str, count: int | str) -> None:
         """Append the calls for `count` rows."""
@@ -246,8 +248,11 @@ def general(lines: Lines, windows: Windows, output: Output, held: int, kind: str
     (first_row, end_row), (first, end) = windows.inside(0), windows.inside(1)
     is_padded = window.is_padded((height, width))
     fill = [f"const int fill = {output.fill};"] * is_padded
-    count = window.result[0] * window.result[1]
-    by_image = output.is_by_image and images > 1
+    by_row, by_image = output.is_by_row, output.is_by_image and not output.is_by_row
+    # The windows of an image or row, after which the rows are multiplied even if there is room for more.
+    over = window.result[1]
+    count = over if by_row else window.result[0] * over * (1 if by_image else images)
+    rest = count % held
     if not output.is_by_image:
         lines.add(*fill)
     lines.add("int8_t *held = (int8_t *)rows;", f"{kind} *y = {output.result};", "int filled = 0;", "")
@@ -258,12 +263,12 @@ def general(lines: Lines, windows: Windows, output: Output, held: int, kind: str
         with lines.loop("oy", window.result[0]):
             lines.add(f"const int8_t *image = {image};", f"const int y0 = oy * {sy}{plus(-top)};")
             lines.add("int ox = 0;", "")
-            with lines.block(f"while (ox < {window.result[1]})"):
+            with lines.block(f"while (ox < {over})"):
                 lines.add(f"const int x0 = ox * {sx}{plus(-left)};", f"int8_t *to = held + filled * {row};", "")
                 if windows.has_inside:
                     limits = [f"oy >= {first_row}"] * (first_row > 0)
                     limits += [f"oy < {end_row}"] * (end_row < window.result[0])
-                    limits += [f"ox >= {first}"] * (first > 0) + [f"ox < {end}"] * (end < window.result[1])
+                    limits += [f"ox >= {first}"] * (first > 0) + [f"ox < {end}"] * (end < over)
                     with lines.block(f"if ({' && '.join(limits)})") if is_padded else nullcontext():
                         lines.add(f"const int more = {end} - ox;", f"const int room = {held} - filled;")
                         lines.add("const int count = more < room ? more : room;", "")
@@ -272,11 +277,17 @@ def general(lines: Lines, windows: Windows, output: Output, held: int, kind: str
                 if is_padded:
                     with lines.block("else" if windows.has_inside else ""):
                         lines.add(f"{windows.edge}(to, image, y0, x0, fill);", "ox++;", "filled++;")
-                with lines.block(f"if (filled == {held})"):
-                    output.add(lines, "y", held)
-                    lines.add(f"y += {held * output.pitch};", "filled = 0;")
-        if by_image and count % held:
-            output.add(lines, "y", count % held)
-            lines.add(f"y += {count % held * output.pitch};", "filled = 0;")
-    if not by_image and images * count % held:
-        output.add(lines, "y", images * count % held)
+                if count >= held:
+                    with lines.block(f"if (filled == {held})"):
+                        output.add(lines, "y", held)
+                        lines.add(*([] if by_row else [f"y += {held * output.pitch};"]), "filled = 0;")
+            if by_row and rest:
+                output.add(lines, "y", rest)
+                lines.add("filled = 0;")
+        if by_row and images > 1:
+            lines.add(f"y += {output.pitch};")
+        if by_image and rest:
+            output.add(lines, "y", rest)
+            lines.add(f"y += {rest * output.pitch};", "filled = 0;")
+    if not (by_row or by_image) and rest:
+        output.add(lines, "y", rest)

@@ -86,10 +86,19 @@ class Epilogue:
     zero: int
     low: int
     high: int
+    is_sums: bool = False
+    """Whether results are the int32 sums."""
+
+    @property
+    def group_bytes(self) -> int:
+        """The bytes of the numbers of 4 channels."""
+        return 16 if self.is_sums else 36 + 4 * self.has_left
 
     @property
     def name(self) -> str:
         """The part of a function's name that stands for the instructions."""
+        if self.is_sums:
+            return "sums"
         parts = ["twice" if self.is_doubled else "once", self.fix, "left" * self.has_left, "clamp" * self.has_clamp]
         return "_".join(part for part in parts if part)
 
@@ -109,6 +118,8 @@ class Epilogue:
             return np.asarray([values[place] if place >= 0 else 0 for place in places], dtype).view(np.int8)
 
         parts = [chosen(bias, "int32")]
+        if self.is_sums:
+            return parts[0]
         if self.has_left:
             parts.append(chosen(self.lefts, "int8"))
         return np.concatenate([*parts, chosen(self.multipliers, "int32"), chosen(self.rights, "int8")])
@@ -116,6 +127,12 @@ class Epilogue:
 
 NUMBERS = ("zero", "low", "high", "fill")
 """The int32 numbers before the packed weights."""
+
+
+def sums_of(channels: int) -> Epilogue:
+    """Return the end of a layer whose results are its sums."""
+    none = np.zeros(channels, np.int64)
+    return Epilogue(none, none, none, False, "", False, False, 0, 0, 0, is_sums=True)
 
 
 def epilogue_of(finish: Finish, channels: int, bounds: Any, dtype: str = "int8") -> Epilogue | None:
@@ -197,6 +214,8 @@ def scale(code: Assembly, ending: Epilogue, vectors: list[str], stream: str, fre
     """
     one, other = free
     code.add(f"vldrw.32 {one}, [{stream}], #16", *(f"vadd.i32 {q}, {q}, {one}" for q in vectors))
+    if ending.is_sums:
+        return
     if ending.has_left:
         code.add(f"vldrb.s32 {one}, [{stream}], #4", *(f"vshl.s32 {q}, {q}, {one}" for q in vectors))
     multiply = "vqrdmulh" if ending.is_doubled else "vmulh"
