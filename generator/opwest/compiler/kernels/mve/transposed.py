@@ -127,8 +127,7 @@ class Phases:
             for p in range(min(down.stride, PHASES))
             for q in range(min(over.stride, PHASES))
         ]
-        sizes = sorted({part.weights.shape[1] for part in found})
-        if len(sizes) <= LENGTHS:
+        if len({part.weights.shape[1] for part in found}) <= LENGTHS:
             return found
         # Parts of different lengths would have a function each.
         whole = self.row // self.item
@@ -185,7 +184,7 @@ class PhaseOutput(Output):
         x = over.windows - count
         if not is_last:
             lines.add(f"const int x = ox - {count};")
-        for phase, name, place in self.calls:
+        for which, (phase, _, place) in enumerate(self.calls):
             (top, bottom), (left, right) = down.range(phase.down), over.range(phase.over)
             limits = [f"oy >= {top}"] * (top > 0) + [f"oy < {bottom}"] * (bottom < down.windows)
             target = f"{result} + ({self._place('oy', down, phase.down)}) * {over.count * self.channels}"
@@ -205,14 +204,14 @@ class PhaseOutput(Output):
             if top >= bottom or is_empty:
                 continue
             with lines.block(f"if ({' && '.join(limits)})") if limits else nullcontext():
-                self.call(lines, name, (rows, numbers, target, number))
+                self.call(lines, which, (rows, numbers, target, number))
 
     def _place(self, index: str, axis: Axis, phase: int) -> str:
         return f"{index} * {axis.stride}{plus(axis.start(phase))}"
 
-    def call(self, lines: Lines, name: str, arguments: tuple[str, str, str, str]) -> None:
-        """Append the call of a function: rows, numbers, results, number of rows."""
-        lines.add(f"{name}({', '.join(arguments)});")
+    def call(self, lines: Lines, which: int, arguments: tuple[str, str, str, str]) -> None:
+        """Append the call of the function of a phase: rows, numbers, results, number of rows."""
+        lines.add(f"{self.calls[which][1]}({', '.join(arguments)});")
 
 
 @emits(DirectConvolution, "mve-phases")
@@ -257,16 +256,13 @@ def _call(operation: DirectConvolution, phases: Phases, parts: list[Phase], end:
 
 
 def stream_of(
-    phases: Phases, parts: list[Phase], biases: list[Any], ending: Epilogue, fill: int, is_packed: bool = False
+    phases: Phases, parts: list[Phase], biases: list[Any], ending: Epilogue, fill: int
 ) -> tuple[Any, tuple[tuple[Phase, str, int], ...], list[str]]:
-    """Return the packed weights of all phases, the phases with functions and places in them, the functions.
-
-    `is_packed`: rows of results follow each other; otherwise their distance is the stride.
-    """
+    """Return the packed weights of all phases, the phases with functions and places in them, the functions."""
     streams, calls, texts, place = [], [], [], 0
     for part, bias in zip(parts, biases, strict=True):
         channels, length = part.weights.shape
-        pitch = 0 if is_packed else phases.window.stride[1] * channels
+        pitch = phases.window.stride[1] * channels
         row = 0 if phases.row == length * phases.item else phases.row
         name, text = pairs.function_of(length, channels, ending, phases.item, pitch, row=row)
         streams.append(pairs.packed(part.weights, bias, ending, fill, phases.item))
