@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers with float32 data and int8 weights: sums of int8 data as in other layers, which become float in their place."""
+"""Layers with float32 data and int8 weights: sums of int8 data as in other layers, which become float where they are."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ from opwest.compiler.kernels.mve.windows import Windows
 from opwest.compiler.semantics.windows import Window
 
 INPUTS = ("data", "scales", "zeros")
+SUM = """\
+/* The sum that is in the memory of a result. */
+static inline int32_t mve_sum(const float *from)
+{
+	int32_t sum;
+
+	__asm__("ldr %0, %1" : "=r"(sum) : "m"(*from));
+	return sum;
+}
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +50,13 @@ class Floats:
         """Append the end of rows: `counts` are the rows and their distance, `row` is the row i of the scales."""
         count, pitch = counts
         with lines.block(f"for (int i = 0; i < {count}; i++)"):
-            lines.add(f"float *to = {target} + i * {pitch};", "")
+            lines.add(f"float *to = {target} + i * {pitch};", f"const float scale = scales[{row}];")
+            lines.add(*([f"const int32_t zero = zeros[{row}];"] if self.has_zeros else []), "")
             with lines.loop("o", self.channels):
-                # The sum has the memory of the result.
-                lines.add("int32_t sum;", "", "memcpy(&sum, to + o, sizeof(sum));")
-                if self.has_zeros:
-                    lines.add(f"sum -= zeros[{row}] * {self.totals.format(o='o')};")
+                less = f" - zero * {self.totals.format(o='o')}" if self.has_zeros else ""
+                lines.add(f"const int32_t sum = mve_sum(to + o){less};")
                 bias = " + bias[o]" if self.has_bias else ""
-                scale = self.scale.format(o="o")
-                lines.add("", f"const float value = (float)sum * (scales[{row}] * {scale}){bias};", "")
+                lines.add(f"const float value = (float)sum * (scale * {self.scale.format(o='o')}){bias};", "")
                 lines.add(f"to[o] = {self.end.result('value')};")
 
 
@@ -165,8 +173,8 @@ def convolution(operation: HybridConvolution) -> Call | None:
         constants,
         scratch=scratch,
         helpers=end.helpers,
-        headers=(*end.headers, "string.h"),
-        definitions=(*windows.definitions(), *texts),
+        headers=end.headers,
+        definitions=(SUM, *windows.definitions(), *texts),
     )
 
 
@@ -207,6 +215,5 @@ def product(operation: HybridProduct) -> Call | None:
         INPUTS,
         constants,
         scratch=scratch,
-        headers=("string.h",),
-        definitions=(*windows.definitions(), text),
+        definitions=(SUM, *windows.definitions(), text),
     )
