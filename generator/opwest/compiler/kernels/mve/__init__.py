@@ -11,6 +11,7 @@ from opwest.compiler.kernels.mve import (
     dense,
     elements,
     hybrid,
+    long_products,
     long_sums,
     matrices,
     tiles,
@@ -18,4 +19,15 @@ from opwest.compiler.kernels.mve import (
     widened,
 )
 
-__all__ = ["convolution", "dense", "elements", "hybrid", "long_sums", "matrices", "tiles", "transposed", "widened"]
+__all__ = [
+    "convolution",
+    "dense",
+    "elements",
+    "hybrid",
+    "long_products",
+    "long_sums",
+    "matrices",
+    "tiles",
+    "transposed",
+    "widened",
+]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers with float32 data and int8 weights: sums of int8 data as in other layers, which become float where they are."""
+"""Layers with float32 data and int8 weights: sums of int8 data as in other layers, and their end as float numbers."""
 
 from __future__ import annotations
 
