@@ -13,57 +13,19 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.elementwise import joined
+from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Call, Lines, Parameter, call_for, emits
 from opwest.compiler.emission.matrix import batches
 from opwest.compiler.ir.operations import MatrixProduct
 from opwest.compiler.ir.program import Value
 from opwest.compiler.kernels.assembly import NAKED
+from opwest.compiler.kernels.mve import streams
 from opwest.compiler.kernels.mve.products import COLUMNS, Product, product_of
 
 STREAM = 4096
 """The bytes of scratch memory for columns, unless two need more."""
 STEP = 0xFFFF // 7
 """The most bytes between elements that are gathered."""
-LINE = """\
-/* Copies bytes that follow each other to vectors `pitch` bytes apart, with zeros after them; returns their sum. */
-static int32_t mve_line(int8_t *to, int pitch, const int8_t *from, int step, int count)
-{
-	int32_t sum = 0;
-
-	(void)step;
-	for (; count > 0; count -= 16, from += 16, to += pitch) {
-		const int8x16_t x = vldrbq_z_s8(from, vctp8q((uint32_t)count));
-
-		vstrbq_s8(to, x);
-		sum = vaddvaq_s8(sum, x);
-	}
-	return sum;
-}
-"""
-SPREAD = """\
-/* Copies bytes `step` bytes apart to vectors `pitch` bytes apart, with zeros after them; returns their sum. */
-static int32_t mve_spread_line(int8_t *to, int pitch, const int8_t *from, int step, int count)
-{
-	const uint16x8_t places = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)step);
-	int32_t sum = 0;
-
-	for (; count > 0; count -= 16, to += pitch) {
-		const uint32_t more = count > 8 ? (uint32_t)count - 8 : 0;
-		const int16x8_t x = vldrbq_gather_offset_z_s16(from, places, vctp16q((uint32_t)count));
-
-		vstrbq_s16(to, x);
-		sum = vaddvaq_s16(sum, x);
-		from += 8 * step;
-
-		const int16x8_t y = vldrbq_gather_offset_z_s16(from, places, vctp16q(more));
-
-		vstrbq_s16(to + 8, y);
-		sum = vaddvaq_s16(sum, y);
-		from += 8 * step;
-	}
-	return sum;
-}
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,19 +107,22 @@ def _call(given: Matrices, product: Product, is_spread: tuple[bool, ...]) -> Cal
     work = _Work(given, product, name, is_spread)
     lines, scratch = Lines(), []
     arguments: dict[str, Any] = {"a": value}
-    helpers = [SPREAD if is_spread[0] else ""]
+    copies = []
     if given.is_constant:
         arguments["stream"] = packed_columns(given, product)
         size = arguments["stream"].size // len(given.columns)
     else:
         arguments["b"] = other
         size = depth * columns
-        helpers.append(SPREAD if is_spread[1] else LINE)
+        copies.append(work.copy[1])
+        arguments["layout"] = work.layout
         scratch.append(Parameter("stream", "int32", "scratch", elements=work.pairs * product.pair // 4))
         if given.bias is not None:
             arguments["bias"] = given.bias
     arguments["numbers"] = product.numbers
     if is_spread[0]:
+        copies.append(streams.rows_function()[1])
+        arguments["rows_layout"] = np.asarray([0, rows, depth], np.int32)
         scratch.append(Parameter("lines", "int32", "scratch", elements=rows * product.pitch // 4))
     shapes, sizes = [value.shape[:-2], other.shape[:-2]], (rows * depth, size)
     _, strides = joined(shapes, given.outer)
@@ -169,21 +134,16 @@ def _call(given: Matrices, product: Product, is_spread: tuple[bool, ...]) -> Cal
     with batches(lines, shapes, given.outer, sizes) as (one, two):
         source = " + ".join(filter(None, ("a", one)))
         if is_spread[0]:
-            lines.add(f"const int8_t *from = {source};", "int8_t *held = (int8_t *)lines;", "")
-            with lines.loop("i", rows):
-                line = f"held + i * {product.pitch}, 16, from + i, {rows}, {depth}"
-                lines.add(f"mve_spread_line({line});")
+            lines.add("int8_t *held = (int8_t *)lines;", "")
+            lines.add(f"{streams.rows_function()[0]}(held, {source}, rows_layout, {rows});")
             source = "held"
         if given.is_constant or is_shared:
             work.multiply_all(lines, source, " + ".join(filter(None, ("stream", two))))
         else:
             work.blocks(lines, source, " + ".join(filter(None, ("b", two))))
         lines.add(f"y += {rows * columns};")
-    definitions = (NAKED, *dict.fromkeys(filter(None, helpers)), text)
-    headers = ("arm_mve.h",) if any(helpers) else ()
-    return call_for(
-        operation, "matrix_product", lines, arguments, (), scratch, headers=headers, definitions=definitions
-    )
+    definitions = (NAKED, *copies, text)
+    return call_for(operation, "matrix_product", lines, arguments, (), scratch, definitions=definitions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,45 +172,34 @@ class _Work:
         """Whether scratch memory has all columns."""
         return self.pairs == sum(pairs for _, pairs in self.parts)
 
+    @property
+    def copy(self) -> tuple[str, str]:
+        """The name and the definition of the function that copies columns."""
+        return streams.function_of(self.is_spread[1], self.product.has_bias)
+
+    @property
+    def layout(self) -> Any:
+        """The numbers of the copies."""
+        given, (column, step) = self.given, self.given.step(1)
+        zero, other = given.operation.zeros
+        # A single column is both columns of a pair.
+        column = column if self.product.columns > 1 else 0
+        return np.asarray([column, step, self.product.length, zero, self.product.length * zero * other], np.int32)
+
     def _pack(self, lines: Lines, source: str, place: tuple[int | str, int, int | str]) -> None:
         """Append the copy of pairs: the first column, the first pair of the stream, the number of pairs."""
         first, at, pairs = place
-        product, given = self.product, self.given
-        column, step = given.step(1)
-        if product.columns == 1:
-            column = 0
-        line = "mve_spread_line" if self.is_spread[1] else "mve_line"
-        words = product.pair // 4
+        words = self.product.pair // 4
+        to = f"stream{plus(at * words)}"
+        start = "" if first == 0 else f" + {first} * {self.given.step(1)[0]}"
+        lines.add(f"{self.copy[0]}({to}, {source}{start}, layout, {pairs});")
+        if self.given.bias is None:
+            return
         with lines.block(f"for (int pair = 0; pair < {pairs}; pair++)"):
-            to = f"stream + (pair + {at}) * {words}" if at else f"stream + pair * {words}"
-            lines.add(f"int32_t *to = {to};")
-            start = "" if first == 0 else f" + {first} * {column}"
-            lines.add(f"const int8_t *from = {source}{start} + pair * {COLUMNS * column};", "")
-            rest = f"{step}, {product.length}"
-            calls = [
-                f"{line}((int8_t *)to{more}, 32, from{plus}, {rest})"
-                for more, plus in (("", ""), (" + 16", f" + {column}"))
-            ]
-            if not product.has_bias:
-                lines.add(*(f"{call};" for call in calls))
-                return
-            zero, other = given.operation.zeros
-            constant = product.length * zero * other
-            for number, call in enumerate(calls):
-                terms = [str(constant)] * (constant != 0)
-                if given.bias is not None:
-                    at_bias = f"{first} + 2 * pair" if first != 0 else "2 * pair"
-                    more = f" + {number}" if number and product.columns > 1 else ""
-                    terms.insert(0, f"bias[{at_bias}{more}]")
-                if zero:
-                    sign, size = ("-", zero) if zero > 0 else ("+", -zero)
-                    text = f"{size} * {call}" if size != 1 else call
-                    total = " + ".join(terms)
-                    value = f"{total} {sign} {text}" if total else f"{'-' if sign == '-' else ''}{text}"
-                else:
-                    lines.add(f"{call};")
-                    value = " + ".join(terms)
-                lines.add(f"to[{words - COLUMNS + number}] = {value};")
+            lines.add(f"int32_t *ends = {to} + pair * {words} + {words - COLUMNS};", "")
+            column = "2 * pair" if first == 0 else f"{first} + 2 * pair"
+            for number in range(COLUMNS):
+                lines.add(f"ends[{number}] += bias[{column}{plus(number if self.product.columns > 1 else 0)}];")
 
     def pack_all(self, lines: Lines, source: str) -> None:
         """Append the copy of all columns."""

@@ -37,7 +37,8 @@ NUMBERS = {
 tiles, the rows of a tile, the bytes to the next tile of the data and of the result, and to the last one."""
 WORDS = 18
 SAVED = 48
-"""Bytes of the stack: row, result, start of the columns, number of pairs, numbers, tiles left, 8 bytes, places."""
+"""Bytes of the stack: row, result, start of the columns, number of pairs, numbers, tiles left, 8 bytes, sums of
+rows or the numbers of the end."""
 PUSHED = 36 + 64
 
 
@@ -187,9 +188,9 @@ class Product:
         if end is not None:
             code.add(f"ldrd r1, r3, [r2, #{4 * NUMBERS['fixed']}]")
             if end.has_clamp:
-                code.add(f"ldrd r7, r9, [r2, #{4 * NUMBERS['low']}]")
+                code.add(f"ldrd r10, r9, [r2, #{4 * NUMBERS['low']}]")
         if self.weight:
-            code.add("vstrw.32 q7, [sp, #32]")
+            code.add("add r7, sp, #32")
         code.add("2:")
         rows = ("r0", "r4", "r6", "r8")
         self._row_addresses(code, rows)
@@ -198,23 +199,24 @@ class Product:
         code.add(*(["vpstttt"] if rest else []), *(f"{kind} q{n}, [{row}]" for n, row in enumerate(rows)))
         if self.weight:
             code.add(*(f"vaddv.s8 r{2 * number}, q{number}" for number in range(ROWS)))
-            self._weighted(code, "q7")
+            self._weighted(code, "q4")
+            code.add("vstrw.32 q4, [r7]")
         code.add("ldr r0, [sp, #12]", "dls lr, r0", "ldr r5, [sp, #8]", "ldr r11, [sp, #4]", "3:")
-        code.add("vldrw.32 q4, [r5], #16", *(f"vmladav.s8 r{2 * row}, q{row}, q4" for row in range(ROWS)))
-        code.add("vldrw.32 q4, [r5], #16", *(f"vmladav.s8 r{8 + 2 * row}, q{row}, q4" for row in range(3)))
-        code.add("vmov q5[2], q5[0], r0, r4", "vmov q5[3], q5[1], r2, r6", "vmladav.s8 r0, q3, q4")
-        code.add("vmov q6[2], q6[0], r8, r12", "vmov q6[3], q6[1], r10, r0")
-        self._start(code, ("q5", "q6"), "q7")
+        # The sums of the products start with those of rows.
+        starts, multiply = (["ldm r7, {r0, r2, r4, r6}"], "vmladava.s8") if self.weight else ([], "vmladav.s8")
+        for vector in ("q5", "q6"):
+            code.add(*starts, "vldrw.32 q4, [r5], #16")
+            code.add(*(f"{multiply} r{2 * row}, q{row}, q4" for row in range(ROWS)))
+            code.add(f"vmov {vector}[2], {vector}[0], r0, r4", f"vmov {vector}[3], {vector}[1], r2, r6")
+        self._start(code, ("q5", "q6"), "")
         if end is None:
             self._sums(code, ("q5", "q6"))
         else:
-            self._scale(code, end, ("q5", "q6"), "q4", "r1", "r5")
+            self._scale(code, end, ("q5", "q6"), "q4", "r1")
             if end.zero:
                 code.add("vqadd.s16 q5, q5, r3")
-            self._limit(code, end, "q5", "q4", ("r7", "r9"))
-            if self.weight:
-                code.add("vldrw.32 q4, [sp, #32]")
-            code.add(f"vstrb.16 q5, [r11, {'q4' if self.weight else 'q7'}]", "adds r11, #2")
+            self._limit(code, end, "q5", "q4", ("r10", "r9"))
+            code.add("vstrb.16 q5, [r11, q7]", "adds r11, #2")
         code.add("le lr, 3b")
 
     def _long(self, code: Assembly) -> None:
@@ -222,6 +224,9 @@ class Product:
         rows, end = ("r1", "r3", "r7", "r9"), self.end
         whole, rest = divmod(self.length, 16)
         is_loop = self.steps > UNROLLED
+        if end is not None:
+            # The numbers of the end, which are read for each pair.
+            code.add(f"vldrw.32 q0, [r2, #{4 * NUMBERS['fixed']}]", "vstrw.32 q0, [sp, #32]")
         code.add("2:")
         self._row_addresses(code, rows)
         if self.weight:
@@ -244,14 +249,12 @@ class Product:
             code.add("ldr r11, [sp, #28]")
             for row in rows:
                 code.plus(row, -16 * whole)
-        self._start(code, ("q4", "q5"), "q6")
+        self._start(code, ("q4", "q5"), "q6" if self.weight else "")
         if end is None:
             self._sums(code, ("q4", "q5"))
         else:
-            code.add("ldr r0, [sp, #16]", f"ldrd r2, r4, [r0, #{4 * NUMBERS['fixed']}]")
-            if end.has_clamp:
-                code.add(f"ldrd r6, r8, [r0, #{4 * NUMBERS['low']}]")
-            self._scale(code, end, ("q4", "q5"), "q0", "r2", "r0")
+            code.add("ldrd r2, r4, [sp, #32]", *(["ldrd r6, r8, [sp, #40]"] if end.has_clamp else []))
+            self._scale(code, end, ("q4", "q5"), "q0", "r2")
             if end.zero:
                 code.add("vqadd.s16 q4, q4, r4")
             self._limit(code, end, "q4", "q0", ("r6", "r8"))
@@ -261,14 +264,22 @@ class Product:
     def _row_sums(self, code: Assembly, rows: tuple[str, ...]) -> None:
         """Append the sums of 4 rows times their weight, as q6."""
         whole, rest = divmod(self.length, 16)
-        code.add(*(f"movs r{2 * number}, #0" for number in range(ROWS)))
-        code.constant("r8", whole)
-        code.add("dls lr, r8", "5:", *(f"vldrb.8 q{number}, [{row}], #16" for number, row in enumerate(rows)))
-        code.add(*(f"vaddva.s8 r{2 * number}, q{number}" for number in range(ROWS)), "le lr, 5b")
+        is_loop = self.steps > UNROLLED
+        if is_loop:
+            code.add(*(f"movs r{2 * number}, #0" for number in range(ROWS)))
+            code.constant("r8", whole)
+            code.add("dls lr, r8", "5:", *(f"vldrb.8 q{number}, [{row}], #16" for number, row in enumerate(rows)))
+            code.add(*(f"vaddva.s8 r{2 * number}, q{number}" for number in range(ROWS)), "le lr, 5b")
+        else:
+            for step in range(whole):
+                code.add(*(f"vldrb.8 q{number}, [{row}, #{16 * step}]" for number, row in enumerate(rows)))
+                add = "vaddva" if step else "vaddv"
+                code.add(*(f"{add}.s8 r{2 * number}, q{number}" for number in range(ROWS)))
         if rest:
-            code.add("vpstttt", *(f"vldrbt.u8 q{number}, [{row}]" for number, row in enumerate(rows)))
+            at = 0 if is_loop else 16 * whole
+            code.add("vpstttt", *(f"vldrbt.u8 q{number}, [{row}, #{at}]" for number, row in enumerate(rows)))
             code.add(*(f"vaddva.s8 r{2 * number}, q{number}" for number in range(ROWS)))
-        for row in rows:
+        for row in rows if is_loop else ():
             code.plus(row, -16 * whole, "r8")
         self._weighted(code, "q6")
 
@@ -287,7 +298,7 @@ class Product:
         if self.has_bias:
             code.add("ldrd r0, r2, [r5], #8", f"vadd.i32 {vectors[0]}, {vectors[0]}, r0")
             code.add(f"vadd.i32 {vectors[1]}, {vectors[1]}, r2")
-        if self.weight:
+        if weighted:
             code.add(*(f"vadd.i32 {vector}, {vector}, {weighted}" for vector in vectors))
 
     def _sums(self, code: Assembly, vectors: tuple[str, str]) -> None:
@@ -296,17 +307,13 @@ class Product:
         if self.columns > 1:
             code.add(f"vstrw.32 {vectors[1]}, [r11, q7]", "adds r11, #4")
 
-    def _scale(self, code: Assembly, end: End, vectors: tuple[str, str], free: str, fixed: str, numbers: str) -> None:
+    def _scale(self, code: Assembly, end: End, vectors: tuple[str, str], free: str, fixed: str) -> None:
         """Append instructions from sums to rounded int16 values, those of both columns in the first vector.
 
-        r0 is overwritten; it can be `numbers`, which otherwise points past the stream.
+        r0 is overwritten.
         """
         if end.left or (end.right and not end.is_immediate):
-            base = numbers
-            if numbers != "r0":
-                code.add("ldr r0, [sp, #16]")
-                base = "r0"
-            code.add(f"ldr r0, [{base}, #{4 * NUMBERS['shift']}]")
+            code.add("ldr r0, [sp, #16]", f"ldr r0, [r0, #{4 * NUMBERS['shift']}]")
         for place, vector in enumerate(vectors):
             if end.left:
                 code.add(f"vshl.s32 {vector}, r0")
