@@ -50,14 +50,14 @@ class Floats:
         """Append the end of rows: `counts` are the rows and their distance, `row` is the row i of the scales."""
         count, pitch = counts
         with lines.block(f"for (int i = 0; i < {count}; i++)"):
-            lines.add(f"float *to = {target} + i * {pitch};", f"const float scale = scales[{row}];")
+            lines.add(f"float *out = {target} + i * {pitch};", f"const float scale = scales[{row}];")
             lines.add(*([f"const int32_t zero = zeros[{row}];"] if self.has_zeros else []), "")
             with lines.loop("o", self.channels):
                 less = f" - zero * {self.totals.format(o='o')}" if self.has_zeros else ""
-                lines.add(f"const int32_t sum = mve_sum(to + o){less};")
+                lines.add(f"const int32_t sum = mve_sum(out + o){less};")
                 bias = " + bias[o]" if self.has_bias else ""
                 lines.add(f"const float value = (float)sum * (scale * {self.scale.format(o='o')}){bias};", "")
-                lines.add(f"to[o] = {self.end.result('value')};")
+                lines.add(f"out[o] = {self.end.result('value')};")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class _Rows(Output):
         """Append the calls for `count` rows."""
         assert self.floats is not None
         row = f"{self.base}{'row + i' if count == 'count' else 'i'}" if self.is_dense else self.image
-        lines.add(f"{self.name}(held, {self.numbers}, (int32_t *)({result}), {count});")
+        lines.add(f"{self.name}(held, {self.numbers}, (int32_t *){result}, {count});")
         self.floats.add(lines, result, (count, self.pitch), row)
 
 

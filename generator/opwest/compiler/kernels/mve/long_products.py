@@ -15,7 +15,7 @@ from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Call, Lines, Parameter, call_for, emits
 from opwest.compiler.emission.matrix import batches
 from opwest.compiler.ir.operations import MatrixProduct
-from opwest.compiler.kernels.mve.matrices import STREAM, Matrices
+from opwest.compiler.kernels.mve.matrices import STREAM, Matrices, is_known
 from opwest.compiler.semantics.fixed_point import Requantisation, Rounding, reduced
 
 LANES = 8
@@ -66,11 +66,11 @@ def _call(given: Matrices, finish: Requantisation) -> Call:
     operation, (rows, depth, columns) = given.operation, given.sizes
     value, other = operation.inputs[:2]
     is_spread = given.step(0)[1] > 1
-    is_kept = other.role == "constant" or (other.dtype == "int16" and given.step(1)[1] == 1)
+    is_kept = is_known(other) or (other.dtype == "int16" and given.step(1)[1] == 1)
     lines, scratch = Lines(), []
     definitions: dict[str, str] = {}
     arguments: dict[str, Any] = {"a": value, "b": other}
-    if other.role == "constant":
+    if is_known(other):
         arguments["b"] = (given.columns.astype(np.int16) - np.int16(operation.zeros[1])).reshape(-1)
     if given.bias is not None:
         arguments["bias"] = given.bias

@@ -56,7 +56,7 @@ class Matrices:
     @property
     def is_constant(self) -> bool:
         """Whether the second operand and the bias are constants."""
-        return all(value.role == "constant" for value in self.operation.inputs[1:])
+        return all(is_known(value) for value in self.operation.inputs[1:])
 
     @property
     def columns(self) -> Any:
@@ -70,6 +70,11 @@ class Matrices:
         rows, depth, columns = self.sizes
         count, is_swapped = (rows, columns)[operand], self.operation.swaps[operand]
         return (1, count) if is_swapped == (operand == 0) else (depth, 1)
+
+
+def is_known(value: Value) -> bool:
+    """Whether the content of a value is known at import; that of a state is only its first one."""
+    return value.role == "constant" and value.content is not None
 
 
 @emits(MatrixProduct, "mve-product")
@@ -94,7 +99,7 @@ def _bound(given: Matrices) -> int | None:
     bias, most = given.bias, given.sizes[1]
     for zero in given.operation.zeros:
         most *= max(127 - zero, 128 + zero)
-    if bias is not None and bias.role != "constant":
+    if bias is not None and not is_known(bias):
         return None
     return most + (0 if bias is None else int(np.abs(bias.content.astype(np.int64)).max()))
 

@@ -22,6 +22,7 @@ from opwest.compiler.ir.operations import DirectConvolution
 from opwest.compiler.kernels.mve import pairs
 from opwest.compiler.kernels.mve.convolution import Output, general, held_rows
 from opwest.compiler.kernels.mve.epilogue import Epilogue, epilogue_of
+from opwest.compiler.kernels.mve.matrices import is_known
 from opwest.compiler.kernels.mve.pairs import ITEMS, bounds_of
 from opwest.compiler.kernels.mve.windows import Windows
 from opwest.compiler.semantics.windows import Window
@@ -220,7 +221,7 @@ def render(operation: DirectConvolution) -> Call | None:
     data, by, result = *operation.inputs[:2], operation.results[0]
     if not operation.is_transposed or operation.groups != 1 or operation.window.dilation != (1, 1):
         return None
-    if any(value.role != "constant" for value in operation.inputs[1:]) or data.dtype not in ITEMS:
+    if not all(is_known(value) for value in operation.inputs[1:]) or data.dtype not in ITEMS:
         return None
     weights = plain_weights(by.content, operation.zeros[1])
     if str(weights.dtype) != "int8" or result.dtype != data.dtype or np.prod(operation.window.stride) > PHASES:
