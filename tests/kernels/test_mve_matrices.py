@@ -11,7 +11,7 @@ import pytest
 from campaign import sized
 from kernels.variants import FLAGS, images
 from opwest.compiler.execution.run import run_program
-from opwest.compiler.ir.operations import Convolution
+from opwest.compiler.ir.operations import Convolution, Sums
 from opwest.compiler.output.emit import candidates, emit_program
 from opwest.compiler.request import Options
 from opwest.compiler.selection.macs import macs_of
@@ -184,6 +184,20 @@ def test_layers_of_other_forms_are_portable():
     assert set(offered(with_numbers(made, zeros=(0, 0)))) == {"portable"}
     made = random_layers.hybrid_convolution(random, (1, 4, 4, 3), (3, 3), form="depthwise")
     assert set(offered(made)) == {"portable"}
+
+
+def test_layers_of_sums(tmp_path):
+    """As those of ONNX's ConvInteger and MatMulInteger: the results are the int32 sums."""
+    found = []
+    for number, make in enumerate(
+        [random_layers.convolution, random_layers.dense, random_layers.grouped_convolution] * 3
+    ):
+        made = make(np.random.default_rng((22, number)), kind="ordinary")
+        [layer] = made.operations
+        result = random_layers.value("output", "int32", layer.results[0].shape)
+        made.outputs, made.operations = [result], [dataclasses.replace(layer, finish=Sums(), results=(result,))]
+        found.append(candidate(made, "mve-rows", number, number))
+    check(found, tmp_path)
 
 
 def products(random, sizes, swaps, zeros):

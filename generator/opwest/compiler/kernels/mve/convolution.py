@@ -11,13 +11,13 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_for, emits
-from opwest.compiler.ir.operations import Convolution, ConvolutionSum
+from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Sums
 from opwest.compiler.ir.program import Value
 from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.mve import pairs
 from opwest.compiler.kernels.mve.elements import Loop, loop_of
 from opwest.compiler.kernels.mve.epilogue import NUMBERS
-from opwest.compiler.kernels.mve.pairs import ITEMS, Taps, is_single, layer_of
+from opwest.compiler.kernels.mve.pairs import ITEMS, Taps, is_single, layer_of, sums_layer_of
 from opwest.compiler.kernels.mve.windows import Windows
 from opwest.compiler.semantics.windows import Window
 
@@ -45,8 +45,8 @@ class Kernel:
 @emits(Convolution, "mve-rows", has_pitch=True)
 def render(operation: Convolution) -> Call | None:
     """Return the call; None for a single row, other dtypes, sums with groups, and ends that differ."""
-    layer = layer_of(operation)
-    if layer is None or is_single(operation):
+    layer = sums_layer_of(operation) if isinstance(operation.finish, Sums) else layer_of(operation)
+    if layer is None or (is_single(operation) and not layer[2].is_sums):
         return None
     if operation.groups > 1 and isinstance(operation, ConvolutionSum):
         return None
@@ -111,7 +111,7 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
     """Return the call that copies windows and multiplies them by a function."""
     data, result = operation.inputs[0], operation.results[0]
     channels, _, _, depth = operation.weights.shape
-    groups, kind, count, taps = operation.groups, c_type(data.dtype), result.size // channels, kernel.taps
+    groups, kind, count, taps = operation.groups, c_type(result.dtype), result.size // channels, kernel.taps
     # Groups of words are in rows with all channels; other groups have rows of their own.
     parts = 1 if taps else groups
     windows, is_plain = windows_of(data, operation.window, depth * groups // parts, count)
@@ -139,7 +139,7 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
         else:
             general(lines, windows, output, held, kind)
     # The rows of a block are copied before its results are written.
-    can_replace = is_plain and channels <= depth and not result.pitch and groups == 1
+    can_replace = is_plain and channels <= depth and not result.pitch and groups == 1 and data.dtype == result.dtype
     arguments = {"data": data, "numbers": kernel.numbers}
     # Vectors of gathered words end beyond the last row.
     beyond = 16 if taps is None else taps.turn

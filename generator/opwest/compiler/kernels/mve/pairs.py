@@ -25,6 +25,7 @@ from opwest.compiler.kernels.mve.epilogue import (
     narrow,
     scale,
     start,
+    sums_of,
 )
 from opwest.compiler.kernels.scaling import flat_weights
 
@@ -56,6 +57,14 @@ def layer_of(operation: Convolution) -> tuple[Any, Any, Epilogue] | None:
     bounds = bounds_of(weights, bias, dtype)
     ending = None if bounds is None else epilogue_of(operation.finish, len(weights), bounds, dtype)
     return None if ending is None else (weights, bias, ending)
+
+
+def sums_layer_of(operation: Convolution) -> tuple[Any, Any, Epilogue] | None:
+    """Return weights [o,k], biases and the end of a layer whose results are its int32 sums; None for other dtypes."""
+    weights = flat_weights(operation)
+    if (operation.inputs[0].dtype, operation.results[0].dtype, str(weights.dtype)) != ("int8", "int32", "int8"):
+        return None
+    return weights, folded(weights, operation.bias, operation.zero, "int8"), sums_of(len(weights))
 
 
 def bounds_of(weights: Any, bias: Any, dtype: str) -> Any:
