@@ -207,6 +207,14 @@ def products(random, sizes, swaps, zeros):
     return with_numbers(made, zeros=zeros)
 
 
+def wide_products(random):
+    """Return products of int16 without limits of results."""
+    keys = {"constant": -1, "has_bias": False, "rounding": Rounding.SIXTEEN, "dtype": "int16"}
+    made = random_layers.matrix_product(random, (64, 64, 16), ((4,), (4,)), (False, True), "one", **keys)
+    finish = dataclasses.replace(made.operations[0].finish, low=-32768, high=32767)
+    return with_numbers(made, zeros=(0, 0), finish=finish)
+
+
 def transposed(random, *shape):
     made = random_layers.transposed_convolution(random, *shape, "ordinary", is_constant=True, same=True)
     return with_numbers(made, zeros=(made.operations[0].zeros[0], 0))
@@ -219,9 +227,10 @@ def grouped(random, *shape):
 
 COSTS = [
     # The instructions of a product, at most.
-    ("mve-product", lambda random: products(random, (64, 16, 64), (False, True), (11, -5)), 0.265),
-    ("mve-product", lambda random: products(random, (64, 64, 16), (False, False), (-128, 9)), 0.19),
-    ("mve-product", lambda random: products(random, (64, 64, 16), (True, False), (-128, 9)), 0.26),
+    ("mve-product", lambda random: products(random, (64, 16, 64), (False, True), (11, -5)), 0.25),
+    ("mve-product", lambda random: products(random, (64, 64, 16), (False, False), (-128, 9)), 0.185),
+    ("mve-product", lambda random: products(random, (64, 64, 16), (True, False), (-128, 9)), 0.255),
+    ("mve-long", wide_products, 0.56),
     ("mve-phases", lambda random: transposed(random, (1, 8, 8, 16), (3, 3), 8, (2, 2)), 0.28),
     ("mve-phases", lambda random: transposed(random, (1, 8, 8, 32), (3, 3), 16, (2, 2)), 0.19),
     ("mve-phases", lambda random: transposed(random, (1, 8, 8, 16), (4, 4), 8, (2, 2)), 0.21),

@@ -20,10 +20,10 @@ from opwest.compiler.ir.operations import MatrixProduct
 from opwest.compiler.ir.program import Value
 from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.mve import streams
-from opwest.compiler.kernels.mve.products import COLUMNS, Product, product_of
+from opwest.compiler.kernels.mve.products import COLUMNS, WORDS, Product, product_of
 
 STREAM = 4096
-"""The bytes of scratch memory for columns, unless two need more."""
+"""The bytes of scratch memory for columns, unless four need more."""
 STEP = 0xFFFF // 7
 """The most bytes between elements that are gathered."""
 
@@ -120,14 +120,13 @@ def _call(given: Matrices, product: Product, is_spread: tuple[bool, ...]) -> Cal
         arguments["b"] = other
         size = depth * columns
         copies.append(work.copy[1])
-        arguments["layout"] = work.layout
         scratch.append(Parameter("stream", "int32", "scratch", elements=work.pairs * product.pair // 4))
         if given.bias is not None:
             arguments["bias"] = given.bias
-    arguments["numbers"] = product.numbers
+    layouts = np.concatenate([work.layout, [0, rows, depth]]).astype(np.int32)
+    arguments["numbers"] = np.concatenate([product.numbers, layouts])
     if is_spread[0]:
         copies.append(streams.rows_function()[1])
-        arguments["rows_layout"] = np.asarray([0, rows, depth], np.int32)
         scratch.append(Parameter("lines", "int32", "scratch", elements=rows * product.pitch // 4))
     shapes, sizes = [value.shape[:-2], other.shape[:-2]], (rows * depth, size)
     _, strides = joined(shapes, given.outer)
@@ -140,7 +139,7 @@ def _call(given: Matrices, product: Product, is_spread: tuple[bool, ...]) -> Cal
         source = " + ".join(filter(None, ("a", one)))
         if is_spread[0]:
             lines.add("int8_t *held = (int8_t *)lines;", "")
-            lines.add(f"{streams.rows_function()[0]}(held, {source}, rows_layout, {rows});")
+            lines.add(f"{streams.rows_function()[0]}(held, {source}, numbers + {WORDS + len(streams.LAYOUT)}, {rows});")
             source = "held"
         if given.is_constant or is_shared:
             work.multiply_all(lines, source, " + ".join(filter(None, ("stream", two))))
@@ -170,7 +169,7 @@ class _Work:
     @property
     def pairs(self) -> int:
         """The pairs of columns in scratch memory."""
-        return min(sum(pairs for _, pairs in self.parts), max(1, STREAM // self.product.pair))
+        return min(sum(pairs for _, pairs in self.parts), max(2, STREAM // self.product.pair & ~1))
 
     @property
     def is_whole(self) -> bool:
@@ -180,7 +179,7 @@ class _Work:
     @property
     def copy(self) -> tuple[str, str]:
         """The name and the definition of the function that copies columns."""
-        return streams.function_of(self.is_spread[1], self.product.has_bias)
+        return streams.function_of(self.is_spread[1], self.product.has_bias, self.product.steps == 1)
 
     @property
     def layout(self) -> Any:
@@ -197,7 +196,7 @@ class _Work:
         words = self.product.pair // 4
         to = f"stream{plus(at * words)}"
         start = "" if first == 0 else f" + {first} * {self.given.step(1)[0]}"
-        lines.add(f"{self.copy[0]}({to}, {source}{start}, layout, {pairs});")
+        lines.add(f"{self.copy[0]}({to}, {source}{start}, numbers + {WORDS}, {pairs});")
         if self.given.bias is None:
             return
         with lines.block(f"for (int pair = 0; pair < {pairs}; pair++)"):

@@ -36,9 +36,12 @@ NUMBERS = {
 """The int32 numbers of a product: the places of a tile's results, the end, the weight of a sum of a row, the number of
 tiles, the rows of a tile, the bytes to the next tile of the data and of the result, and to the last one."""
 WORDS = 18
+"""The int32 numbers of a product."""
 SAVED = 48
 """Bytes of the stack: row, result, start of the columns, number of pairs, numbers, tiles left, 8 bytes, sums of
 rows or the numbers of the end."""
+QUAD = 32
+"""The further bytes of a function for 4 columns: the sums of rows again, places."""
 PUSHED = 36 + 64
 
 
@@ -115,6 +118,11 @@ class Product:
         return -(-self.length // 16)
 
     @property
+    def is_quad(self) -> bool:
+        """Whether 4 columns are written together: with places of a byte."""
+        return self.steps == 1 and self.end is not None and self.columns % 4 == 0 and 3 * self.columns + 3 <= 0xFF
+
+    @property
     def pair(self) -> int:
         """The bytes of two columns in the stream."""
         return COLUMNS * (16 * self.steps + 4 * self.has_bias)
@@ -124,12 +132,16 @@ class Product:
         """The array of NUMBERS."""
         item = 4 if self.end is None else 1
         at = [min(row, self.rows - 1) * self.columns for row in range(ROWS)]
-        # A single column is both columns of a tile.
-        places = (
-            np.asarray(at, np.int32) * item
-            if self.end is None
-            else np.asarray([[first, first + min(1, self.columns - 1)] for first in at], np.uint16).reshape(-1)
-        )
+        places: Any
+        if self.end is None:
+            places = np.asarray(at, np.int32) * item
+        elif self.is_quad:
+            # The results of the first two columns are the even bytes.
+            places = np.asarray([[first + column for column in (0, 2, 1, 3)] for first in at], np.uint8).reshape(-1)
+        else:
+            # A single column is both columns of a tile.
+            places = [[first, first + min(1, self.columns - 1)] for first in at]
+            places = np.asarray(places, np.uint16).reshape(-1)
         tiles = -(-self.rows // ROWS)
         last = self.rows - ROWS * (tiles - 1) if tiles > 1 else 0
         end = self.end or End(False, False, 0, 0, 0, 0, 0, 0)
@@ -144,11 +156,12 @@ class Product:
         """Return the name and the definition of void f(rows, columns, numbers, result, pairs)."""
         end = "sums" if self.end is None else self.end.name
         single = self.end is None and self.columns == 1
-        words = ["bias" * self.has_bias, "weight" * (self.weight != 0), "single" * single]
+        words = ["bias" * self.has_bias, "weight" * (self.weight != 0), "single" * single, "quad" * self.is_quad]
         name = "_".join(["mve_product", str(self.length), end, *(word for word in words if word)])
+        saved = SAVED + QUAD * self.is_quad
         code = Assembly()
-        code.add("push {r4-r11, lr}", "vpush {d8-d15}", f"sub sp, #{SAVED}", "strd r0, r3, [sp]", "str r1, [sp, #8]")
-        code.add(f"ldr r4, [sp, #{SAVED + PUSHED}]", "strd r4, r2, [sp, #12]")
+        code.add("push {r4-r11, lr}", "vpush {d8-d15}", f"sub sp, #{saved}", "strd r0, r3, [sp]", "str r1, [sp, #8]")
+        code.add(f"ldr r4, [sp, #{saved + PUSHED}]", "strd r4, r2, [sp, #12]")
         code.add(f"ldr r4, [r2, #{4 * NUMBERS['tiles']}]", "str r4, [sp, #20]", "vldrw.32 q7, [r2]")
         rest = self.length % 16
         if rest:
@@ -158,7 +171,7 @@ class Product:
         else:
             self._long(code)
         self._next_tile(code)
-        code.add("4:", f"add sp, #{SAVED}", "vpop {d8-d15}", "pop {r4-r11, pc}")
+        code.add("4:", f"add sp, #{saved}", "vpop {d8-d15}", "pop {r4-r11, pc}")
         kind = "int32_t" if self.end is None else "int8_t"
         parameters = ["const int8_t *rows", "const int32_t *columns", "const int32_t *numbers", f"{kind} *result"]
         return name, code.function(name, [*parameters, "int pairs"], f"Rows of {self.length} bytes times columns.")
@@ -182,13 +195,23 @@ class Product:
         code.add(f"vmov {vector}[2], {vector}[0], r0, r4", f"vmov {vector}[3], {vector}[1], r2, r6")
         code.add(f"ldr r0, [r5, #{4 * NUMBERS['weight']}]", f"vmul.i32 {vector}, {vector}, r0")
 
+    def _end_of_columns(self, code: Assembly, register: str) -> None:
+        """Append the address after the last pair of columns; r1 is that of the first one, r5 is overwritten."""
+        code.constant("r5", self.pair)
+        code.add(f"ldr {register}, [sp, #12]", f"mla {register}, {register}, r5, r1")
+
     def _short(self, code: Assembly) -> None:
         """Append a tile of rows in one vector each."""
         end = self.end
+        if self.is_quad:
+            # The limits are on the stack.
+            self._end_of_columns(code, "r9")
+            code.add("vstrw.32 q7, [sp, #64]")
         if end is not None:
             code.add(f"ldrd r1, r3, [r2, #{4 * NUMBERS['fixed']}]")
             if end.has_clamp:
-                code.add(f"ldrd r10, r9, [r2, #{4 * NUMBERS['low']}]")
+                code.add(f"ldrd r10, r8, [r2, #{4 * NUMBERS['low']}]")
+                code.add("strd r10, r8, [sp, #24]" if self.is_quad else "mov r9, r8")
         if self.weight:
             code.add("add r7, sp, #32")
         code.add("2:")
@@ -200,8 +223,14 @@ class Product:
         if self.weight:
             code.add(*(f"vaddv.s8 r{2 * number}, q{number}" for number in range(ROWS)))
             self._weighted(code, "q4")
-            code.add("vstrw.32 q4, [r7]")
-        code.add("ldr r0, [sp, #12]", "dls lr, r0", "ldr r5, [sp, #8]", "ldr r11, [sp, #4]", "3:")
+            code.add("vstrw.32 q4, [r7]", *(["vstrw.32 q4, [r7, #16]"] if self.is_quad else []))
+        code.add("ldr r5, [sp, #8]", "ldr r11, [sp, #4]")
+        if self.is_quad:
+            code.add("3:")
+            self._four_columns(code)
+            code.add("cmp r5, r9", "bne 3b")
+            return
+        code.add("ldr r0, [sp, #12]", "dls lr, r0", "3:")
         # The sums of the products start with those of rows.
         starts, multiply = (["ldm r7, {r0, r2, r4, r6}"], "vmladava.s8") if self.weight else ([], "vmladav.s8")
         for vector in ("q5", "q6"):
@@ -219,11 +248,44 @@ class Product:
             code.add("vstrb.16 q5, [r11, q7]", "adds r11, #2")
         code.add("le lr, 3b")
 
+    def _four_columns(self, code: Assembly) -> None:
+        """Append the results of 4 columns: the first two are the even bytes of a vector, the others the odd ones."""
+        assert self.end is not None
+        sums = ("r0", "r2", "r4", "r6", "r8", "r10", "r12", "lr")
+        # The sums of the products start with those of rows.
+        starts = [f"ldm r7, {{{', '.join(sums)}}}"] if self.weight else []
+        for vectors, free in ((("q5", "q6"), "q4"), (("q6", "q4"), "q7")):
+            code.add(*starts)
+            for column in range(COLUMNS):
+                code.add("vldrw.32 q4, [r5], #16")
+                for row in range(ROWS):
+                    code.add(f"vmladav{'a' if starts else ''}.s8 {sums[ROWS * column + row]}, q{row}, q4")
+            for column, vector in enumerate(vectors):
+                one, two, three, four = sums[ROWS * column : ROWS * (column + 1)]
+                code.add(
+                    f"vmov {vector}[2], {vector}[0], {one}, {three}", f"vmov {vector}[3], {vector}[1], {two}, {four}"
+                )
+            self._start(code, vectors, "")
+            self._scale(code, self.end, vectors, free, "r1")
+            if self.end.zero:
+                code.add(f"vqadd.s16 {vectors[0]}, {vectors[0]}, r3")
+        code.add("vqmovnb.s16 q5, q5", "vqmovnt.s16 q5, q6")
+        if self.end.has_clamp:
+            code.add(
+                "ldrd r0, r2, [sp, #24]", "vdup.8 q6, r0", "vmax.s8 q5, q5, q6", "vdup.8 q6, r2", "vmin.s8 q5, q5, q6"
+            )
+        if self.end.is_fixed:
+            # The places had the register of the fourth free vector.
+            code.add("vldrw.32 q7, [sp, #64]")
+        code.add("vstrb.8 q5, [r11, q7]", "adds r11, #4")
+
     def _long(self, code: Assembly) -> None:
         """Append a tile of rows of several vectors: r1, r3, r7 and r9 point to them, r11 to the result."""
         rows, end = ("r1", "r3", "r7", "r9"), self.end
         whole, rest = divmod(self.length, 16)
         is_loop = self.steps > UNROLLED
+        self._end_of_columns(code, "r0")
+        code.add("str r0, [sp, #24]")
         if end is not None:
             # The numbers of the end, which are read for each pair.
             code.add(f"vldrw.32 q0, [r2, #{4 * NUMBERS['fixed']}]", "vstrw.32 q0, [sp, #32]")
@@ -231,9 +293,7 @@ class Product:
         self._row_addresses(code, rows)
         if self.weight:
             self._row_sums(code, rows)
-        code.add("ldrd r11, r5, [sp, #4]", "ldr r0, [sp, #12]", "3:")
-        # The pairs left: all registers are in use during the products.
-        code.add("str r0, [sp, #24]")
+        code.add("ldrd r11, r5, [sp, #4]", "3:")
         if is_loop:
             code.add("str r11, [sp, #28]")
             add_steps(code, whole, range(2, 7), 14, partial(self._step, code, [f"[{row}], #16" for row in rows]))
@@ -259,7 +319,7 @@ class Product:
                 code.add("vqadd.s16 q4, q4, r4")
             self._limit(code, end, "q4", "q0", ("r6", "r8"))
             code.add("vstrb.16 q4, [r11, q7]", "adds r11, #2")
-        code.add("ldr r0, [sp, #24]", "subs r0, #1", "bne 3b")
+        code.add("ldr r0, [sp, #24]", "cmp r5, r0", "bne 3b")
 
     def _row_sums(self, code: Assembly, rows: tuple[str, ...]) -> None:
         """Append the sums of 4 rows times their weight, as q6."""

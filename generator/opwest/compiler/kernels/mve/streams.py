@@ -13,19 +13,24 @@ LAYOUT = ("column", "step", "length", "zero", "constant")
 to its number: constant - zero * s."""
 
 
-def function_of(is_spread: bool, has_sums: bool) -> tuple[str, str]:
+def function_of(is_spread: bool, has_sums: bool, is_short: bool) -> tuple[str, str]:
     """Return the name and the definition of void f(to, from, layout, pairs).
 
-    `is_spread`: elements of a column do not follow each other. What is behind the elements of a column in its last
-    vector is undefined: rows have zeros there.
+    `is_spread`: elements of a column do not follow each other. `is_short`: a column is one vector.
+    What is behind the elements of a column in its last vector is undefined: rows have zeros there.
     """
     code = Assembly()
     code.add("push {r4-r11, lr}", "ldrd r4, r12, [r2]", "ldr r6, [r2, #8]", "ldrd r9, r11, [r2, #12]")
     if is_spread:
         code.add("movs r8, #0", "vidup.u16 q3, r8, #1", "vmul.i16 q3, q3, r12", "lsl r12, r12, #3")
-    code.add("1:", "mov r5, r1", "add r7, r1, r4", *(["movs r8, #0", "movs r10, #0"] if has_sums else []))
+    is_short = is_short and not is_spread
+    code.add(*(["vctp.8 r6"] if is_short else []), "1:", "mov r5, r1", "add r7, r1, r4")
+    code.add(*(["movs r8, #0", "movs r10, #0"] if has_sums and not is_short else []))
     if is_spread:
         _spread(code, has_sums)
+    elif is_short:
+        code.add("vpstt", "vldrbt.u8 q0, [r5]", "vldrbt.u8 q1, [r7]", "vstrb.8 q0, [r0], #16", "vstrb.8 q1, [r0], #16")
+        code.add(*(["vaddv.s8 r8, q0", "vaddv.s8 r10, q1"] if has_sums else []))
     else:
         code.add("dlstp.8 lr, r6", "2:", "vldrb.8 q0, [r5], #16", "vldrb.8 q1, [r7], #16")
         code.add("vstrb.8 q0, [r0], #16", "vstrb.8 q1, [r0], #16")
@@ -33,7 +38,7 @@ def function_of(is_spread: bool, has_sums: bool) -> tuple[str, str]:
     if has_sums:
         code.add("mls r8, r8, r9, r11", "mls r10, r10, r9, r11", "strd r8, r10, [r0], #8")
     code.add("add r1, r1, r4, lsl #1", "subs r3, #1", "bne 1b", "pop {r4-r11, pc}")
-    name = f"mve_pack{'_spread' if is_spread else ''}{'_sums' if has_sums else ''}"
+    name = "mve_pack" + "_spread" * is_spread + "_short" * is_short + "_sums" * has_sums
     parameters = ["int32_t *to", "const int8_t *from", "const int32_t *layout", "int pairs"]
     return name, code.function(name, parameters, "Two columns at a time as vectors.")
 
