@@ -18,6 +18,7 @@ from opwest.base.result import counted
 from opwest.base.timing import command
 from opwest.base.timing import output as report_output
 from opwest.compiler.ir.movement import GatherSlices, OneHot, ScatterSlices, UpdateSlice
+from opwest.compiler.ir.operations import HybridConvolution, HybridProduct
 from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.output.emit import candidates, emit_program
 from opwest.compiler.processors import class_of
@@ -406,22 +407,29 @@ def _candidates(batch: Sequence[_Offer], flash: Flash) -> Iterator[Candidate]:
 
 def inputs_of(program: Program) -> list[Any]:
     """Return an array for each input of a program."""
-    has_indices = any(isinstance(operation, INDEXED) for operation in program.operations)
-    return [_data(value, has_indices) for value in program.inputs]
+    integers = (1, 1000)
+    for operation in program.operations:
+        if isinstance(operation, INDEXED):
+            integers = (0, 1)
+        elif isinstance(operation, HYBRID):
+            integers = (1, 128)
+    return [_data(value, integers) for value in program.inputs]
 
 
 INDEXED = (GatherSlices, ScatterSlices, UpdateSlice, OneHot)
 """The operations with indices."""
+HYBRID = (HybridConvolution, HybridProduct)
+"""The operations with zero points of int8 data."""
 
 
-def _data(value: Value, has_indices: bool) -> Any:
-    """Return data as layers see it: values around the middle, some at the limits.
+def _data(value: Value, integers: tuple[int, int]) -> Any:
+    """Return data as layers see it: values around the middle, some at the limits; `integers` are the limits of int32.
 
     Indices are inside of all data, and integer divisors are not 0: otherwise an operator returns an error at once.
     """
     random = np.random.default_rng(1)
     if value.dtype in ("int32", "int64"):
-        first, last = (0, 1) if has_indices else (1, 1000)
+        first, last = integers
         return random.integers(first, last, value.shape).astype(value.dtype)
     if value.dtype == "float32":
         return random.standard_normal(value.shape).astype(np.float32)

@@ -89,7 +89,8 @@ def _stored(dtype: str) -> str:
         return f"\n\t\tdata[i] = ({kind})value / ({kind})12600;\n"
     limits = np.iinfo(dtype)
     low, high = max(int(limits.min), -(1 << 30)), min(int(limits.max), 1 << 30)
-    scaled = "value / 256" if limits.bits == 8 else "value"
+    # int32 data can be zero points of int8 data.
+    scaled = {8: "value / 256", 32: "value / 1024"}.get(limits.bits, "value")
     return f"""\
 		const int32_t scaled = {scaled};
 

@@ -6,6 +6,30 @@ Never: floating-point instructions, which MVE can lack, without a guard and the 
 """
 
 # The order of imports is that of the variants of an operation: the faster one first.
-from opwest.compiler.kernels.mve import convolution, dense, elements, floats, long_sums, tiles, widened
+from opwest.compiler.kernels.mve import (
+    convolution,
+    dense,
+    elements,
+    floats,
+    hybrid,
+    long_products,
+    long_sums,
+    matrices,
+    tiles,
+    transposed,
+    widened,
+)
 
-__all__ = ["convolution", "dense", "elements", "floats", "long_sums", "tiles", "widened"]
+__all__ = [
+    "convolution",
+    "dense",
+    "elements",
+    "floats",
+    "hybrid",
+    "long_products",
+    "long_sums",
+    "matrices",
+    "tiles",
+    "transposed",
+    "widened",
+]

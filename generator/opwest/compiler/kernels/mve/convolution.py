@@ -6,140 +6,30 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_for, emits
-from opwest.compiler.graph.types import Shape
-from opwest.compiler.ir.operations import Convolution, ConvolutionSum
+from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Sums
+from opwest.compiler.ir.program import Value
 from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.mve import pairs
 from opwest.compiler.kernels.mve.elements import Loop, loop_of
-from opwest.compiler.kernels.mve.epilogue import COPY, FILL, NUMBERS, Assembly
-from opwest.compiler.kernels.mve.pairs import ITEMS, is_single, layer_of, padded
+from opwest.compiler.kernels.mve.epilogue import NUMBERS
+from opwest.compiler.kernels.mve.pairs import ITEMS, Taps, is_single, layer_of, sums_layer_of
+from opwest.compiler.kernels.mve.windows import Windows
 from opwest.compiler.semantics.windows import Window
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Windows over data [n,h,w,c] whose channels are counted in bytes."""
-
-    window: Window
-    data: Shape
-
-    @property
-    def length(self) -> int:
-        """The bytes of a window."""
-        return self.window.size[0] * self.window.size[1] * self.data[3]
-
-    @property
-    def is_joined(self) -> bool:
-        """Whether the columns of a row of a window follow each other."""
-        return self.window.dilation[1] == 1
-
-    def inside(self, axis: int) -> tuple[int, int]:
-        """Return the first window inside of the image along an axis, and the end of these windows."""
-        window = self.window
-        first = -(-window.before[axis] // window.stride[axis])
-        last = (self.data[1 + axis] - window.reach(axis) + window.before[axis]) // window.stride[axis] + 1
-        return first, max(first, min(last, window.result[axis]))
-
-    @property
-    def has_inside(self) -> bool:
-        """Whether any window is inside of the image."""
-        return all(first < end for first, end in map(self.inside, range(2)))
-
-    @property
-    def name(self) -> str:
-        """The part of names that stands for the shape of a window."""
-        (kh, kw), (dy, dx) = self.window.size, self.window.dilation
-        dilated = f"_d{dy}x{dx}" if (dy, dx) != (1, 1) else ""
-        return f"{kh}x{kw}x{self.data[3]}_w{self.data[2]}{dilated}"
-
-    def definitions(self) -> tuple[str, ...]:
-        """Return the functions for the windows, and what they use."""
-        is_padded = self.window.is_padded((self.data[1], self.data[2]))
-        inner = (self._inner(),) if self.has_inside else ()
-        return (NAKED, *inner, *((COPY, FILL, self._edge()) if is_padded else ()))
-
-    @property
-    def inner(self) -> str:
-        """The name of the function for windows inside of the image."""
-        return f"mve_windows_{self.name}_s{self.window.stride[1]}"
-
-    @property
-    def edge(self) -> str:
-        """The name of the function for windows at its edges."""
-        return f"mve_edge_{self.name}_h{self.data[1]}"
-
-    def _inner(self) -> str:
-        """Return the copy of windows that follow each other in a row of results."""
-        (kh, kw), (dy, dx), depth = self.window.size, self.window.dilation, self.data[3]
-        pitch = self.data[2] * depth
-        part = kw * depth if self.is_joined else depth
-        starts = [y * dy * pitch + x * dx * depth for y in range(kh) for x in range(1 if self.is_joined else kw)]
-        code = Assembly()
-        code.add("push {r4, lr}")
-        rest, vectors = part % 16, part // 16
-        if rest:
-            code.add(f"movs r3, #{rest}", "vctp.8 r3")
-        code.add("dls lr, r2", "2:")
-        at = 0
-        for start in starts:
-            code.plus("r1", start - at, "r4")
-            # Offsets are at most 127; the last part of a row is loaded from its start.
-            if vectors > 7:
-                code.add(f"movs r4, #{vectors}" if vectors < 256 else f"movw r4, #{vectors}", "3:")
-                code.add("vldrb.8 q0, [r1], #16", "vstrb.8 q0, [r0], #16", "subs r4, #1", "bne 3b")
-                at = start + 16 * vectors
-            else:
-                for number in range(vectors):
-                    code.add(f"vldrb.8 q0, [r1, #{16 * number}]", "vstrb.8 q0, [r0], #16")
-                at = start
-            if rest:
-                offset = start + 16 * vectors - at
-                # What is stored beyond a part is overwritten by the next one, or multiplied by zeros.
-                code.add("vpst", f"vldrbt.u8 q0, [r1, #{offset}]", f"vstrb.8 q0, [r0], #{rest}")
-        code.plus("r1", self.window.stride[1] * depth - at, "r4")
-        code.plus("r0", padded(self.length) - self.length, "r4")
-        code.add("le lr, 2b", "pop {r4, pc}")
-        comment = f"Copies of windows of {kh} x {kw} x {depth} bytes."
-        return code.function(self.inner, ["int8_t *to", "const int8_t *from", "int count"], comment)
-
-    def _edge(self) -> str:
-        """Return the copy of one window that may reach outside of the image."""
-        _, height, width, depth = self.data
-        (kh, kw), (dy, dx) = self.window.size, self.window.dilation
-        lines = Lines()
-        part = kw * depth
-        with lines.block(f"for (int ky = 0; ky < {kh}; ky++, y += {dy}, to += {part})"):
-            with lines.block(f"if (y < 0 || y >= {height})"):
-                lines.add(f"mve_fill(to, fill, {part});", "continue;")
-            lines.add("", f"const int8_t *from = image + (y * {width} + x) * {depth};", "")
-            if self.is_joined:
-                lines.add("const int before = x < 0 ? -x : 0;")
-                lines.add(f"const int after = x > {width - kw} ? x - {width - kw} : 0;", "")
-                with lines.block("if (before || after)"):
-                    lines.add(f"mve_fill(to, fill, {part});")
-                with lines.block(f"if (before + after < {kw})"):
-                    place = "to + before * {0}, from + before * {0}, ({1} - before - after) * {0}"
-                    lines.add(f"mve_copy({place.format(depth, kw)});")
-            else:
-                with lines.loop("kx", kw):
-                    lines.add(f"const int column = x + kx * {dx};", "")
-                    with lines.block(f"if (column < 0 || column >= {width})"):
-                        lines.add(f"mve_fill(to + kx * {depth}, fill, {depth});")
-                    with lines.block("else"):
-                        lines.add(f"mve_copy(to + kx * {depth}, from + kx * {dx * depth}, {depth});")
-        head = f"static void {self.edge}(int8_t *to, const int8_t *image, int y, int x, int fill)"
-        return f"/* The copy of a window that reaches outside of the image. */\n{head}\n{{\n{lines}}}\n"
-
 
 ROWS = 1024
 """The bytes of scratch memory for rows, unless two need more."""
+GROUPED = 2 * ROWS
+"""The bytes for rows with the channels of all groups."""
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A C function void f(rows, numbers, result, count) and its numbers."""
+    """A C function void f(rows, numbers, result, count) and its numbers, which are those of each group."""
 
     name: str
     text: str
@@ -147,49 +37,113 @@ class Kernel:
     """The number of the padding is that of NUMBERS."""
     helpers: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
+    taps: Taps | None = None
+    """The words of a group in rows with the channels of all groups."""
 
 
 @emits(ConvolutionSum, "mve-rows")
 @emits(Convolution, "mve-rows", has_pitch=True)
 def render(operation: Convolution) -> Call | None:
-    """Return the call; None for a single row, other dtypes, groups, and ends that differ."""
-    layer = layer_of(operation)
-    if layer is None or is_single(operation):
+    """Return the call; None for a single row, other dtypes, sums with groups, and ends that differ."""
+    layer = sums_layer_of(operation) if isinstance(operation.finish, Sums) else layer_of(operation)
+    if layer is None or (is_single(operation) and not layer[2].is_sums):
+        return None
+    if operation.groups > 1 and isinstance(operation, ConvolutionSum):
         return None
     weights, bias, ending = layer
-    channels, length = weights.shape
-    item = ITEMS[operation.inputs[0].dtype]
-    name, text = pairs.function_of(length, channels, ending, item, operation.results[0].pitch)
-    return call_of(operation, Kernel(name, text, pairs.packed(weights, bias, ending, operation.zero, item)))
+    groups, item, results = operation.groups, ITEMS[operation.inputs[0].dtype], len(weights) // operation.groups
+    pitch = operation.results[0].pitch or (len(weights) if groups > 1 else 0)
+    taps = taps_of(operation)
+    weights = weights.reshape(groups, results, *weights.shape[1:])
+    if taps is not None:
+        weights = placed(weights, taps, operation.weights.shape[3], item)
+    name, text = pairs.function_of(weights.shape[2], results, ending, item, pitch, taps)
+    numbers = []
+    for group in range(groups):
+        part = slice(group * results, (group + 1) * results)
+        numbers.append(pairs.packed(weights[group], bias[part], ending.of(part), operation.zero, item))
+    return call_of(operation, Kernel(name, text, np.concatenate(numbers), taps=taps))
+
+
+def taps_of(operation: Convolution) -> Taps | None:
+    """Return the words of a group in windows with the channels of all groups; None for rows of a group.
+
+    Windows of all groups have less edges to copy; words of a few channels are gathered.
+    """
+    data, inner, groups = operation.inputs[0], operation.weights.shape[3], operation.groups
+    item = ITEMS[data.dtype]
+    size, depth = inner * item, inner * item * groups
+    lead = max(group * size % 4 for group in range(groups))
+    words = -(-(lead + size) // 4)
+    row = pairs.padded(operation.window.size[0] * operation.window.size[1] * depth)
+    if groups == 1 or depth % 4 or words > 2 or 4 // words * depth > 508 or 2 * row > GROUPED:
+        return None
+    return Taps(words, depth, row)
+
+
+def placed(weights: Any, taps: Taps, inner: int, item: int) -> Any:
+    """Return weights [group,o,kh * kw * inner] as [group,o,elements of words], zeros for channels of other groups."""
+    groups, results, _ = weights.shape
+    made = np.zeros((groups, results, weights.shape[2] // inner, taps.words * 4 // item), weights.dtype)
+    for group in range(groups):
+        first = group * inner % (4 // item)
+        made[group, :, :, first : first + inner] = weights[group].reshape(results, -1, inner)
+    return made.reshape(groups, results, -1)
+
+
+def windows_of(data: Value, window: Window, depth: int, rows: int) -> tuple[Windows, bool]:
+    """Return windows with `depth` channels, and whether they are the `rows` pixels of the data."""
+    item = ITEMS[data.dtype]
+    shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
+    is_plain = window.is_pointwise and data.size == rows * shape[3]
+    if is_plain:
+        shape = (1, 1, rows, shape[3])
+        window = Window((1, 1), (1, 1), (1, 1), (0, 0), (1, rows))
+    return Windows(window, (*shape[:3], shape[3] * item), depth * item, item), is_plain
+
+
+def held_rows(row: int, count: int, room: int = ROWS) -> int:
+    """Return the number of rows in scratch memory, which is even, for `count` rows."""
+    return max(2, min(room // row, count + 1) & ~1)
 
 
 def call_of(operation: Convolution, kernel: Kernel) -> Call:
     """Return the call that copies windows and multiplies them by a function."""
     data, result = operation.inputs[0], operation.results[0]
     channels, _, _, depth = operation.weights.shape
-    item, count = ITEMS[data.dtype], result.size // channels
-    shape = data.shape if len(data.shape) == 4 else (1, 1, 1, data.size)
-    shape, window = (*shape[:3], depth * item), operation.window
-    is_plain = window.is_pointwise and count * depth == data.size
-    if is_plain:
-        shape = (1, 1, count, depth * item)
-        window = Window((1, 1), (1, 1), (1, 1), (0, 0), (1, count))
-    windows = Windows(window, shape)
+    groups, kind, count, taps = operation.groups, c_type(result.dtype), result.size // channels, kernel.taps
+    # Groups of words are in rows with all channels; other groups have rows of their own.
+    parts = 1 if taps else groups
+    windows, is_plain = windows_of(data, operation.window, depth * groups // parts, count)
     row = pairs.padded(windows.length)
-    held = max(2, min(ROWS // row, count + 1) & ~1)
+    held = held_rows(row, count, GROUPED if taps else ROWS)
     total = loop_of(operation.function, "int8") if isinstance(operation, ConvolutionSum) else None
     place = operation.place if isinstance(operation, ConvolutionSum) else 0
-    write = _Write(kernel.name, channels, result.pitch or channels, total, place)
+    pitch, size = result.pitch or channels, kernel.numbers.size // groups
+    output: Output = Output(kernel.name, channels, pitch)
+    if total is not None:
+        output = _Sum(kernel.name, channels, pitch, total=total, place=place)
+    elif taps:
+        output = _Groups(kernel.name, channels, pitch, groups=groups, size=size, step=depth * windows.item)
+    elif groups > 1:
+        output = Output(kernel.name, channels, pitch, "own", "first")
     lines = Lines()
-    lines.add(f"const int8_t *from = {'' if item == 1 else '(const int8_t *)'}data;")
-    if is_plain:
-        _plain(lines, windows, write, (count, held), c_type(data.dtype))
-    else:
-        _general(lines, windows, write, held, c_type(data.dtype))
+    with lines.repeat("g", parts):
+        group = f" + g * {windows.channels}" if parts > 1 else ""
+        lines.add(f"const int8_t *from = {'' if windows.item == 1 else '(const int8_t *)'}data{group};")
+        if parts > 1:
+            lines.add(f"const int32_t *own = numbers + g * {size};")
+            lines.add(f"{kind} *first = result + g * {channels // groups};")
+        if is_plain:
+            plain(lines, windows, output, (count, held), kind)
+        else:
+            general(lines, windows, output, held, kind)
     # The rows of a block are copied before its results are written.
-    can_replace = is_plain and channels <= depth and not result.pitch
+    can_replace = is_plain and channels <= depth and not result.pitch and groups == 1 and data.dtype == result.dtype
     arguments = {"data": data, "numbers": kernel.numbers}
-    scratch = [Parameter("rows", "int32", "scratch", elements=(held * row + 16) // 4)]
+    # Vectors of gathered words end beyond the last row.
+    beyond = 16 if taps is None else taps.turn
+    scratch = [Parameter("rows", "int32", "scratch", elements=(held * row + beyond) // 4)]
     definitions = windows.definitions()
     if total is not None:
         arguments |= {"total": total.numbers, "other": operation.inputs[1]}
@@ -208,23 +162,41 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Write:
-    """Writes the results of rows, or their sums with another tensor."""
+@dataclass(frozen=True)
+class Output:
+    """Writes the results of rows."""
 
     name: str
+    """The function of a kernel."""
     channels: int
     pitch: int
     """The elements from one row of the result to the next."""
-    total: Loop | None
-    place: int
+    numbers: str = "numbers"
+    result: str = "result"
+    """The pointer to the first result."""
+    fill: str = f"numbers[{NUMBERS.index('fill')}]"
+    """The value of padding, which can depend on the image n."""
+    is_by_image: bool = False
+    """Whether the rows of a call are of one image."""
+    is_by_row: bool = False
+    """Whether the rows of a call are of one row of results; `pitch` is then the elements of an image."""
+
+    def add(self, lines: Lines, result: str, count: int | str) -> None:
+        """Append the calls for `count` rows."""
+        lines.add(f"{self.name}(held, {self.numbers}, {result}, {count});")
+
+
+@dataclass(frozen=True)
+class _Sum(Output):
+    """Writes the sums of results with another tensor."""
+
+    total: Loop | None = None
+    place: int = 0
     """The operand of the sum that the results are."""
 
     def add(self, lines: Lines, result: str, count: int | str) -> None:
         """Append the calls for `count` rows."""
-        if self.total is None:
-            lines.add(f"{self.name}(held, numbers, {result}, {count});")
-            return
+        assert self.total is not None
         other = f"other + ({result} - result)"
         operands = (other, "part") if self.place else ("part", other)
         elements = count * self.channels if isinstance(count, int) else f"{count} * {self.channels}"
@@ -234,53 +206,88 @@ class _Write:
         )
 
 
-def _plain(lines: Lines, windows: Windows, write: _Write, counts: tuple[int, int], kind: str) -> None:
-    """Append a loop over blocks of rows of the data."""
+@dataclass(frozen=True)
+class _Groups(Output):
+    """Writes the results of each group from rows with the channels of all groups."""
+
+    groups: int = 1
+    size: int = 0
+    """The numbers of a group."""
+    step: int = 0
+    """The bytes of a group's channels."""
+
+    def add(self, lines: Lines, result: str, count: int | str) -> None:
+        """Append the calls for `count` rows."""
+        place = f"g * {self.step}" if self.step % 4 == 0 else f"(g * {self.step} & ~3)"
+        with lines.loop("g", self.groups):
+            target = f"{result} + g * {self.channels // self.groups}"
+            lines.add(f"{self.name}(held + {place}, numbers + g * {self.size}, {target}, {count});")
+
+
+def plain(lines: Lines, windows: Windows, output: Output, counts: tuple[int, int], kind: str) -> None:
+    """Append a loop over blocks of rows of the data: `counts` are all of them, and those of a block."""
     count, held = counts
-    length = windows.length
     lines.add("int8_t *held = (int8_t *)rows;")
     if count <= held:
         lines.add("", f"{windows.inner}(held, from, {count});")
-        write.add(lines, "result", count)
+        output.add(lines, output.result, count)
         return
     lines.add("")
     with lines.block(f"for (int row = 0; row < {count}; row += {held})"):
         lines.add(f"const int count = row < {count - held} ? {held} : {count} - row;")
-        lines.add(f"{kind} *y = result + row * {write.pitch};", "")
-        lines.add(f"{windows.inner}(held, from + row * {length}, count);")
-        write.add(lines, "y", "count")
+        lines.add(f"{kind} *y = {output.result} + row * {output.pitch};", "")
+        lines.add(f"{windows.inner}(held, from + row * {windows.data[3]}, count);")
+        output.add(lines, "y", "count")
 
 
-def _general(lines: Lines, windows: Windows, write: _Write, held: int, kind: str) -> None:
+def general(lines: Lines, windows: Windows, output: Output, held: int, kind: str) -> None:
     """Append loops that copy windows, and multiply them when the rows are full."""
     window, (images, height, width, depth) = windows.window, windows.data
     (top, left), (sy, sx) = window.before, window.stride
     row = pairs.padded(windows.length)
     (first_row, end_row), (first, end) = windows.inside(0), windows.inside(1)
     is_padded = window.is_padded((height, width))
-    if is_padded:
-        lines.add(f"const int fill = numbers[{NUMBERS.index('fill')}];")
-    lines.add("int8_t *held = (int8_t *)rows;", f"{kind} *y = result;", "int filled = 0;", "")
+    fill = [f"const int fill = {output.fill};"] * is_padded
+    by_row, by_image = output.is_by_row, output.is_by_image and not output.is_by_row
+    # The windows of an image or row, after which the rows are multiplied even if there is room for more.
+    over = window.result[1]
+    count = over if by_row else window.result[0] * over * (1 if by_image else images)
+    rest = count % held
+    if not output.is_by_image:
+        lines.add(*fill)
+    lines.add("int8_t *held = (int8_t *)rows;", f"{kind} *y = {output.result};", "int filled = 0;", "")
     image = "from" if images == 1 else f"from + n * {height * width * depth}"
-    with lines.repeat("n", images), lines.loop("oy", window.result[0]):
-        lines.add(f"const int8_t *image = {image};", f"const int y0 = oy * {sy} - {top};")
-        lines.add("int ox = 0;", "")
-        with lines.block(f"while (ox < {window.result[1]})"):
-            lines.add(f"const int x0 = ox * {sx} - {left};", f"int8_t *to = held + filled * {row};", "")
-            if windows.has_inside:
-                limits = [f"oy >= {first_row}"] * (first_row > 0) + [f"oy < {end_row}"] * (end_row < window.result[0])
-                limits += [f"ox >= {first}"] * (first > 0) + [f"ox < {end}"] * (end < window.result[1])
-                with lines.block(f"if ({' && '.join(limits)})") if is_padded else nullcontext():
-                    lines.add(f"const int more = {end} - ox;", f"const int room = {held} - filled;")
-                    lines.add("const int count = more < room ? more : room;", "")
-                    lines.add(f"{windows.inner}(to, image + (y0 * {width} + x0) * {depth}, count);")
-                    lines.add("ox += count;", "filled += count;")
-            if is_padded:
-                with lines.block("else" if windows.has_inside else ""):
-                    lines.add(f"{windows.edge}(to, image, y0, x0, fill);", "ox++;", "filled++;")
-            with lines.block(f"if (filled == {held})"):
-                write.add(lines, "y", held)
-                lines.add(f"y += {held * write.pitch};", "filled = 0;")
-    rest = images * window.result[0] * window.result[1] % held
-    if rest:
-        write.add(lines, "y", rest)
+    with lines.repeat("n", images):
+        if output.is_by_image:
+            lines.add(*fill)
+        with lines.loop("oy", window.result[0]):
+            lines.add(f"const int8_t *image = {image};", f"const int y0 = oy * {sy}{plus(-top)};")
+            lines.add("int ox = 0;", "")
+            with lines.block(f"while (ox < {over})"):
+                lines.add(f"const int x0 = ox * {sx}{plus(-left)};", f"int8_t *to = held + filled * {row};", "")
+                if windows.has_inside:
+                    limits = [f"oy >= {first_row}"] * (first_row > 0)
+                    limits += [f"oy < {end_row}"] * (end_row < window.result[0])
+                    limits += [f"ox >= {first}"] * (first > 0) + [f"ox < {end}"] * (end < over)
+                    with lines.block(f"if ({' && '.join(limits)})") if is_padded else nullcontext():
+                        lines.add(f"const int more = {end} - ox;", f"const int room = {held} - filled;")
+                        lines.add("const int count = more < room ? more : room;", "")
+                        lines.add(f"{windows.inner}(to, image + (y0 * {width} + x0) * {depth}, count);")
+                        lines.add("ox += count;", "filled += count;")
+                if is_padded:
+                    with lines.block("else" if windows.has_inside else ""):
+                        lines.add(f"{windows.edge}(to, image, y0, x0, fill);", "ox++;", "filled++;")
+                if count >= held:
+                    with lines.block(f"if (filled == {held})"):
+                        output.add(lines, "y", held)
+                        lines.add(*([] if by_row else [f"y += {held * output.pitch};"]), "filled = 0;")
+            if by_row and rest:
+                output.add(lines, "y", rest)
+                lines.add("filled = 0;")
+        if by_row and images > 1:
+            lines.add(f"y += {output.pitch};")
+        if by_image and rest:
+            output.add(lines, "y", rest)
+            lines.add(f"y += {rest * output.pitch};", "filled = 0;")
+    if not (by_row or by_image) and rest:
+        output.add(lines, "y", rest)

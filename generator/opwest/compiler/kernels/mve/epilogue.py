@@ -8,6 +8,7 @@ r11 and, where they use them, q4 to q7.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,12 +86,26 @@ class Epilogue:
     zero: int
     low: int
     high: int
+    is_sums: bool = False
+    """Whether results are the int32 sums."""
+
+    @property
+    def group_bytes(self) -> int:
+        """The bytes of the numbers of 4 channels."""
+        return 16 if self.is_sums else 36 + 4 * self.has_left
 
     @property
     def name(self) -> str:
         """The part of a function's name that stands for the instructions."""
+        if self.is_sums:
+            return "sums"
         parts = ["twice" if self.is_doubled else "once", self.fix, "left" * self.has_left, "clamp" * self.has_clamp]
         return "_".join(part for part in parts if part)
+
+    def of(self, channels: slice) -> Epilogue:
+        """Return the end of some channels, with the same instructions."""
+        parts = {name: getattr(self, name)[channels] for name in ("multipliers", "lefts", "rights")}
+        return replace(self, **parts)
 
     def numbers(self, fill: int) -> Any:
         """Return the numbers of the layer that functions read: NUMBERS."""
@@ -103,6 +118,8 @@ class Epilogue:
             return np.asarray([values[place] if place >= 0 else 0 for place in places], dtype).view(np.int8)
 
         parts = [chosen(bias, "int32")]
+        if self.is_sums:
+            return parts[0]
         if self.has_left:
             parts.append(chosen(self.lefts, "int8"))
         return np.concatenate([*parts, chosen(self.multipliers, "int32"), chosen(self.rights, "int8")])
@@ -110,6 +127,12 @@ class Epilogue:
 
 NUMBERS = ("zero", "low", "high", "fill")
 """The int32 numbers before the packed weights."""
+
+
+def sums_of(channels: int) -> Epilogue:
+    """Return the end of a layer whose results are its sums."""
+    none = np.zeros(channels, np.int64)
+    return Epilogue(none, none, none, False, "", False, False, 0, 0, 0, is_sums=True)
 
 
 def epilogue_of(finish: Finish, channels: int, bounds: Any, dtype: str = "int8") -> Epilogue | None:
@@ -148,15 +171,16 @@ def start(code: Assembly, ending: Epilogue, moves: Sequence[str], numbers: str, 
 
     `numbers` is the register that points to NUMBERS; r4 and r6 are changed.
     """
-    code.add("push {r4-r11, lr}", *(["vpush {d8-d11}"] if ending.has_clamp else []), *moves)
+    code.add("push {r4-r11, lr}", *(["vpush {d8-d11}"] if ending.has_clamp else []), *filter(None, moves))
     if ending.has_clamp:
         code.add(f"ldr r4, [{numbers}, #4]", f"ldr r6, [{numbers}, #8]")
         code.add(f"vdup.{8 * item} q4, r4", f"vdup.{8 * item} q5, r6")
 
 
-def finish(code: Assembly, ending: Epilogue, saved: int) -> None:
-    """Append the end of a function with `saved` bytes on the stack."""
-    code.add(f"add sp, #{saved}", *(["vpop {d8-d11}"] if ending.has_clamp else []), "pop {r4-r11, pc}")
+def finish(code: Assembly, ending: Epilogue, saved: int, restored: str = "") -> None:
+    """Append the end of a function with `saved` bytes on the stack; `restored`: an instruction after their removal."""
+    code.add(f"add sp, #{saved}", *([restored] if restored else []))
+    code.add(*(["vpop {d8-d11}"] if ending.has_clamp else []), "pop {r4-r11, pc}")
 
 
 def add_steps(code: Assembly, count: int, sizes: range, cost: int, step: Callable[[bool], None]) -> None:
@@ -190,6 +214,8 @@ def scale(code: Assembly, ending: Epilogue, vectors: list[str], stream: str, fre
     """
     one, other = free
     code.add(f"vldrw.32 {one}, [{stream}], #16", *(f"vadd.i32 {q}, {q}, {one}" for q in vectors))
+    if ending.is_sums:
+        return
     if ending.has_left:
         code.add(f"vldrb.s32 {one}, [{stream}], #4", *(f"vshl.s32 {q}, {q}, {one}" for q in vectors))
     multiply = "vqrdmulh" if ending.is_doubled else "vmulh"

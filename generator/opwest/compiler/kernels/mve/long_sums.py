@@ -20,12 +20,12 @@ LANES = 8
 
 @emits(Convolution, "mve-long")
 def render(operation: Convolution) -> Call | None:
-    """Return the call; None for other dtypes, groups and ends, and where the product of a sum has more than 64 bits."""
+    """Return the call; None for other dtypes and ends, and where the product of a sum has more than 64 bits."""
     data, finish = operation.inputs[0], operation.finish
     weights = flat_weights(operation)
     if (data.dtype, operation.results[0].dtype, str(weights.dtype)) != ("int16", "int16", "int8"):
         return None
-    if operation.groups != 1 or not isinstance(finish, Requantisation) or finish.rounding is not Rounding.SIXTEEN:
+    if not isinstance(finish, Requantisation) or finish.rounding is not Rounding.SIXTEEN:
         return None
     channels = len(weights)
     bias = folded(weights, operation.bias, 0, "int16")
@@ -35,9 +35,15 @@ def render(operation: Convolution) -> Call | None:
     if places.min() < 1 or np.abs(bias).max() >= 1 << 46 or weights.shape[1] >= 1 << 20:
         return None
     scalars = [reduced([multiplier.fixed for multiplier in given]), places]
-    name, text = _function(weights.shape[1], channels)
-    numbers = _packed(weights, bias, scalars, [0, finish.low, finish.high, 0])
-    return call_of(operation, Kernel(name, text, numbers, ("scale_once", "clamp"), ("arm_mve.h", "string.h")))
+    results = channels // operation.groups
+    name, text = _function(weights.shape[1], results, channels)
+    numbers = []
+    for first in range(0, channels, results):
+        part = slice(first, first + results)
+        ends = [scalar[part] for scalar in scalars]
+        numbers.append(_packed(weights[part], bias[part], ends, [0, finish.low, finish.high, 0]))
+    kernel = Kernel(name, text, np.concatenate(numbers), ("scale_once", "clamp"), ("arm_mve.h", "string.h"))
+    return call_of(operation, kernel)
 
 
 def _packed(weights: Any, bias: Any, scalars: list[Any], numbers: list[int]) -> Any:
@@ -49,9 +55,10 @@ def _packed(weights: Any, bias: Any, scalars: list[Any], numbers: list[int]) -> 
     return np.concatenate([np.asarray(numbers, np.int32), each.reshape(-1)])
 
 
-def _function(length: int, channels: int) -> tuple[str, str]:
-    """Return the name and the definition of void f(rows, numbers, result, count)."""
+def _function(length: int, channels: int, pitch: int) -> tuple[str, str]:
+    """Return the name and the definition of void f(rows, numbers, result, count); rows of results are `pitch` apart."""
     name, row = f"mve_long_{length}x{channels}", padded(2 * length)
+    name += f"_pitch{pitch}" if pitch != channels else ""
     lines = Lines()
     lines.add("const int32_t low = numbers[1], high = numbers[2];", "")
     with lines.block(f"for (; count > 0; count--, rows += {row})"):
@@ -62,6 +69,8 @@ def _function(length: int, channels: int) -> tuple[str, str]:
             with lines.loop("k", row // 2, LANES):
                 lines.add("sum = vmlaldavaq_s16(sum, vldrhq_s16(x + k), vldrbq_s16(w + k));")
             lines.add("*result++ = (int16_t)clamp(scale_once(sum, ends[2], ends[3]), low, high);")
+        if pitch != channels:
+            lines.add(f"result += {pitch - channels};")
     head = f"static void {name}(const int8_t *rows, const int32_t *numbers, int16_t *result, int count)"
     comment = f"/* Rows of {length} elements times {channels} channels, with sums of 64 bits. */"
     return name, f"{comment}\n{head}\n{{\n{lines}}}\n"
