@@ -18,6 +18,7 @@ from opwest.tuning.random_layers.numbers import (
     weights_of,
     window,
 )
+from opwest.tuning.random_layers.windows import wide_depthwise, wide_pool
 
 __all__ = [
     "KINDS",
@@ -37,5 +38,7 @@ __all__ = [
     "program",
     "value",
     "weights_of",
+    "wide_depthwise",
+    "wide_pool",
     "window",
 ]

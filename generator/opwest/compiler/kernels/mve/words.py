@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows under depthwise windows as words: each word has the elements of one channel under some taps of a window.
+
+Rows of the data are copied to a ring, with their padding. For a row of results, the stores that interleave vectors make
+planes of words from rows of the ring: a word for each column and channel. A gather of 4 words is a vector of taps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.function import Lines
+from opwest.compiler.graph.types import Shape
+from opwest.compiler.kernels.mve.epilogue import Assembly
+from opwest.compiler.semantics.windows import Window, row_of
+
+WORD = 4
+"""The bytes of a word."""
+LANES = 4
+"""The words of a vector."""
+VECTOR = 16
+SCRATCH = 6144
+"""The bytes of scratch memory, unless 16 bytes of channels need more."""
+MOST = 7
+"""The vectors of a column whose offsets fit in a load."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of a layer for a block of channels of the result."""
+
+    data: Shape
+    window: Window
+    results: int
+    item: int
+    """The bytes of an element."""
+    channels: int
+    """The channels of a block; the last block can have fewer ones."""
+
+    @property
+    def taps(self) -> int:
+        """The elements of a word."""
+        return WORD // self.item
+
+    @property
+    def form(self) -> tuple[int, int]:
+        """The rows and columns of taps of a word: the form with the fewest vectors, then with the fewest planes."""
+        forms = [(down, self.taps // down) for down in (4, 2, 1) if down <= self.taps]
+        (kh, kw) = self.window.size
+
+        def cost(form: tuple[int, int]) -> tuple[int, int]:
+            planes = -(-kh // form[0])
+            return -(-planes * -(-kw // form[1]) // LANES), planes
+
+        return min(forms, key=cost)
+
+    @property
+    def planes(self) -> int:
+        """The planes of words of a row of results."""
+        return -(-self.window.size[0] // self.form[0])
+
+    @property
+    def uses(self) -> int:
+        """The words of a plane under a window."""
+        return -(-self.window.size[1] // self.form[1])
+
+    @property
+    def vectors(self) -> int:
+        """The vectors of taps of a window."""
+        return -(-self.planes * self.uses // LANES)
+
+    @property
+    def column(self) -> int:
+        """The bytes of a column of the ring."""
+        return self.channels * self.item
+
+    @property
+    def columns(self) -> int:
+        """The columns of a row of the ring: those under windows, and under taps whose weights are 0."""
+        reach = (self.uses * self.form[1] - 1) * self.window.dilation[1] + 1
+        return (self.window.result[1] - 1) * self.window.stride[1] + reach
+
+    @property
+    def pitch(self) -> int:
+        """The bytes of a row of the ring."""
+        return self.columns * self.column
+
+    @property
+    def rows(self) -> int:
+        """The rows of the ring."""
+        return self.window.reach(0)
+
+    @property
+    def ring(self) -> int:
+        """The bytes of the ring; loads of whole vectors read behind the last row."""
+        return -(-(self.rows * self.pitch + VECTOR) // WORD) * WORD
+
+    @property
+    def count(self) -> int:
+        """The vectors of a row that become words."""
+        last = (self.form[1] - 1) * self.window.dilation[1]
+        return -(-(self.columns - last) * self.column // VECTOR)
+
+    @property
+    def plane(self) -> int:
+        """The bytes of a plane."""
+        return self.count * VECTOR * self.taps
+
+    @property
+    def pixel(self) -> int:
+        """The bytes of words from a result to the next one in its row."""
+        return self.window.stride[1] * self.channels * WORD
+
+    @property
+    def scratch(self) -> int:
+        """The bytes of scratch memory: a window behind the last one of a row is read, but not used."""
+        return self.ring + self.planes * self.plane + self.pixel + VECTOR
+
+    @property
+    def multiplier(self) -> int:
+        """The results of a channel of the data."""
+        return self.results // self.data[3]
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the columns of a row of the data follow each other in the ring."""
+        return self.channels == self.data[3] == self.results
+
+    @property
+    def starts(self) -> list[int]:
+        """The first channel of each block."""
+        return list(range(0, self.results, self.channels))
+
+    def places(self) -> list[tuple[int, int]]:
+        """Return the plane and the column of each word of a window."""
+        over = self.form[1] * self.window.dilation[1]
+        return [(plane, use * over) for plane in range(self.planes) for use in range(self.uses)]
+
+    def offsets(self) -> list[int]:
+        """Return the bytes from the first word of a window to each lane of its vectors."""
+        found = [plane * self.plane + column * self.channels * WORD for plane, column in self.places()]
+        return found + [0] * (self.vectors * LANES - len(found))
+
+    def taps_of(self, plane: int) -> Iterator[tuple[int, int]]:
+        """Yield the row of the window, perhaps one below it, and the column of each element of a word."""
+        down, over = self.form
+        for element in range(self.taps):
+            yield plane * down + element // over, element % over
+
+
+def words_of(data: Shape, window: Window, results: int, item: int) -> Words | None:
+    """Return the words of a layer with as few blocks of channels as possible; None for large strides."""
+    step = VECTOR // item
+    most = min(((508 - 12) // WORD // window.stride[1]) // step, MOST)
+    if most < 1:
+        return None
+
+    def words(channels: int) -> Words:
+        return Words(data, window, results, item, min(channels, results))
+
+    if results <= step or (results <= most * step and words(results).scratch <= SCRATCH):
+        return words(results)
+    fitting = [count for count in range(1, most + 1) if words(count * step).scratch <= SCRATCH]
+    blocks = -(-results // (step * max([1, *fitting])))
+    return words(-(-results // (blocks * step)) * step)
+
+
+def columns_function(words: Words, channels: int) -> tuple[str, str]:
+    """Return the name and the definition of void f(to, from, count, places): columns of some channels.
+
+    `places`: the channel of the data of each channel of the result, from that of `from`, if a channel has several.
+    """
+    size, step = channels * words.item, words.data[3] * words.item
+    is_spread = words.multiplier > 1
+    whole, rest = divmod(size, VECTOR)
+    code = Assembly()
+    code.add("push {r4, lr}")
+    if rest:
+        code.add(f"movs r4, #{rest}", "vctp.8 r4")
+    code.add("dls lr, r2", "2:")
+    kind = "vldrb{}.u8" if words.item == 1 else "vldrh{}.u16"
+    for vector in range(whole + (rest > 0)):
+        condition = "t" if vector == whole else ""
+        load = f"vldrb{condition}.u8 q0, [r1, #{VECTOR * vector}]"
+        if is_spread:
+            code.add(f"vldrb.8 q1, [r3, #{VECTOR * vector}]")
+            load = f"{kind.format(condition)} q0, [r1, q1{', uxtw #1' if words.item == 2 else ''}]"
+        if condition:
+            code.add("vpstt")
+        code.add(load, f"vstrb{condition}.8 q0, [r0, #{VECTOR * vector}]")
+    code.plus("r0", words.column, "r4")
+    code.plus("r1", step, "r4")
+    code.add("le lr, 2b", "pop {r4, pc}")
+    name = f"mve_columns_{size}_of_{step}_to_{words.column}{'_spread' if is_spread else ''}_{8 * words.item}"
+    parameters = ["int8_t *to", "const int8_t *from", "int count", *(["const int8_t *places"] if is_spread else [])]
+    return name, code.function(name, parameters, f"Copies of {size} bytes of columns of {step} bytes.")
+
+
+def words_function(item: int) -> tuple[str, str]:
+    """Return the name and the definition of void f(to, rows..., count): vectors of rows that are interleaved."""
+    taps = WORD // item
+    code = Assembly()
+    rows = ("r1", "r2", "r3", "r4")[:taps]
+    if taps == 4:
+        code.add("push {r4, lr}", "ldrd r4, r12, [sp, #8]")
+    else:
+        code.add("push {r4, lr}", "mov r12, r3")
+    code.add("dls lr, r12", "2:", *(f"vldrb.8 q{number}, [{row}], #16" for number, row in enumerate(rows)))
+    vectors = "{" + ", ".join(f"q{number}" for number in range(taps)) + "}"
+    stores = [f"vst{taps}{part}.{8 * item} {vectors}, [r0]" for part in range(taps)]
+    code.add(*stores[:-1], f"{stores[-1]}!", "le lr, 2b", "pop {r4, pc}")
+    name = f"mve_words_of_{taps}"
+    parameters = ["int8_t *to", *(f"const int8_t *row{number}" for number in range(taps)), "int count"]
+    return name, code.function(name, parameters, f"A word of {taps} elements for each element of {taps} rows.")
+
+
+def add_row(lines: Lines, words: Words, names: list[str]) -> None:
+    """Append the copy of the row `next`, counted from the first row of the padding, from `image` to the ring.
+
+    `names`: the functions for the columns of all blocks but the last one, and of the last one.
+    """
+    _, height, width, depth = words.data
+    top, left = words.window.before
+    first, inside, _ = row_of(left, width, words.columns)
+    lines.add(f"int8_t *to = ring + next % {words.rows} * {words.pitch};", "")
+    if words.window.pads((height, width))[0]:
+        with lines.block(f"if (next < {top} || next >= {top + height})"):
+            lines.add(f"mve_fill(to, fill, {words.pitch});", "continue;")
+    at = f"(next - {top})" if top else "next"
+    source = f"image + {at} * {width * depth * words.item}"
+    target = f"to + {first * words.column}" if first else "to"
+    if words.is_joined:
+        lines.add(f"mve_copy({target}, {source}, {inside * words.column});")
+        return
+    places = ""
+    if words.multiplier > 1:
+        places = ", places"
+        if len(words.starts) > 1:
+            places = f", places + block * {words.column}"
+    calls = [f"{name}({target}, {source}, {inside}{places});" for name in names]
+    if calls[0] == calls[-1]:
+        lines.add(calls[0])
+        return
+    with lines.block(f"if (block < {len(words.starts) - 1})"):
+        lines.add(calls[0])
+    with lines.block("else"):
+        lines.add(calls[-1])
+
+
+def add_planes(lines: Lines, words: Words, name: str) -> None:
+    """Append the planes of words for the row of results `oy`."""
+    (kh, _), (stride, _), (dy, dx) = words.window.size, words.window.stride, words.window.dilation
+    used = sorted({min(row, kh - 1) for plane in range(words.planes) for row, _ in words.taps_of(plane)})
+    for row in used:
+        lines.add(f"const int8_t *r{row} = ring + (oy * {stride} + {row * dy}) % {words.rows} * {words.pitch};")
+    for plane in range(words.planes):
+        # Weights of rows below the window are 0.
+        rows = [
+            f"r{min(row, kh - 1)}" + (f" + {column * dx * words.column}" if column else "")
+            for row, column in words.taps_of(plane)
+        ]
+        to = f"words + {plane * words.plane}" if plane else "words"
+        lines.add(f"{name}({to}, {', '.join(rows)}, {words.count});")
