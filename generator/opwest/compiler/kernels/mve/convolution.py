@@ -6,6 +6,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_for, emits
 from opwest.compiler.graph.types import Shape
@@ -15,7 +17,7 @@ from opwest.compiler.kernels.mve import pairs
 from opwest.compiler.kernels.mve.elements import Loop, loop_of
 from opwest.compiler.kernels.mve.epilogue import COPY, FILL, NUMBERS, Assembly
 from opwest.compiler.kernels.mve.pairs import ITEMS, is_single, layer_of, padded
-from opwest.compiler.semantics.windows import Window
+from opwest.compiler.semantics.windows import Window, row_of
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,44 @@ class Windows:
         dilated = f"_d{dy}x{dx}" if (dy, dx) != (1, 1) else ""
         return f"{kh}x{kw}x{self.data[3]}_w{self.data[2]}{dilated}"
 
+    @property
+    def is_padded(self) -> bool:
+        """Whether a window reaches outside of the image."""
+        return self.window.is_padded((self.data[1], self.data[2]))
+
+    @property
+    def strip(self) -> Windows:
+        """The windows of a row of results over the rows under them, which are copied with their padding."""
+        window = self.window
+        rows = Window(
+            window.size, (1, window.stride[1]), (1, window.dilation[1]), (0, 0), (1, window.result[1])
+        )  # fmt: skip
+        return Windows(rows, (1, window.size[0], window.span(1), self.data[3]))
+
+    @property
+    def has_strip(self) -> bool:
+        """Whether it takes fewer instructions to copy the rows under a row of results than the windows at the edges.
+
+        None of the columns of a window may be behind the image: `row_of` would not have data.
+        """
+        (rows, columns), (kh, kw) = self.window.result, self.window.size
+        inside = [end - first for first, end in map(self.inside, range(2))]
+        edges = rows * columns - inside[0] * inside[1]
+        pitch = self.window.span(1) * self.data[3]
+        copies = rows * kh * (pitch * 3 // 16 + 15)
+        if (
+            not self.is_padded
+            or kh * pitch > STRIP
+            or not row_of(self.window.before[1], self.data[2], self.window.span(1))[1]
+        ):
+            return False
+        return copies < edges * kh * (36 if self.is_joined else 20 * kw)
+
     def definitions(self) -> tuple[str, ...]:
         """Return the functions for the windows, and what they use."""
-        is_padded = self.window.is_padded((self.data[1], self.data[2]))
+        if self.has_strip:
+            return (NAKED, COPY, FILL, self.strip._inner())
+        is_padded = self.is_padded
         inner = (self._inner(),) if self.has_inside else ()
         return (NAKED, *inner, *((COPY, FILL, self._edge()) if is_padded else ()))
 
@@ -70,21 +107,44 @@ class Windows:
         """The name of the function for windows at its edges."""
         return f"mve_edge_{self.name}_h{self.data[1]}"
 
+    def _gathered(self) -> list[int]:
+        """Return the bytes of a window, or of a row of a window that is dilated, if one gather loads them."""
+        (kh, kw), (dy, dx), depth = self.window.size, self.window.dilation, self.data[3]
+        pitch = dy * self.data[2] * depth
+        if kh == 1 and (self.is_joined or kw == 1):
+            return []
+        for rows in (kh,) if self.is_joined else (kh, 1):
+            places = [y * pitch + x * dx * depth + c for y in range(rows) for x in range(kw) for c in range(depth)]
+            if len(places) <= 16 and max(places) < 256:
+                return places
+        return []
+
     def _inner(self) -> str:
         """Return the copy of windows that follow each other in a row of results."""
         (kh, kw), (dy, dx), depth = self.window.size, self.window.dilation, self.data[3]
         pitch = self.data[2] * depth
-        part = kw * depth if self.is_joined else depth
-        starts = [y * dy * pitch + x * dx * depth for y in range(kh) for x in range(1 if self.is_joined else kw)]
+        gathered = self._gathered()
+        part = len(gathered) or (kw * depth if self.is_joined else depth)
+        columns = 1 if gathered or self.is_joined else kw
+        starts = [
+            y * dy * pitch + x * dx * depth for y in range(self.length // (part * columns)) for x in range(columns)
+        ]
         code = Assembly()
         code.add("push {r4, lr}")
         rest, vectors = part % 16, part // 16
-        if rest:
+        if gathered:
+            _offsets(code, gathered)
+        elif rest:
             code.add(f"movs r3, #{rest}", "vctp.8 r3")
         code.add("dls lr, r2", "2:")
         at = 0
         for start in starts:
             code.plus("r1", start - at, "r4")
+            if gathered:
+                # The lanes behind a part are overwritten, or multiplied by zeros.
+                code.add("vldrb.u8 q0, [r1, q1]", f"vstrb.8 q0, [r0], #{part}")
+                at = start
+                continue
             # Offsets are at most 127; the last part of a row is loaded from its start.
             if vectors > 7:
                 code.add(f"movs r4, #{vectors}" if vectors < 256 else f"movw r4, #{vectors}", "3:")
@@ -133,6 +193,19 @@ class Windows:
         return f"/* The copy of a window that reaches outside of the image. */\n{head}\n{{\n{lines}}}\n"
 
 
+STRIP = 1024
+"""The most bytes of scratch memory for the rows under a row of results."""
+
+
+def _offsets(code: Assembly, places: list[int]) -> None:
+    """Append the offsets of a gather in q1; those of the lanes without one are 0."""
+    words = np.asarray(places + [0] * (16 - len(places)), np.uint8).view("<u4")
+    for first in range(2):
+        for register, word in zip(("r3", "r4"), words[first::2], strict=True):
+            code.constant(register, int(word))
+        code.add(f"vmov q1[{first + 2}], q1[{first}], r3, r4")
+
+
 ROWS = 1024
 """The bytes of scratch memory for rows, unless two need more."""
 
@@ -152,9 +225,9 @@ class Kernel:
 @emits(ConvolutionSum, "mve-rows")
 @emits(Convolution, "mve-rows", has_pitch=True)
 def render(operation: Convolution) -> Call | None:
-    """Return the call; None for a single row, other dtypes, groups, and ends that differ."""
+    """Return the call; None for a single row without a sum, other dtypes, groups, and ends that differ."""
     layer = layer_of(operation)
-    if layer is None or is_single(operation):
+    if layer is None or (is_single(operation) and not isinstance(operation, ConvolutionSum)):
         return None
     weights, bias, ending = layer
     channels, length = weights.shape
@@ -182,14 +255,21 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
     write = _Write(kernel.name, channels, result.pitch or channels, total, place)
     lines = Lines()
     lines.add(f"const int8_t *from = {'' if item == 1 else '(const int8_t *)'}data;")
+    has_strip = not is_plain and windows.has_strip
     if is_plain:
         _plain(lines, windows, write, (count, held), c_type(data.dtype))
+    elif has_strip:
+        _strip(lines, windows, write, held, c_type(data.dtype))
     else:
         _general(lines, windows, write, held, c_type(data.dtype))
     # The rows of a block are copied before its results are written.
     can_replace = is_plain and channels <= depth and not result.pitch
     arguments = {"data": data, "numbers": kernel.numbers}
     scratch = [Parameter("rows", "int32", "scratch", elements=(held * row + 16) // 4)]
+    if has_strip:
+        size = windows.window.size[0] * windows.strip.data[2] * windows.data[3]
+        # Loads of whole vectors read behind the last row.
+        scratch.append(Parameter("strip", "int32", "scratch", elements=(size + 19) // 4))
     definitions = windows.definitions()
     if total is not None:
         arguments |= {"total": total.numbers, "other": operation.inputs[1]}
@@ -249,6 +329,41 @@ def _plain(lines: Lines, windows: Windows, write: _Write, counts: tuple[int, int
         lines.add(f"{kind} *y = result + row * {write.pitch};", "")
         lines.add(f"{windows.inner}(held, from + row * {length}, count);")
         write.add(lines, "y", "count")
+
+
+def _strip(lines: Lines, windows: Windows, write: _Write, held: int, kind: str) -> None:
+    """Append loops that copy the rows under a row of results with their padding, then their windows."""
+    window, (images, height, width, depth) = windows.window, windows.data
+    strip, row = windows.strip, pairs.padded(windows.length)
+    (top, left), columns = window.before, window.result[1]
+    first, inside, _ = row_of(left, width, strip.data[2])
+    pitch = strip.data[2] * depth
+    lines.add(f"const int fill = numbers[{NUMBERS.index('fill')}];")
+    lines.add(
+        "int8_t *held = (int8_t *)rows, *padded = (int8_t *)strip;", f"{kind} *y = result;", "int filled = 0;", ""
+    )
+    lines.add(f"mve_fill(padded, fill, {window.size[0] * pitch});")
+    image = "from" if images == 1 else f"from + n * {height * width * depth}"
+    with lines.repeat("n", images), lines.loop("oy", window.result[0]):
+        with lines.loop("ky", window.size[0]):
+            lines.add(f"const int iy = oy * {window.stride[0]} - {top} + ky * {window.dilation[0]};")
+            lines.add(f"int8_t *to = padded + ky * {pitch};", "")
+            with lines.block(f"if (iy < 0 || iy >= {height})"):
+                lines.add(f"mve_fill(to, fill, {pitch});")
+            with lines.block("else"):
+                lines.add(f"mve_copy(to + {first * depth}, {image} + iy * {width * depth}, {inside * depth});")
+        with lines.block(f"for (int ox = 0; ox < {columns};)"):
+            lines.add(f"const int more = {columns} - ox;", f"const int room = {held} - filled;")
+            lines.add("const int count = more < room ? more : room;", "")
+            to = f"held + filled * {row}"
+            lines.add(f"{strip.inner}({to}, padded + ox * {window.stride[1] * depth}, count);")
+            lines.add("ox += count;", "filled += count;")
+            with lines.block(f"if (filled == {held})"):
+                write.add(lines, "y", held)
+                lines.add(f"y += {held * write.pitch};", "filled = 0;")
+    rest = images * window.result[0] * columns % held
+    if rest:
+        write.add(lines, "y", rest)
 
 
 def _general(lines: Lines, windows: Windows, write: _Write, held: int, kind: str) -> None:
