@@ -31,6 +31,9 @@ def _image(random: Random) -> tuple[int, int]:
 def wide_depthwise(random: Random, dtype: str = "int8", **keys: Any) -> Program:
     """A depthwise convolution: data [n,h,w,c]."""
     image = _image(random)
+    if random.random() < 0.2:
+        long = int(random.integers(20, 400))
+        image = (1, long) if random.random() < 0.6 else (long, 1) if random.random() < 0.5 else (3, long)
     channels = int(random.choice([1, 2, 3, 5, 8, 16, 31, 48, 72, 130]))
     multiplier = int(random.choice([1, 1, 2, 3, 4, 7, 16])) if channels < 40 else 1
     shape = (int(random.choice([1, 1, 2])), *image, channels)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,14 @@ from opwest.compiler.kernels.mve.words import (
     VECTOR,
     WORD,
     Words,
+    add_part,
     add_planes,
     add_row,
     columns_function,
     words_function,
     words_of,
 )
-from opwest.compiler.semantics.windows import row_of
+from opwest.compiler.semantics.windows import Window
 
 UNROLLED = 8
 """Windows of more vectors are loops."""
@@ -56,14 +58,19 @@ def render(operation: Depthwise) -> Call | None:
     weights = plain_weights(operation.weights, operation.weight_zero)
     if data.dtype not in ITEMS or result.dtype != data.dtype or str(weights.dtype) != "int8":
         return None
+    shape = data.shape
+    if shape[2] == window.size[1] == 1 and (window.before[1], window.result[1]) == (0, 1):
+        # A single column has the order of a row.
+        shape, weights = (shape[0], 1, shape[1], shape[3]), weights.transpose(1, 0, 2)
+        window = Window(*((places[1], places[0]) for places in dataclasses.astuple(window)))
     item, results = ITEMS[data.dtype], weights.shape[2]
     flat = weights.reshape(-1, results).T
     bias = folded(flat, operation.bias, operation.zero, data.dtype)
     bias = np.zeros(results, np.int64) if bias is None else bias
     bounds = bounds_of(flat, bias, data.dtype)
     ending = None if bounds is None else epilogue_of(operation.finish, results, bounds, data.dtype)
-    words = words_of(data.shape, window, results, item)
-    if ending is None or words is None or not row_of(window.before[1], data.shape[2], words.columns)[1]:
+    words = words_of(shape, window, results, item)
+    if ending is None or words is None or not words.has_data:
         return None
     name, text = row_function(words, ending, results % LANES > 0)
     ends = [min(words.channels, results - start) for start in words.starts]
@@ -77,7 +84,7 @@ def render(operation: Depthwise) -> Call | None:
     arguments = {"data": data, "numbers": np.concatenate([head, *streams])}
     if words.multiplier > 1:
         arguments["places"] = _places(words)
-    is_in_place = not result.pitch and can_replace(data.shape, window, results)
+    is_in_place = not result.pitch and words.parts == 1 and can_replace(shape, window, results)
     scratch = [Parameter("rows", "int32", "scratch", elements=-(-words.scratch // WORD))]
     definitions = [NAKED, *([FILL] if "mve_fill" in str(lines) else []), *([COPY] if words.is_joined else [])]
     definitions += dict.fromkeys([*(one[1] for one in columns), interleave[1], text])
@@ -124,16 +131,21 @@ def _body(lines: Lines, words: Words, names: list[str], ends: list[int], sizes: 
     kind = c_type(f"int{8 * item}")
     source = "data" if item == 1 else "(const int8_t *)data"
     head = len(NUMBERS) + words.vectors * LANES
-    is_padded = words.window.is_padded((height, width)) or words.columns > words.data[2]
+    is_padded = words.window.is_padded((height, width)) or words.columns > width or words.parts > 1
     lines.add("int8_t *ring = (int8_t *)rows;", f"int8_t *words = ring + {words.ring};")
     if is_padded:
-        lines.add(f"const int fill = numbers[{NUMBERS.index('fill')}];", "", f"mve_fill(ring, fill, {words.ring});")
+        lines.add(f"const int fill = numbers[{NUMBERS.index('fill')}];")
+    if is_padded and words.parts == 1:
+        lines.add("", f"mve_fill(ring, fill, {words.ring});")
     lines.add("")
-    with lines.repeat("n", images), lines.repeat("block", blocks):
+    with lines.repeat("n", images), lines.repeat("part", words.parts), lines.repeat("block", blocks):
         image, target, stream, channels = source, "result", f"numbers + {head}", f"{ends[0]}"
         if images > 1:
             image += f" + n * {height * width * depth * item}"
             target += f" + n * {rows * columns * pitch}"
+        if words.parts > 1:
+            add_part(lines, words)
+            target += f" + x * {pitch}"
         if blocks > 1:
             shift = f"block * {words.column}"
             if words.multiplier > 1:
@@ -144,13 +156,15 @@ def _body(lines: Lines, words: Words, names: list[str], ends: list[int], sizes: 
             if ends[0] != ends[-1]:
                 channels = f"block < {blocks - 1} ? {ends[0]} : {ends[-1]}"
         lines.add(f"const int8_t *image = {image};", f"{kind} *y = {target};", "int next = 0;", "")
+        if words.parts > 1:
+            lines.add(f"mve_fill(ring, fill, {words.ring});")
         with lines.loop("oy", rows):
             if stride > words.rows:
                 lines.add(f"next = oy * {stride};")
             with lines.block(f"for (; next < oy * {stride} + {words.rows}; next++)"):
                 add_row(lines, words, names[2:])
             add_planes(lines, words, names[1])
-            lines.add(f"{names[0]}(words, numbers, {stream}, y, {channels}, {columns}, {pitch});")
+            lines.add(f"{names[0]}(words, numbers, {stream}, y, {channels}, {words.part}, {pitch});")
             lines.add(f"y += {columns * pitch};")
 
 

@@ -21,7 +21,9 @@ LANES = 4
 """The words of a vector."""
 VECTOR = 16
 SCRATCH = 6144
-"""The bytes of scratch memory, unless 16 bytes of channels need more."""
+"""The bytes of scratch memory, unless LEAST columns of 16 bytes of channels need more."""
+LEAST = 8
+"""The fewest columns of a part of a row."""
 MOST = 7
 """The vectors of a column whose offsets fit in a load."""
 
@@ -37,6 +39,8 @@ class Words:
     """The bytes of an element."""
     channels: int
     """The channels of a block; the last block can have fewer ones."""
+    part: int
+    """The columns of results that are computed before those to the right of them; the last part overlaps."""
 
     @property
     def taps(self) -> int:
@@ -79,7 +83,7 @@ class Words:
     def columns(self) -> int:
         """The columns of a row of the ring: those under windows, and under taps whose weights are 0."""
         reach = (self.uses * self.form[1] - 1) * self.window.dilation[1] + 1
-        return (self.window.result[1] - 1) * self.window.stride[1] + reach
+        return (self.part - 1) * self.window.stride[1] + reach
 
     @property
     def pitch(self) -> int:
@@ -132,6 +136,20 @@ class Words:
         """The first channel of each block."""
         return list(range(0, self.results, self.channels))
 
+    @property
+    def parts(self) -> int:
+        """The number of parts of a row of results."""
+        return -(-self.window.result[1] // self.part)
+
+    @property
+    def has_data(self) -> bool:
+        """Whether the columns of each part reach those of the data."""
+        width, (_, left) = self.data[2], self.window.before
+        if self.parts == 1:
+            return row_of(left, width, self.columns)[1] > 0
+        last = (self.window.result[1] - 1) * self.window.stride[1]
+        return left < self.window.reach(1) and last - left < width
+
     def places(self) -> list[tuple[int, int]]:
         """Return the plane and the column of each word of a window."""
         over = self.form[1] * self.window.dilation[1]
@@ -150,20 +168,28 @@ class Words:
 
 
 def words_of(data: Shape, window: Window, results: int, item: int) -> Words | None:
-    """Return the words of a layer with as few blocks of channels as possible; None for large strides."""
+    """Return the words of a layer with as few blocks of channels as possible; None for large strides.
+
+    Rows are divided into parts only where a block of 16 bytes of channels does not fit in the scratch memory.
+    """
     step = VECTOR // item
     most = min(((508 - 12) // WORD // window.stride[1]) // step, MOST)
     if most < 1:
         return None
 
-    def words(channels: int) -> Words:
-        return Words(data, window, results, item, min(channels, results))
+    def words(channels: int, part: int = window.result[1]) -> Words:
+        return Words(data, window, results, item, min(channels, results), part)
 
-    if results <= step or (results <= most * step and words(results).scratch <= SCRATCH):
+    if results <= most * step and words(results).scratch <= SCRATCH:
         return words(results)
     fitting = [count for count in range(1, most + 1) if words(count * step).scratch <= SCRATCH]
-    blocks = -(-results // (step * max([1, *fitting])))
-    return words(-(-results // (blocks * step)) * step)
+    if fitting:
+        blocks = -(-results // (step * max(fitting)))
+        return words(-(-results // (blocks * step)) * step)
+    parts = range(min(LEAST, window.result[1]), window.result[1] + 1)
+    sizes = [part for part in parts if words(step, part).scratch <= SCRATCH] or [parts[0]]
+    count = -(-window.result[1] // max(sizes))
+    return words(step, -(-window.result[1] // count))
 
 
 def columns_function(words: Words, channels: int) -> tuple[str, str]:
@@ -224,21 +250,24 @@ def add_row(lines: Lines, words: Words, names: list[str]) -> None:
     top, left = words.window.before
     first, inside, _ = row_of(left, width, words.columns)
     lines.add(f"int8_t *to = ring + next % {words.rows} * {words.pitch};", "")
+    shift, count, size = (f" + {first * words.column}" if first else ""), str(inside), str(inside * words.column)
+    row = f"{'(next - ' + str(top) + ')' if top else 'next'} * {width * depth * words.item}"
+    if words.parts > 1:
+        shift, count, size = f" + before * {words.column}", "inside", f"inside * {words.column}"
+        row = f"{row} + first * {depth * words.item}"
     if words.window.pads((height, width))[0]:
         with lines.block(f"if (next < {top} || next >= {top + height})"):
             lines.add(f"mve_fill(to, fill, {words.pitch});", "continue;")
-    at = f"(next - {top})" if top else "next"
-    source = f"image + {at} * {width * depth * words.item}"
-    target = f"to + {first * words.column}" if first else "to"
+    source, target = f"image + {row}", f"to{shift}"
     if words.is_joined:
-        lines.add(f"mve_copy({target}, {source}, {inside * words.column});")
+        lines.add(f"mve_copy({target}, {source}, {size});")
         return
     places = ""
     if words.multiplier > 1:
         places = ", places"
         if len(words.starts) > 1:
             places = f", places + block * {words.column}"
-    calls = [f"{name}({target}, {source}, {inside}{places});" for name in names]
+    calls = [f"{name}({target}, {source}, {count}{places});" for name in names]
     if calls[0] == calls[-1]:
         lines.add(calls[0])
         return
@@ -246,6 +275,17 @@ def add_row(lines: Lines, words: Words, names: list[str]) -> None:
         lines.add(calls[0])
     with lines.block("else"):
         lines.add(calls[-1])
+
+
+def add_part(lines: Lines, words: Words) -> None:
+    """Append the columns of a part: `x` is the first one of the results, `before` the columns of the padding."""
+    columns, width, left = words.window.result[1], words.data[2], words.window.before[1]
+    last = columns - words.part
+    lines.add(f"const int x = part < {words.parts - 1} ? part * {words.part} : {last};")
+    lines.add(f"const int start = x * {words.window.stride[1]} - {left};")
+    lines.add("const int before = start < 0 ? -start : 0, first = start + before;")
+    lines.add(f"const int after = {words.columns} - before, room = {width} - first;")
+    lines.add("const int inside = after < room ? after : room;")
 
 
 def add_planes(lines: Lines, words: Words, name: str) -> None:
