@@ -75,7 +75,7 @@ def render(operation: Depthwise) -> Call | None:
     name, text = row_function(words, ending, results % LANES > 0)
     ends = [min(words.channels, results - start) for start in words.starts]
     columns = [] if words.is_joined else [columns_function(words, ends[0]), columns_function(words, ends[-1])]
-    interleave = words_function(item)
+    interleave = words_function(item, words.rest)
     lines = Lines()
     streams = [_stream(words, weights, bias, ending, start) for start in words.starts]
     sizes = (len(streams[0]), result.row)
@@ -86,7 +86,7 @@ def render(operation: Depthwise) -> Call | None:
         arguments["places"] = _places(words)
     is_in_place = not result.pitch and words.parts == 1 and can_replace(shape, window, results)
     scratch = [Parameter("rows", "int32", "scratch", elements=-(-words.scratch // WORD))]
-    definitions = [NAKED, *([FILL] if "mve_fill" in str(lines) else []), *([COPY] if words.is_joined else [])]
+    definitions = [NAKED, *([FILL] if "mve_fill" in str(lines) else []), *([COPY] if "mve_copy" in str(lines) else [])]
     definitions += dict.fromkeys([*(one[1] for one in columns), interleave[1], text])
     in_place = ("data",) if is_in_place else ()
     return call_for(operation, "depthwise", lines, arguments, in_place, scratch, definitions=tuple(definitions))
@@ -132,11 +132,16 @@ def _body(lines: Lines, words: Words, names: list[str], ends: list[int], sizes: 
     source = "data" if item == 1 else "(const int8_t *)data"
     head = len(NUMBERS) + words.vectors * LANES
     is_padded = words.window.is_padded((height, width)) or words.columns > width or words.parts > 1
-    lines.add("int8_t *ring = (int8_t *)rows;", f"int8_t *words = ring + {words.ring};")
+    if words.ring:
+        lines.add("int8_t *ring = (int8_t *)rows;", f"int8_t *words = ring + {words.ring};")
+    else:
+        lines.add("int8_t *words = (int8_t *)rows;")
     if is_padded:
         lines.add(f"const int fill = numbers[{NUMBERS.index('fill')}];")
     if is_padded and words.parts == 1:
-        lines.add("", f"mve_fill(ring, fill, {words.ring});")
+        # Without a ring, the columns of the padding are words that no row changes.
+        filled = words.ring + (words.planes * words.plane if words.is_direct else 0)
+        lines.add("", f"mve_fill((int8_t *)rows, fill, {filled});")
     lines.add("")
     with lines.repeat("n", images), lines.repeat("part", words.parts), lines.repeat("block", blocks):
         image, target, stream, channels = source, "result", f"numbers + {head}", f"{ends[0]}"
@@ -155,14 +160,16 @@ def _body(lines: Lines, words: Words, names: list[str], ends: list[int], sizes: 
             stream += f" + block * {size}"
             if ends[0] != ends[-1]:
                 channels = f"block < {blocks - 1} ? {ends[0]} : {ends[-1]}"
-        lines.add(f"const int8_t *image = {image};", f"{kind} *y = {target};", "int next = 0;", "")
+        lines.add(f"const int8_t *image = {image};", f"{kind} *y = {target};")
+        lines.add(*([] if words.is_direct else ["int next = 0;"]), "")
         if words.parts > 1:
             lines.add(f"mve_fill(ring, fill, {words.ring});")
         with lines.loop("oy", rows):
-            if stride > words.rows:
-                lines.add(f"next = oy * {stride};")
-            with lines.block(f"for (; next < oy * {stride} + {words.rows}; next++)"):
-                add_row(lines, words, names[2:])
+            if not words.is_direct:
+                if stride > words.rows:
+                    lines.add(f"next = oy * {stride};")
+                with lines.block(f"for (; next < oy * {stride} + {words.rows}; next++)"):
+                    add_row(lines, words, names[2:])
             add_planes(lines, words, names[1])
             lines.add(f"{names[0]}(words, numbers, {stream}, y, {channels}, {words.part}, {pitch});")
             lines.add(f"y += {columns * pitch};")

@@ -8,8 +8,10 @@ planes of words from rows of the ring: a word for each column and channel. A gat
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.depthwise import can_replace
 from opwest.compiler.emission.function import Lines
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.kernels.mve.epilogue import Assembly
@@ -41,6 +43,8 @@ class Words:
     """The channels of a block; the last block can have fewer ones."""
     part: int
     """The columns of results that are computed before those to the right of them; the last part overlaps."""
+    is_direct: bool = False
+    """Whether the words are made from rows of the data, and the ring is one row of padding."""
 
     @property
     def taps(self) -> int:
@@ -98,18 +102,37 @@ class Words:
     @property
     def ring(self) -> int:
         """The bytes of the ring; loads of whole vectors read behind the last row."""
-        return -(-(self.rows * self.pitch + VECTOR) // WORD) * WORD
+        size = self.rows * self.pitch + VECTOR
+        if self.is_direct:
+            size = self.inside * self.column if self.has_gap else 0
+        return -(-size // WORD) * WORD
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether windows reach outside of the image by rows."""
+        return self.window.pads((self.data[1], self.data[2]))[0]
+
+    @property
+    def inside(self) -> int:
+        """The columns of the data in a row without parts."""
+        return row_of(self.window.before[1], self.data[2], self.columns)[1]
 
     @property
     def count(self) -> int:
-        """The vectors of a row that become words."""
+        """The vectors of a row that become words; without a ring, the last one can overlap the one before it."""
         last = (self.form[1] - 1) * self.window.dilation[1]
-        return -(-(self.columns - last) * self.column // VECTOR)
+        size = (self.columns - last) * self.column
+        return self.inside * self.column // VECTOR if self.is_direct else -(-size // VECTOR)
+
+    @property
+    def rest(self) -> int:
+        """The bytes of the last vector that are not in another one; 0: none."""
+        return self.inside * self.column % VECTOR if self.is_direct else 0
 
     @property
     def plane(self) -> int:
         """The bytes of a plane."""
-        return self.count * VECTOR * self.taps
+        return self.pitch * self.taps if self.is_direct else self.count * VECTOR * self.taps
 
     @property
     def pixel(self) -> int:
@@ -146,7 +169,7 @@ class Words:
         """Whether the columns of each part reach those of the data."""
         width, (_, left) = self.data[2], self.window.before
         if self.parts == 1:
-            return row_of(left, width, self.columns)[1] > 0
+            return self.inside > 0
         last = (self.window.result[1] - 1) * self.window.stride[1]
         return left < self.window.reach(1) and last - left < width
 
@@ -178,7 +201,8 @@ def words_of(data: Shape, window: Window, results: int, item: int) -> Words | No
         return None
 
     def words(channels: int, part: int = window.result[1]) -> Words:
-        return Words(data, window, results, item, min(channels, results), part)
+        made = Words(data, window, results, item, min(channels, results), part)
+        return replace(made, is_direct=True) if _can_be_direct(made) else made
 
     if results <= most * step and words(results).scratch <= SCRATCH:
         return words(results)
@@ -190,6 +214,18 @@ def words_of(data: Shape, window: Window, results: int, item: int) -> Words | No
     sizes = [part for part in parts if words(step, part).scratch <= SCRATCH] or [parts[0]]
     count = -(-window.result[1] // max(sizes))
     return words(step, -(-window.result[1] // count))
+
+
+def _can_be_direct(words: Words) -> bool:
+    """Whether words can be made from rows of the data, also where the result replaces the data."""
+    window, width = words.window, words.data[2]
+    (rows, columns), (stride, _), (top, _) = window.result, window.stride, window.before
+    if words.parts > 1 or not words.is_joined or words.form[1] > 1 or words.inside * words.column < VECTOR:
+        return False
+    if not can_replace(words.data, window, words.results):
+        return True
+    # The results of a row do not reach the first row of the data under the next windows.
+    return all(y * columns <= max(0, y * stride - top) * width for y in range(1, rows))
 
 
 def columns_function(words: Words, channels: int) -> tuple[str, str]:
@@ -223,8 +259,11 @@ def columns_function(words: Words, channels: int) -> tuple[str, str]:
     return name, code.function(name, parameters, f"Copies of {size} bytes of columns of {step} bytes.")
 
 
-def words_function(item: int) -> tuple[str, str]:
-    """Return the name and the definition of void f(to, rows..., count): vectors of rows that are interleaved."""
+def words_function(item: int, rest: int) -> tuple[str, str]:
+    """Return the name and the definition of void f(to, rows..., count): vectors of rows that are interleaved.
+
+    `rest`: the bytes behind them, 0 or those of a vector that overlaps the last one.
+    """
     taps = WORD // item
     code = Assembly()
     rows = ("r1", "r2", "r3", "r4")[:taps]
@@ -232,11 +271,15 @@ def words_function(item: int) -> tuple[str, str]:
         code.add("push {r4, lr}", "ldrd r4, r12, [sp, #8]")
     else:
         code.add("push {r4, lr}", "mov r12, r3")
-    code.add("dls lr, r12", "2:", *(f"vldrb.8 q{number}, [{row}], #16" for number, row in enumerate(rows)))
     vectors = "{" + ", ".join(f"q{number}" for number in range(taps)) + "}"
     stores = [f"vst{taps}{part}.{8 * item} {vectors}, [r0]" for part in range(taps)]
-    code.add(*stores[:-1], f"{stores[-1]}!", "le lr, 2b", "pop {r4, pc}")
-    name = f"mve_words_of_{taps}"
+    turn = [f"vldrb.8 q{number}, [{row}], #16" for number, row in enumerate(rows)]
+    turn += [*stores[:-1], f"{stores[-1]}!"]
+    code.add("dls lr, r12", "2:", *turn, "le lr, 2b")
+    if rest:
+        code.add(*(f"subs {row}, #{VECTOR - rest}" for row in rows), f"subs r0, #{(VECTOR - rest) * taps}", *turn)
+    code.add("pop {r4, pc}")
+    name = f"mve_words_of_{taps}{f'_rest_{rest}' if rest else ''}"
     parameters = ["int8_t *to", *(f"const int8_t *row{number}" for number in range(taps)), "int count"]
     return name, code.function(name, parameters, f"A word of {taps} elements for each element of {taps} rows.")
 
@@ -291,8 +334,16 @@ def add_part(lines: Lines, words: Words) -> None:
 def add_planes(lines: Lines, words: Words, name: str) -> None:
     """Append the planes of words for the row of results `oy`."""
     (kh, _), (stride, _), (dy, dx) = words.window.size, words.window.stride, words.window.dilation
+    (_, height, width, _), (top, left) = words.data, words.window.before
     used = sorted({min(row, kh - 1) for plane in range(words.planes) for row, _ in words.taps_of(plane)})
     for row in used:
+        if words.is_direct:
+            at = f"oy * {stride} + {row * dy - top}" if row * dy >= top else f"oy * {stride} - {top - row * dy}"
+            place = f"image + ({at}) * {width * words.column}"
+            if words.has_gap:
+                place = f"(unsigned int)({at}) < {height} ? {place} : ring"
+            lines.add(f"const int8_t *r{row} = {place};")
+            continue
         lines.add(f"const int8_t *r{row} = ring + (oy * {stride} + {row * dy}) % {words.rows} * {words.pitch};")
     for plane in range(words.planes):
         # Weights of rows below the window are 0.
@@ -300,5 +351,6 @@ def add_planes(lines: Lines, words: Words, name: str) -> None:
             f"r{min(row, kh - 1)}" + (f" + {column * dx * words.column}" if column else "")
             for row, column in words.taps_of(plane)
         ]
-        to = f"words + {plane * words.plane}" if plane else "words"
+        first = plane * words.plane + (left * words.column * words.taps if words.is_direct else 0)
+        to = f"words + {first}" if first else "words"
         lines.add(f"{name}({to}, {', '.join(rows)}, {words.count});")
