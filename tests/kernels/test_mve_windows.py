@@ -35,6 +35,27 @@ def test_pools_of_any_size(dtype, tmp_path):
     run(random_layers.wide_pool, "mve-lanes", sized(12, 600), tmp_path, sized(8, 400), dtype=dtype)
 
 
+def test_results_replace_data(tmp_path):
+    """Layers that declare it compute the same results in the memory of their data."""
+    found = []
+    for number in range(sized(40, 200)):
+        random = np.random.default_rng((13, number))
+        shape = (
+            1 + number % 2,
+            *(int(extent) for extent in random.integers(3, 12, 2)),
+            int(random.choice([4, 20, 48])),
+        )
+        keys = {"multiplier": 1, "stride": (1 + number % 3, 1 + number % 3 // 2)}
+        made = random_layers.depthwise(random, shape, dtype=("int8", "int16")[number // 2 % 2], **keys)
+        [operation] = made.operations
+        inputs = random_layers.inputs_of(random, made, number)
+        one = variants.candidate(made, "mve-gathers", number, inputs)
+        if any(parameter.in_place for parameter in one.emitted.steps[0].function.parameters):
+            found.append(variants.in_place(one, operation.inputs[0], operation.results[0]))
+    assert len(found) > sized(20, 100)
+    variants.check(found, CORE, tmp_path, ("-O2",))
+
+
 def placed(maker, shape, size, dtype="int8", **keys):
     """Return a layer with usual numbers."""
     places = {"stride": (1, 1), "dilation": (1, 1), "same": True, **keys}
