@@ -70,9 +70,12 @@ def render(operation: Depthwise) -> Call | None:
     bounds = bounds_of(flat, bias, data.dtype)
     ending = None if bounds is None else epilogue_of(operation.finish, results, bounds, data.dtype)
     words = words_of(shape, window, results, item)
+    if words is not None and words.is_flat and result.pitch:
+        # The results of a row do not follow each other.
+        return None
     if ending is None or words is None or not words.has_data:
         return None
-    name, text = row_function(words, ending, results % LANES > 0)
+    name, text = row_function(words, ending, (words.run if words.is_flat else results) % LANES > 0)
     ends = [min(words.channels, results - start) for start in words.starts]
     columns = [] if words.is_joined else [columns_function(words, ends[0]), columns_function(words, ends[-1])]
     interleave = words_function(item, words.rest)
@@ -105,6 +108,8 @@ def _stream(words: Words, weights: Any, bias: Any, ending: Epilogue, start: int)
     found = []
     for first in range(start, min(start + words.channels, results), LANES):
         places = [place if place < results else -1 for place in range(first, first + LANES)]
+        if words.is_flat:
+            places = [lane % results for lane in range(LANES)]
         chosen = np.stack([taps[place] if place >= 0 else np.zeros_like(taps[0]) for place in places])
         found += [chosen.transpose(1, 0, 2).reshape(-1), ending.group(bias, places)]
     return np.concatenate(found).view(np.int32)
@@ -171,7 +176,8 @@ def _body(lines: Lines, words: Words, names: list[str], ends: list[int], sizes: 
                 with lines.block(f"for (; next < oy * {stride} + {words.rows}; next++)"):
                     add_row(lines, words, names[2:])
             add_planes(lines, words, names[1])
-            lines.add(f"{names[0]}(words, numbers, {stream}, y, {channels}, {words.part}, {pitch});")
+            run = f"{words.run}, 2, {words.part // 2 * words.channels}" if words.is_flat else None
+            lines.add(f"{names[0]}(words, numbers, {stream}, y, {run or f'{channels}, {words.part}, {pitch}'});")
             lines.add(f"y += {columns * pitch};")
 
 
@@ -195,8 +201,11 @@ def row_function(words: Words, ending: Epilogue, has_rest: bool) -> tuple[str, s
     code.add(f"ldrd r5, r11, [sp, #{STREAM}]", f"ldr r3, [sp, #{PITCH}]")
     # The second of a last single result is written first, to the same place.
     code.add("cmp r0, #1", "ite eq", "moveq r3, r7", "addne r3, r7", "3:")
+    if words.is_flat:
+        # All lanes have the same weights.
+        code.add(f"ldr r5, [sp, #{STREAM}]")
     _products(code, words)
-    code.add("adds r9, #16")
+    code.add(f"adds r9, #{LANES * words.lane}")
     gather_sums(code)
     if count > 1 and item == 1:
         code.add(f"ldr r0, [sp, #{ZERO}]")
@@ -215,7 +224,8 @@ def row_function(words: Words, ending: Epilogue, has_rest: bool) -> tuple[str, s
     code.add(f"ldr r0, [sp, #{COLUMNS}]", "subs r0, #2", f"str r0, [sp, #{COLUMNS}]", "bgt 2b")
     code.add(f"add sp, #{SAVED}", "vpop {d8-d15}", "pop {r4-r11, pc}")
     rest = "_rest" if has_rest else ""
-    name = f"mve_gathers_{count}_p{words.pixel}{rest}_{ending.name}_{8 * item}"
+    flat = f"_flat{words.lane}" if words.is_flat else ""
+    name = f"mve_gathers_{count}_p{words.pixel}{flat}{rest}_{ending.name}_{8 * item}"
     parameters = ["const int8_t *words", "const int32_t *numbers", "const int32_t *stream"]
     parameters += [f"int{8 * item}_t *result", "int channels", "int columns", "int pitch"]
     return name, code.function(name, parameters, f"A row of results of windows of {count} vectors of words.")
@@ -248,7 +258,7 @@ def _step(code: Assembly, words: Words, is_first: bool) -> None:
     name = f"vmladav{'' if is_first else 'a'}.s{8 * words.item}"
     for channel in range(LANES):
         code.add("vldrw.32 q2, [r5], #16" if words.item == 1 else "vldrb.s16 q2, [r5], #8")
-        places = [WORD * channel, WORD * channel + words.pixel]
+        places = [words.lane * channel, words.lane * channel + words.pixel]
         code.add(*(f"vldrw.u32 q{number}, [q6, #{place}]" for number, place in enumerate(places)))
         code.add(*(f"{name} {SUMS[2 * channel + number]}, q{number}, q2" for number in range(2)))
 

@@ -24,6 +24,8 @@ LANES = 4
 VECTOR = 16
 SCRATCH = 6144
 """The bytes of scratch memory, unless LEAST columns of 16 bytes of channels need more."""
+FARTHEST = 508
+"""The greatest offset of a gather."""
 LEAST = 8
 """The fewest columns of a part of a row."""
 MOST = 7
@@ -135,14 +137,36 @@ class Words:
         return self.pitch * self.taps if self.is_direct else self.count * VECTOR * self.taps
 
     @property
+    def is_flat(self) -> bool:
+        """Whether the lanes of a vector are neighbouring results: one channel, or two with a stride of 1.
+
+        The two halves of a row, which overlap in the middle of an odd number of results, are taken for two results.
+        """
+        half, stride = -(-self.part // 2), self.window.stride[1]
+        is_regular = self.results == 1 or (self.results == 2 and stride == 1)
+        far = ((self.part - half) * self.results + 3) * stride * WORD
+        return is_regular and self.data[3] == self.results and self.parts == 1 and far <= FARTHEST
+
+    @property
+    def run(self) -> int:
+        """The results that a call of the kernel takes for the channels of one result."""
+        return -(-self.part // 2) * self.results if self.is_flat else self.channels
+
+    @property
+    def lane(self) -> int:
+        """The bytes of words from a lane of results to the next one."""
+        return self.window.stride[1] * WORD if self.is_flat else WORD
+
+    @property
     def pixel(self) -> int:
         """The bytes of words from a result to the next one in its row."""
-        return self.window.stride[1] * self.channels * WORD
+        moved = self.part // 2 if self.is_flat else 1
+        return moved * self.window.stride[1] * self.channels * WORD
 
     @property
     def scratch(self) -> int:
-        """The bytes of scratch memory: a window behind the last one of a row is read, but not used."""
-        return self.ring + self.planes * self.plane + self.pixel + VECTOR
+        """The bytes of scratch memory: windows behind the last one of a row are read, but not used."""
+        return self.ring + self.planes * self.plane + self.pixel + LANES * self.lane
 
     @property
     def multiplier(self) -> int:
@@ -196,7 +220,7 @@ def words_of(data: Shape, window: Window, results: int, item: int) -> Words | No
     Rows are divided into parts only where a block of 16 bytes of channels does not fit in the scratch memory.
     """
     step = VECTOR // item
-    most = min(((508 - 12) // WORD // window.stride[1]) // step, MOST)
+    most = min(((FARTHEST // WORD - 3) // window.stride[1]) // step, MOST)
     if most < 1:
         return None
 
