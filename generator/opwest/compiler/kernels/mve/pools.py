@@ -7,6 +7,7 @@ function with the rows and columns that are inside.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from opwest.base.frozen_dataclass import dataclass
@@ -81,6 +82,11 @@ class _Lanes:
         is_widened = name == "vldr" and self.bits > 8 * self.item
         kind = self.type if is_widened else f"u{self.bits}" if name == "vldr" else str(self.bits)
         return f"{name}{'b' if self.item == 1 else 'h'}{condition}.{kind}"
+
+    @property
+    def update(self) -> str:
+        """The instruction that adds the elements in q1 to q0, or keeps the greater ones."""
+        return f"vadd.i{self.bits} q0, q0, q1" if self.is_average else f"vmax.{self.type} q0, q0, q1"
 
     @property
     def name(self) -> str:
@@ -191,8 +197,11 @@ def _inner(lanes: _Lanes, size: tuple[int, int]) -> tuple[str, str]:
             code.add(f"vdup.{lanes.bits} q6, r4")
             code.constant("r10", (1 - places) & 0xFFFFFFFF)
     _limits(code, lanes)
-    code.constant("r6", lanes.step[1])
-    code.constant("r9", lanes.step[0] - columns * lanes.step[1] & 0xFFFFFFFF)
+    if _has_pointers(lanes, size):
+        code.constant("r9", lanes.step[0])
+    else:
+        code.constant("r6", lanes.step[1])
+        code.constant("r9", lanes.step[0] - columns * lanes.step[1] & 0xFFFFFFFF)
     code.add("2:")
     _vectors(code, lanes, size, division)
     code.plus("r0", lanes.moved[0], "r4")
@@ -233,6 +242,7 @@ def _limits(code: Assembly, lanes: _Lanes) -> None:
 def _vectors(code: Assembly, lanes: _Lanes, size: tuple[int, int] | None, division: str) -> None:
     """Append a result: from r0 to r1, with the bytes from an element to the next one in r6, to the next row in r9.
 
+    A small window does not need r6, and its r9 are the bytes from a row to the next one.
     Without a size, the rows and columns are in r2 and r3. r5, r7, r11, r12, lr and r4 are changed.
     """
     whole, rest = divmod(lanes.depth, lanes.lanes)
@@ -240,16 +250,16 @@ def _vectors(code: Assembly, lanes: _Lanes, size: tuple[int, int] | None, divisi
     moved = lanes.lanes * lanes.item
     if lanes.is_partial:
         code.add(f"movs r4, #{lanes.depth}", f"vctp.{lanes.bits} r4")
+    if size is not None and _has_pointers(lanes, size):
+        _small(code, lanes, size, division)
+        return
     code.add("mov r11, r0", "mov r7, r1")
     if count > 1:
         code.constant("r12", count)
         code.add("3:")
     code.add("mov r4, r11")
     _window(code, lanes, size)
-    if division:
-        _mean(code, lanes, division, 0 if size is None else (size[0] * size[1] - 1).bit_length())
-    if lanes.limits:
-        code.add(f"vmax.{lanes.type} q0, q0, q4", f"vmin.{lanes.type} q0, q0, q5")
+    _end(code, lanes, size, division)
     if lanes.is_partial:
         code.add("vpst", f"{lanes.access('vstr', 't')} q0, [r7]")
         return
@@ -261,6 +271,54 @@ def _vectors(code: Assembly, lanes: _Lanes, size: tuple[int, int] | None, divisi
             back = (lanes.lanes - rest) * lanes.item
             code.add("cmp r12, #1", "itt eq", f"subeq r11, #{back}", f"subeq r7, #{back}", "cmp r12, #0")
         code.add("bne 3b")
+
+
+def _end(code: Assembly, lanes: _Lanes, size: tuple[int, int] | None, division: str) -> None:
+    """Append the result of a sum or greatest value in q0."""
+    if division:
+        _mean(code, lanes, division, 0 if size is None else (size[0] * size[1] - 1).bit_length())
+    if lanes.limits:
+        code.add(f"vmax.{lanes.type} q0, q0, q4", f"vmin.{lanes.type} q0, q0, q5")
+
+
+ROWS = ("r3", "r4", "r5", "r6")
+"""The pointers to the rows of a small window."""
+
+
+def _has_pointers(lanes: _Lanes, size: tuple[int, int]) -> bool:
+    """Whether each row of a window has a pointer, and each element of the row an offset."""
+    rows, columns = size
+    fits = (columns - 1) * lanes.step[1] <= OFFSETS[lanes.item]
+    return rows <= len(ROWS) and rows * columns <= UNROLLED and fits
+
+
+def _small(code: Assembly, lanes: _Lanes, size: tuple[int, int], division: str) -> None:
+    """Append a result of a small window: the last vector of several has the last channels, some of them again."""
+    whole, rest = divmod(lanes.depth, lanes.lanes)
+    pointers, moved = ROWS[: size[0]], lanes.lanes * lanes.item
+    code.add("mov r7, r1", f"mov {pointers[0]}, r0")
+    code.add(*(f"add {below}, {above}, r9" for above, below in itertools.pairwise(pointers)))
+    condition = "t" if lanes.is_partial else ""
+    elements = [(row, column) for row in pointers for column in reversed(range(size[1]))]
+
+    def vector() -> None:
+        for number, (row, column) in enumerate(elements):
+            place = f"[{row}, #{column * lanes.step[1]}]" if column else f"[{row}], #{moved}"
+            code.add(*(["vpst"] * lanes.is_partial), f"{lanes.access('vldr', condition)} q{min(number, 1)}, {place}")
+            if number:
+                code.add(lanes.update)
+        _end(code, lanes, size, division)
+        code.add(*(["vpst"] * lanes.is_partial), f"{lanes.access('vstr', condition)} q0, [r7], #{moved}")
+
+    if whole > 1:
+        code.constant("lr", whole)
+        code.add("dls lr, lr", "3:")
+    vector()
+    if whole > 1:
+        code.add("le lr, 3b")
+    if whole and rest:
+        code.add(*(f"subs {pointer}, #{(lanes.lanes - rest) * lanes.item}" for pointer in (*pointers, "r7")))
+        vector()
 
 
 def _window(code: Assembly, lanes: _Lanes, size: tuple[int, int] | None) -> None:
@@ -306,7 +364,7 @@ def _row(code: Assembly, lanes: _Lanes, columns: int, is_start: bool) -> None:
         load = lanes.access("vldr", "t" if lanes.is_partial else "")
         code.add(f"{load} {register}, [r4]{'' if is_far else f', #{step}'}", *(["add r4, r6"] if is_far else []))
         if register == "q1":
-            code.add(f"vadd.i{lanes.bits} q0, q0, q1" if lanes.is_average else f"vmax.{lanes.type} q0, q0, q1")
+            code.add(lanes.update)
 
 
 def _mean(code: Assembly, lanes: _Lanes, division: str, places: int) -> None:
