@@ -97,12 +97,15 @@ def render(operation: Depthwise) -> Call | None:
 
 def _stream(words: Words, weights: Any, bias: Any, ending: Epilogue, start: int) -> Any:
     """Return for each 4 channels of a block weights [vector][channel][tap] and the numbers of the channels."""
-    kh, kw, results = weights.shape
-    down, over = words.form
-    wide = np.pad(weights, ((0, words.planes * down - kh), (0, words.uses * over - kw), (0, 0)))
-    # [plane,row,use,column,o] to [o,plane,use,row,column]: the words of a window.
-    parts = wide.reshape(words.planes, down, words.uses, over, results).transpose(4, 0, 2, 1, 3)
-    flat = parts.reshape(results, -1)
+    _, kw, results = weights.shape
+    parts = []
+    for plane in words.planes:
+        chosen = weights[plane.row : plane.row + plane.down]
+        wide = np.pad(chosen, ((0, plane.down - len(chosen)), (0, plane.uses * plane.over - kw), (0, 0)))
+        # [row,use,column,o] to [o,use,row,column]: the words of a window.
+        split = wide.reshape(plane.down, plane.uses, plane.over, results)
+        parts.append(split.transpose(3, 1, 0, 2).reshape(results, -1))
+    flat = np.concatenate(parts, axis=1)
     flat = np.pad(flat, ((0, 0), (0, words.vectors * LANES * words.taps - flat.shape[1])))
     taps = flat.reshape(results, words.vectors, -1)
     found = []
@@ -145,7 +148,7 @@ def _body(lines: Lines, words: Words, names: list[str], ends: list[int], sizes: 
         lines.add(f"const int fill = numbers[{NUMBERS.index('fill')}];")
     if is_padded and words.parts == 1:
         # Without a ring, the columns of the padding are words that no row changes.
-        filled = words.ring + (words.planes * words.plane if words.is_direct else 0)
+        filled = words.ring + (len(words.planes) * words.plane if words.is_direct else 0)
         lines.add("", f"mve_fill((int8_t *)rows, fill, {filled});")
     lines.add("")
     with lines.repeat("n", images), lines.repeat("part", words.parts), lines.repeat("block", blocks):

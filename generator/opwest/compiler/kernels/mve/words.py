@@ -7,6 +7,7 @@ planes of words from rows of the ring: a word for each column and channel. A gat
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -33,6 +34,30 @@ MOST = 7
 
 
 @dataclass(frozen=True)
+class Plane:
+    """The words of some rows of a window."""
+
+    row: int
+    """The first of them."""
+    down: int
+    """The rows of taps of a word; those below the window have weights of 0."""
+    over: int
+    """The columns of taps of a word."""
+    columns: int
+    """Of the window."""
+
+    @property
+    def uses(self) -> int:
+        """The words under a window."""
+        return -(-self.columns // self.over)
+
+    def taps(self) -> Iterator[tuple[int, int]]:
+        """Yield the row of the window and the column of each tap of a word."""
+        for tap in range(self.down * self.over):
+            yield self.row + tap // self.over, tap % self.over
+
+
+@dataclass(frozen=True)
 class Words:
     """The words of a layer for a block of channels of the result."""
 
@@ -53,32 +78,28 @@ class Words:
         """The elements of a word."""
         return WORD // self.item
 
-    @property
-    def form(self) -> tuple[int, int]:
-        """The rows and columns of taps of a word: the form with the fewest vectors, then with the fewest planes."""
-        forms = [(down, self.taps // down) for down in (4, 2, 1) if down <= self.taps]
-        (kh, kw) = self.window.size
-
-        def cost(form: tuple[int, int]) -> tuple[int, int]:
-            planes = -(-kh // form[0])
-            return -(-planes * -(-kw // form[1]) // LANES), planes
-
-        return min(forms, key=cost)
-
-    @property
-    def planes(self) -> int:
-        """The planes of words of a row of results."""
-        return -(-self.window.size[0] // self.form[0])
-
-    @property
-    def uses(self) -> int:
-        """The words of a plane under a window."""
-        return -(-self.window.size[1] // self.form[1])
+    @functools.cached_property
+    def planes(self) -> tuple[Plane, ...]:
+        """The planes of a row of results: those with the fewest vectors, then the fewest planes."""
+        kh, kw = self.window.size
+        best: list[tuple[Plane, ...]] = [()]
+        for row in range(kh):
+            # The planes for the rows of the window from `kh - 1 - row` on.
+            first = kh - 1 - row
+            forms = [down for down in (4, 2, 1) if down <= self.taps]
+            options = [
+                (Plane(first, down, self.taps // down, kw), *best[max(0, row + 1 - down)]) for down in forms
+            ]  # fmt: skip
+            best.append(min(options, key=lambda planes: (sum(plane.uses for plane in planes), len(planes))))
+        words = -(-sum(plane.uses for plane in best[kh]) // LANES)
+        # Planes of one form are fewer, and need no columns behind the last window.
+        tall = tuple(Plane(first, self.taps, 1, kw) for first in range(0, kh, self.taps))
+        return tall if -(-sum(plane.uses for plane in tall) // LANES) <= words else best[kh]
 
     @property
     def vectors(self) -> int:
         """The vectors of taps of a window."""
-        return -(-self.planes * self.uses // LANES)
+        return -(-sum(plane.uses for plane in self.planes) // LANES)
 
     @property
     def column(self) -> int:
@@ -88,7 +109,7 @@ class Words:
     @property
     def columns(self) -> int:
         """The columns of a row of the ring: those under windows, and under taps whose weights are 0."""
-        reach = (self.uses * self.form[1] - 1) * self.window.dilation[1] + 1
+        reach = (max(plane.uses * plane.over for plane in self.planes) - 1) * self.window.dilation[1] + 1
         return (self.part - 1) * self.window.stride[1] + reach
 
     @property
@@ -119,12 +140,12 @@ class Words:
         """The columns of the data in a row without parts."""
         return row_of(self.window.before[1], self.data[2], self.columns)[1]
 
-    @property
-    def count(self) -> int:
-        """The vectors of a row that become words; without a ring, the last one can overlap the one before it."""
-        last = (self.form[1] - 1) * self.window.dilation[1]
-        size = (self.columns - last) * self.column
-        return self.inside * self.column // VECTOR if self.is_direct else -(-size // VECTOR)
+    def count(self, plane: Plane) -> int:
+        """Return the vectors of a row that become words; without a ring, another one can overlap the last one."""
+        if self.is_direct:
+            return self.inside * self.column // VECTOR
+        last = (plane.over - 1) * self.window.dilation[1]
+        return -(-(self.columns - last) * self.column // VECTOR)
 
     @property
     def rest(self) -> int:
@@ -134,7 +155,9 @@ class Words:
     @property
     def plane(self) -> int:
         """The bytes of a plane."""
-        return self.pitch * self.taps if self.is_direct else self.count * VECTOR * self.taps
+        if self.is_direct:
+            return self.pitch * self.taps
+        return max(map(self.count, self.planes)) * VECTOR * self.taps
 
     @property
     def is_flat(self) -> bool:
@@ -166,7 +189,7 @@ class Words:
     @property
     def scratch(self) -> int:
         """The bytes of scratch memory: windows behind the last one of a row are read, but not used."""
-        return self.ring + self.planes * self.plane + self.pixel + LANES * self.lane
+        return self.ring + len(self.planes) * self.plane + self.pixel + LANES * self.lane
 
     @property
     def multiplier(self) -> int:
@@ -199,19 +222,15 @@ class Words:
 
     def places(self) -> list[tuple[int, int]]:
         """Return the plane and the column of each word of a window."""
-        over = self.form[1] * self.window.dilation[1]
-        return [(plane, use * over) for plane in range(self.planes) for use in range(self.uses)]
+        over = self.window.dilation[1]
+        return [
+            (number, use * plane.over * over) for number, plane in enumerate(self.planes) for use in range(plane.uses)
+        ]
 
     def offsets(self) -> list[int]:
         """Return the bytes from the first word of a window to each lane of its vectors."""
         found = [plane * self.plane + column * self.channels * WORD for plane, column in self.places()]
         return found + [0] * (self.vectors * LANES - len(found))
-
-    def taps_of(self, plane: int) -> Iterator[tuple[int, int]]:
-        """Yield the row of the window, perhaps one below it, and the column of each element of a word."""
-        down, over = self.form
-        for element in range(self.taps):
-            yield plane * down + element // over, element % over
 
 
 def words_of(data: Shape, window: Window, results: int, item: int) -> Words | None:
@@ -244,7 +263,12 @@ def _can_be_direct(words: Words) -> bool:
     """Whether words can be made from rows of the data, also where the result replaces the data."""
     window, width = words.window, words.data[2]
     (rows, columns), (stride, _), (top, _) = window.result, window.stride, window.before
-    if words.parts > 1 or not words.is_joined or words.form[1] > 1 or words.inside * words.column < VECTOR:
+    if (
+        words.parts > 1
+        or not words.is_joined
+        or any(plane.over > 1 for plane in words.planes)
+        or words.inside * words.column < VECTOR
+    ):
         return False
     if not can_replace(words.data, window, words.results):
         return True
@@ -359,7 +383,7 @@ def add_planes(lines: Lines, words: Words, name: str) -> None:
     """Append the planes of words for the row of results `oy`."""
     (kh, _), (stride, _), (dy, dx) = words.window.size, words.window.stride, words.window.dilation
     (_, height, width, _), (top, left) = words.data, words.window.before
-    used = sorted({min(row, kh - 1) for plane in range(words.planes) for row, _ in words.taps_of(plane)})
+    used = sorted({min(row, kh - 1) for plane in words.planes for row, _ in plane.taps()})
     for row in used:
         if words.is_direct:
             at = f"oy * {stride} + {row * dy - top}" if row * dy >= top else f"oy * {stride} - {top - row * dy}"
@@ -369,12 +393,11 @@ def add_planes(lines: Lines, words: Words, name: str) -> None:
             lines.add(f"const int8_t *r{row} = {place};")
             continue
         lines.add(f"const int8_t *r{row} = ring + (oy * {stride} + {row * dy}) % {words.rows} * {words.pitch};")
-    for plane in range(words.planes):
-        # Weights of rows below the window are 0.
+    for number, plane in enumerate(words.planes):
         rows = [
             f"r{min(row, kh - 1)}" + (f" + {column * dx * words.column}" if column else "")
-            for row, column in words.taps_of(plane)
+            for row, column in plane.taps()
         ]
-        first = plane * words.plane + (left * words.column * words.taps if words.is_direct else 0)
+        first = number * words.plane + (left * words.column * words.taps if words.is_direct else 0)
         to = f"words + {first}" if first else "words"
-        lines.add(f"{name}({to}, {', '.join(rows)}, {words.count});")
+        lines.add(f"{name}({to}, {', '.join(rows)}, {words.count(plane)});")
