@@ -6,8 +6,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
-
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_for, emits
 from opwest.compiler.graph.types import Shape
@@ -17,7 +15,8 @@ from opwest.compiler.kernels.mve import pairs
 from opwest.compiler.kernels.mve.elements import Loop, loop_of
 from opwest.compiler.kernels.mve.epilogue import COPY, FILL, NUMBERS, Assembly
 from opwest.compiler.kernels.mve.pairs import ITEMS, is_single, layer_of, padded
-from opwest.compiler.semantics.windows import Window, row_of
+from opwest.compiler.kernels.mve.strips import Strip, add_offsets, gathered
+from opwest.compiler.semantics.windows import Window
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,7 @@ class Windows:
 
     def inside(self, axis: int) -> tuple[int, int]:
         """Return the first window inside of the image along an axis, and the end of these windows."""
-        window = self.window
-        first = -(-window.before[axis] // window.stride[axis])
-        last = (self.data[1 + axis] - window.reach(axis) + window.before[axis]) // window.stride[axis] + 1
-        return first, max(first, min(last, window.result[axis]))
+        return self.window.inside(axis, self.data[1 + axis])
 
     @property
     def has_inside(self) -> bool:
@@ -57,43 +53,17 @@ class Windows:
         return f"{kh}x{kw}x{self.data[3]}_w{self.data[2]}{dilated}"
 
     @property
-    def is_padded(self) -> bool:
-        """Whether a window reaches outside of the image."""
-        return self.window.is_padded((self.data[1], self.data[2]))
-
-    @property
-    def strip(self) -> Windows:
-        """The windows of a row of results over the rows under them, which are copied with their padding."""
-        window = self.window
-        rows = Window(
-            window.size, (1, window.stride[1]), (1, window.dilation[1]), (0, 0), (1, window.result[1])
-        )  # fmt: skip
-        return Windows(rows, (1, window.size[0], window.span(1), self.data[3]))
-
-    @property
-    def has_strip(self) -> bool:
-        """Whether it takes fewer instructions to copy the rows under a row of results than the windows at the edges.
-
-        None of the columns of a window may be behind the image: `row_of` would not have data.
-        """
-        (rows, columns), (kh, kw) = self.window.result, self.window.size
-        inside = [end - first for first, end in map(self.inside, range(2))]
-        edges = rows * columns - inside[0] * inside[1]
-        pitch = self.window.span(1) * self.data[3]
-        copies = rows * kh * (pitch * 3 // 16 + 15)
-        if (
-            not self.is_padded
-            or kh * pitch > STRIP
-            or not row_of(self.window.before[1], self.data[2], self.window.span(1))[1]
-        ):
-            return False
-        return copies < edges * kh * (36 if self.is_joined else 20 * kw)
+    def strip(self) -> Strip | None:
+        """The rows under a row of results, where it takes fewer instructions to copy them than windows at the edges."""
+        strip = Strip(self.window, self.data)
+        (first_row, end_row), (first, end) = self.inside(0), self.inside(1)
+        return strip if strip.is_faster((end_row - first_row) * (end - first)) else None
 
     def definitions(self) -> tuple[str, ...]:
         """Return the functions for the windows, and what they use."""
-        if self.has_strip:
-            return (NAKED, COPY, FILL, self.strip._inner())
-        is_padded = self.is_padded
+        if self.strip is not None:
+            return (NAKED, COPY, FILL, Windows(self.strip.windows, self.strip.shape)._inner())
+        is_padded = self.window.is_padded((self.data[1], self.data[2]))
         inner = (self._inner(),) if self.has_inside else ()
         return (NAKED, *inner, *((COPY, FILL, self._edge()) if is_padded else ()))
 
@@ -107,40 +77,28 @@ class Windows:
         """The name of the function for windows at its edges."""
         return f"mve_edge_{self.name}_h{self.data[1]}"
 
-    def _gathered(self) -> list[int]:
-        """Return the bytes of a window, or of a row of a window that is dilated, if one gather loads them."""
-        (kh, kw), (dy, dx), depth = self.window.size, self.window.dilation, self.data[3]
-        pitch = dy * self.data[2] * depth
-        if kh == 1 and (self.is_joined or kw == 1):
-            return []
-        for rows in (kh,) if self.is_joined else (kh, 1):
-            places = [y * pitch + x * dx * depth + c for y in range(rows) for x in range(kw) for c in range(depth)]
-            if len(places) <= 16 and max(places) < 256:
-                return places
-        return []
-
     def _inner(self) -> str:
         """Return the copy of windows that follow each other in a row of results."""
         (kh, kw), (dy, dx), depth = self.window.size, self.window.dilation, self.data[3]
         pitch = self.data[2] * depth
-        gathered = self._gathered()
-        part = len(gathered) or (kw * depth if self.is_joined else depth)
-        columns = 1 if gathered or self.is_joined else kw
+        places = gathered(self.window, self.data)
+        part = len(places) or (kw * depth if self.is_joined else depth)
+        columns = 1 if places or self.is_joined else kw
         starts = [
             y * dy * pitch + x * dx * depth for y in range(self.length // (part * columns)) for x in range(columns)
         ]
         code = Assembly()
         code.add("push {r4, lr}")
         rest, vectors = part % 16, part // 16
-        if gathered:
-            _offsets(code, gathered)
+        if places:
+            add_offsets(code, places)
         elif rest:
             code.add(f"movs r3, #{rest}", "vctp.8 r3")
         code.add("dls lr, r2", "2:")
         at = 0
         for start in starts:
             code.plus("r1", start - at, "r4")
-            if gathered:
+            if places:
                 # The lanes behind a part are overwritten, or multiplied by zeros.
                 code.add("vldrb.u8 q0, [r1, q1]", f"vstrb.8 q0, [r0], #{part}")
                 at = start
@@ -193,19 +151,6 @@ class Windows:
         return f"/* The copy of a window that reaches outside of the image. */\n{head}\n{{\n{lines}}}\n"
 
 
-STRIP = 1024
-"""The most bytes of scratch memory for the rows under a row of results."""
-
-
-def _offsets(code: Assembly, places: list[int]) -> None:
-    """Append the offsets of a gather in q1; those of the lanes without one are 0."""
-    words = np.asarray(places + [0] * (16 - len(places)), np.uint8).view("<u4")
-    for first in range(2):
-        for register, word in zip(("r3", "r4"), words[first::2], strict=True):
-            code.constant(register, int(word))
-        code.add(f"vmov q1[{first + 2}], q1[{first}], r3, r4")
-
-
 ROWS = 1024
 """The bytes of scratch memory for rows, unless two need more."""
 
@@ -255,21 +200,19 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
     write = _Write(kernel.name, channels, result.pitch or channels, total, place)
     lines = Lines()
     lines.add(f"const int8_t *from = {'' if item == 1 else '(const int8_t *)'}data;")
-    has_strip = not is_plain and windows.has_strip
+    strip = None if is_plain else windows.strip
     if is_plain:
         _plain(lines, windows, write, (count, held), c_type(data.dtype))
-    elif has_strip:
-        _strip(lines, windows, write, held, c_type(data.dtype))
+    elif strip is not None:
+        _strip(lines, strip, write, held, c_type(data.dtype))
     else:
         _general(lines, windows, write, held, c_type(data.dtype))
     # The rows of a block are copied before its results are written.
     can_replace = is_plain and channels <= depth and not result.pitch
     arguments = {"data": data, "numbers": kernel.numbers}
     scratch = [Parameter("rows", "int32", "scratch", elements=(held * row + 16) // 4)]
-    if has_strip:
-        size = windows.window.size[0] * windows.strip.data[2] * windows.data[3]
-        # Loads of whole vectors read behind the last row.
-        scratch.append(Parameter("strip", "int32", "scratch", elements=(size + 19) // 4))
+    if strip is not None:
+        scratch.append(strip.parameter)
     definitions = windows.definitions()
     if total is not None:
         arguments |= {"total": total.numbers, "other": operation.inputs[1]}
@@ -331,37 +274,20 @@ def _plain(lines: Lines, windows: Windows, write: _Write, counts: tuple[int, int
         write.add(lines, "y", "count")
 
 
-def _strip(lines: Lines, windows: Windows, write: _Write, held: int, kind: str) -> None:
-    """Append loops that copy the rows under a row of results with their padding, then their windows."""
-    window, (images, height, width, depth) = windows.window, windows.data
-    strip, row = windows.strip, pairs.padded(windows.length)
-    (top, left), columns = window.before, window.result[1]
-    first, inside, _ = row_of(left, width, strip.data[2])
-    pitch = strip.data[2] * depth
-    lines.add(f"const int fill = numbers[{NUMBERS.index('fill')}];")
-    lines.add(
-        "int8_t *held = (int8_t *)rows, *padded = (int8_t *)strip;", f"{kind} *y = result;", "int filled = 0;", ""
-    )
-    lines.add(f"mve_fill(padded, fill, {window.size[0] * pitch});")
-    image = "from" if images == 1 else f"from + n * {height * width * depth}"
-    with lines.repeat("n", images), lines.loop("oy", window.result[0]):
-        with lines.loop("ky", window.size[0]):
-            lines.add(f"const int iy = oy * {window.stride[0]} - {top} + ky * {window.dilation[0]};")
-            lines.add(f"int8_t *to = padded + ky * {pitch};", "")
-            with lines.block(f"if (iy < 0 || iy >= {height})"):
-                lines.add(f"mve_fill(to, fill, {pitch});")
-            with lines.block("else"):
-                lines.add(f"mve_copy(to + {first * depth}, {image} + iy * {width * depth}, {inside * depth});")
-        with lines.block(f"for (int ox = 0; ox < {columns};)"):
-            lines.add(f"const int more = {columns} - ox;", f"const int room = {held} - filled;")
-            lines.add("const int count = more < room ? more : room;", "")
-            to = f"held + filled * {row}"
-            lines.add(f"{strip.inner}({to}, padded + ox * {window.stride[1] * depth}, count);")
-            lines.add("ox += count;", "filled += count;")
-            with lines.block(f"if (filled == {held})"):
-                write.add(lines, "y", held)
-                lines.add(f"y += {held * write.pitch};", "filled = 0;")
-    rest = images * window.result[0] * columns % held
+def _strip(lines: Lines, strip: Strip, write: _Write, held: int, kind: str) -> None:
+    """Append loops that copy the windows of strips, and multiply them when the rows are full."""
+    windows, columns = Windows(strip.windows, strip.shape), strip.window.result[1]
+    lines.add("int8_t *held = (int8_t *)rows;", f"{kind} *y = result;", "int filled = 0;")
+    with strip.rows(lines), lines.block(f"for (int ox = 0; ox < {columns};)"):
+        lines.add(f"const int more = {columns} - ox;", f"const int room = {held} - filled;")
+        lines.add("const int count = more < room ? more : room;")
+        lines.add(f"int8_t *to = held + filled * {pairs.padded(windows.length)};", "")
+        lines.add(f"{windows.inner}(to, padded + ox * {strip.window.stride[1] * strip.data[3]}, count);")
+        lines.add("ox += count;", "filled += count;")
+        with lines.block(f"if (filled == {held})"):
+            write.add(lines, "y", held)
+            lines.add(f"y += {held * write.pitch};", "filled = 0;")
+    rest = strip.data[0] * strip.window.result[0] * columns % held
     if rest:
         write.add(lines, "y", rest)
 

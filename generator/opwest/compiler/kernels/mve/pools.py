@@ -15,9 +15,9 @@ from opwest.compiler.emission.depthwise import bounds
 from opwest.compiler.emission.function import Call, Lines, c_type, call_for, emits
 from opwest.compiler.ir.operations import Pool
 from opwest.compiler.kernels.assembly import NAKED
-from opwest.compiler.kernels.mve.convolution import Windows
 from opwest.compiler.kernels.mve.epilogue import Assembly
 from opwest.compiler.semantics.fixed_point import RANGES
+from opwest.compiler.semantics.windows import Window
 
 ITEMS = {"int8": 1, "uint8": 1, "int16": 2}
 NARROW = {"int8": 255, "uint8": 128, "int16": 0}
@@ -120,28 +120,32 @@ def render(operation: Pool) -> Call | None:
         None if limits == RANGES[data.dtype] else limits,
     )  # fmt: skip
     lines, definitions = Lines(), [NAKED]
-    windows = Windows(window, (data.shape[0], height, width, pixel))
     inner, edge = _inner(lanes, window.size), _edge(lanes)
-    if windows.has_inside:
+    if _has_inside(window, (height, width)):
         definitions.append(inner[1])
     if is_padded:
         definitions.append(edge[1])
-    _body(lines, operation, windows, (inner[0], edge[0]), lanes)
+    _body(lines, operation, (inner[0], edge[0]), lanes)
     base = f"{operation.kind}_pool"
     return call_for(operation, base, lines, {"data": data}, definitions=tuple(definitions))
 
 
-def _body(lines: Lines, operation: Pool, windows: Windows, names: tuple[str, str], lanes: _Lanes) -> None:
+def _has_inside(window: Window, image: tuple[int, int]) -> bool:
+    return all(first < end for first, end in (window.inside(axis, length) for axis, length in enumerate(image)))
+
+
+def _body(lines: Lines, operation: Pool, names: tuple[str, str], lanes: _Lanes) -> None:
     """Append the loops over results."""
     [data], [result], window = operation.inputs, operation.results, operation.window
     images, height, width, depth = data.shape
     (rows, columns), (sy, sx), (top, left) = window.result, window.stride, window.before
-    (first_row, end_row), (first, end) = windows.inside(0), windows.inside(1)
+    (first_row, end_row), (first, end) = window.inside(0, height), window.inside(1, width)
+    has_inside = _has_inside(window, (height, width))
     kind = c_type(data.dtype)
     lines.add(f"{kind} *y = result;", "")
     image = f"n * {height} + " if images > 1 else ""
     with lines.repeat("n", images), lines.loop("oy", rows):
-        if windows.has_inside:
+        if has_inside:
             row = f"{image}oy * {sy}{f' - {top}' if top else ''}"
             start = f"data + (({row}) * {width}{f' + {first * sx - left}' if first * sx - left else ''}) * {depth}"
             call = f"{names[0]}({start}, y, {end - first});"
@@ -149,7 +153,7 @@ def _body(lines: Lines, operation: Pool, windows: Windows, names: tuple[str, str
                 lines.add(call, f"y += {columns * result.row};")
                 return
         with lines.block(f"for (int ox = 0; ox < {columns}; ox++, y += {result.row})"):
-            if windows.has_inside:
+            if has_inside:
                 limits = [f"oy >= {first_row}"] * (first_row > 0) + [f"oy < {end_row}"] * (end_row < rows)
                 with lines.block(f"if ({' && '.join([f'ox == {first}', *limits])})"):
                     lines.add(call, f"ox += {end - first - 1};", f"y += {(end - first - 1) * result.row};", "continue;")
