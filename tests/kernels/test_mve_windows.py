@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Windows of any size on processors with the vector extension: depthwise convolutions and pools, and their costs."""
 
+import dataclasses
 import itertools
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from campaign import sized
 from kernels import variants
 from opwest.compiler.output.emit import candidates
+from opwest.compiler.semantics.fixed_point import Rounding
 from opwest.tuning import random_layers
 
 CORE = "cortex-m55"
@@ -106,7 +108,7 @@ def test_sizes_of_averages(size, same, dtype, is_accepted, tmp_path):
 
 
 def per_product(program, variant, tmp_path):
-    """Return the instructions for each product of a layer, or each element in the windows of a pool."""
+    """Return the instructions for each product of a channel of data, or each element in the windows of a pool."""
     inputs = random_layers.inputs_of(np.random.default_rng(1), program, 3)
     one = variants.candidate(program, variant, variant, inputs)
     assert variants.variant_of(one) == variant
@@ -181,3 +183,31 @@ def test_layers_of_an_import(tmp_path):
     found = [tuple(candidates(one, "mve", ())) for one in imported(layers.build(), tmp_path)]
     kinds = [next(name for name in names if name.startswith("mve")) for names in found]
     assert kinds[:3] == ["mve-gathers", "mve-gathers", "mve-lanes"], found
+
+
+def test_weights_of_4_bits(tmp_path):
+    run(random_layers.nibbles, "mve-nibbles", sized(24, 600), tmp_path, sized(8, 300))
+
+
+def test_weights_of_4_bits_take_half_of_the_flash(tmp_path):
+    """The instructions are at most a quarter more than those of whole weights."""
+    made = random_layers.nibbles(
+        np.random.default_rng(2), length=256, results=32, rows=1, kind="ordinary", rounding=Rounding.ONCE
+    )
+    names = ("mve-dense", "mve-nibbles")
+    calls = candidates(made.operations[0], "mve", ())
+    sizes = [calls[name].arguments[1].nbytes for name in names]
+    ends = 16 + 32 * 9  # numbers of the layer and of each channel
+    assert [size - ends for size in sizes] == [256 * 32, 256 * 32 // 2]
+    costs = [per_product(made, name, tmp_path / name) / 256 for name in names]
+    assert costs[1] <= 1.25 * costs[0] and costs[1] <= 0.2, costs
+
+
+@pytest.mark.parametrize(("least", "greatest", "is_accepted"), [(-8, 7, True), (-9, 7, False), (-8, 8, False)])
+def test_which_weights_are_nibbles(least, greatest, is_accepted):
+    made = random_layers.nibbles(np.random.default_rng(2), length=20, results=3, rows=1, kind="ordinary")
+    [layer] = made.operations
+    weights = layer.weights.copy()
+    weights[0, 0, 0, :2] = least, greatest
+    changed = random_layers.program(dataclasses.replace(layer, weights=weights))
+    assert accepted(changed, "mve-nibbles") == is_accepted and accepted(changed, "mve-dense")

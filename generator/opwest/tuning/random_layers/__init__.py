@@ -6,6 +6,7 @@ A new kind of layer is a function with `makes` in a module of this package, whic
 
 from opwest.tuning.random_layers.elements import add, elements, multiply
 from opwest.tuning.random_layers.layers import convolution, convolution_sum, dense, depthwise, pool
+from opwest.tuning.random_layers.nibbles import nibbles
 from opwest.tuning.random_layers.numbers import (
     KINDS,
     MAKERS,
@@ -34,6 +35,7 @@ __all__ = [
     "inputs_of",
     "makes",
     "multiply",
+    "nibbles",
     "pool",
     "program",
     "value",
