@@ -11,8 +11,12 @@ import pytest
 from campaign import sized
 from kernels import variants
 from opwest.compiler.output.emit import candidates
+from opwest.compiler.request import Options
+from opwest.compiler.selection.choose import choose
+from opwest.compiler.selection.tuning_files import read_tables
 from opwest.compiler.semantics.fixed_point import Rounding
 from opwest.tuning import random_layers
+from requirements_support import need
 
 CORE = "cortex-m55"
 ROOT = Path(__file__).resolve().parents[2]
@@ -158,31 +162,32 @@ def test_elements_of_pools(name, tmp_path):
     assert per_product(layer, "mve-lanes", tmp_path) <= most
 
 
-def imported(content, tmp_path):
-    """Return the operations of an import of a model file."""
-    from opwest.compiler.request import Options
-    from opwest.imports.prepare import prepare, program_of
-
-    path = tmp_path / "model.tflite"
-    path.write_bytes(content)
-    options = Options()
-    return program_of(prepare(path, options, lambda _: None).graphs[0], options, "model").operations
-
-
 def test_layers_of_an_import(tmp_path):
-    from requirements_support import need
-
+    """The variants apply to what the lowering of a model file makes, and the choice has them."""
     need("tflite")
     sys.path.append(str(ROOT / "benchmarks"))
     import held_out_models
+    from opwest.imports.prepare import prepare, program_of
 
     layers = held_out_models._Layers(1, (1, 14, 14, 12))
     layers.depthwise(12, (5, 5), stride=(2, 2))
     layers.depthwise(12, (3, 3), dilation=(2, 2))
     layers.pool("AVERAGE_POOL_2D", (3, 3), (2, 2))
-    found = [tuple(candidates(one, "mve", ())) for one in imported(layers.build(), tmp_path)]
-    kinds = [next(name for name in names if name.startswith("mve")) for names in found]
-    assert kinds[:3] == ["mve-gathers", "mve-gathers", "mve-lanes"], found
+    path = tmp_path / "model.tflite"
+    path.write_bytes(layers.build())
+    options = Options()
+    program = program_of(prepare(path, options, lambda _: None).graphs[0], options, "model")
+    wanted = ("mve-gathers", "mve-gathers", "mve-lanes")
+    chosen = choose(program, "mve", read_tables().of(CORE), prefer=wanted).variants
+    assert tuple(chosen[operation] for operation in program.operations[:3]) == wanted
+    for number, (operation, name) in enumerate(zip(program.operations[:3], wanted, strict=True)):
+        inputs = tuple(random_layers.value("input", one.dtype, one.shape) for one in operation.inputs)
+        results = tuple(random_layers.value("output", one.dtype, one.shape) for one in operation.results)
+        made = random_layers.program(dataclasses.replace(operation, inputs=inputs, results=results))
+        arrays = random_layers.inputs_of(np.random.default_rng(1), made, 3)
+        one = variants.candidate(made, name, f"{name}_{number}", arrays)
+        assert variants.variant_of(one) == name
+        variants.check([one], CORE, tmp_path / str(number))
 
 
 def test_weights_of_4_bits(tmp_path):
