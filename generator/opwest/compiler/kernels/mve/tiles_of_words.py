@@ -41,9 +41,9 @@ from opwest.compiler.semantics.windows import Window
 
 UNROLLED = 8
 """Windows of more vectors are loops."""
-WORDS, RESULT, COLUMNS, ZERO, STREAM, CHANNELS, OFFSETS, PITCH = range(0, 32, 4)
+WORDS, RESULT, COLUMNS, ZERO, STREAM, CHANNELS, OFFSETS, PITCH, LAST, TAP = range(0, 40, 4)
 """The places of pointers and numbers on the stack."""
-SAVED = 32
+SAVED = 40
 ARGUMENTS = SAVED + 64 + 36
 """The bytes from the stack pointer to the arguments on the stack."""
 
@@ -97,11 +97,11 @@ def render(operation: Depthwise) -> Call | None:
 
 def _stream(words: Words, weights: Any, bias: Any, ending: Epilogue, start: int) -> Any:
     """Return for each 4 channels of a block weights [vector][channel][tap] and the numbers of the channels."""
-    _, kw, results = weights.shape
+    results = weights.shape[2]
     parts = []
     for plane in words.planes:
-        chosen = weights[plane.row : plane.row + plane.down]
-        wide = np.pad(chosen, ((0, plane.down - len(chosen)), (0, plane.uses * plane.over - kw), (0, 0)))
+        chosen = weights[plane.row : plane.row + plane.down, : plane.columns]
+        wide = np.pad(chosen, ((0, plane.down - len(chosen)), (0, plane.uses * plane.over - plane.columns), (0, 0)))
         # [row,use,column,o] to [o,use,row,column]: the words of a window.
         split = wide.reshape(plane.down, plane.uses, plane.over, results)
         parts.append(split.transpose(3, 1, 0, 2).reshape(results, -1))
@@ -114,7 +114,10 @@ def _stream(words: Words, weights: Any, bias: Any, ending: Epilogue, start: int)
         if words.is_flat:
             places = [lane % results for lane in range(LANES)]
         chosen = np.stack([taps[place] if place >= 0 else np.zeros_like(taps[0]) for place in places])
-        found += [chosen.transpose(1, 0, 2).reshape(-1), ending.group(bias, places)]
+        found.append(chosen.transpose(1, 0, 2).reshape(-1))
+        if words.is_short:
+            found.append(np.asarray([weights[-1, -1, place] if place >= 0 else 0 for place in places], np.int8))
+        found.append(ending.group(bias, places))
     return np.concatenate(found).view(np.int32)
 
 
@@ -139,6 +142,8 @@ def _body(lines: Lines, words: Words, names: list[str], ends: list[int], sizes: 
     kind = c_type(f"int{8 * item}")
     source = "data" if item == 1 else "(const int8_t *)data"
     head = len(NUMBERS) + words.vectors * LANES
+    (kh, kw), dilation = words.window.size, words.window.dilation[1]
+    last = f", r{kh - 1} + {(kw - 1) * dilation * words.column}" if words.is_short else ""
     is_padded = words.window.is_padded((height, width)) or words.columns > width or words.parts > 1
     if words.ring:
         lines.add("int8_t *ring = (int8_t *)rows;", f"int8_t *words = ring + {words.ring};")
@@ -180,19 +185,23 @@ def _body(lines: Lines, words: Words, names: list[str], ends: list[int], sizes: 
                     add_row(lines, words, names[2:])
             add_planes(lines, words, names[1])
             run = f"{words.run}, 2, {words.part // 2 * words.channels}" if words.is_flat else None
-            lines.add(f"{names[0]}(words, numbers, {stream}, y, {run or f'{channels}, {words.part}, {pitch}'});")
+            numbers = run or f"{channels}, {words.part}, {pitch}"
+            lines.add(f"{names[0]}(words, numbers, {stream}, y, {numbers}{last});")
             lines.add(f"y += {columns * pitch};")
 
 
 def row_function(words: Words, ending: Epilogue, has_rest: bool) -> tuple[str, str]:
-    """Return the name and the definition of void f(words, numbers, stream, result, channels, columns, pitch).
+    """Return the name and the definition of void f(words, numbers, stream, result, channels, columns, pitch, last).
 
-    It computes a row of results of a block of channels; `pitch` is the number of elements of a pixel.
+    It computes a row of results of a block of channels; `pitch` is the number of elements of a pixel, `last` the first
+    element of the last tap, if it is not in a word.
     """
     count, item = words.vectors, words.item
     code = Assembly()
     code.add("push {r4-r11, lr}", "vpush {d8-d15}", f"sub sp, #{SAVED}", f"str r0, [sp, #{WORDS}]")
     code.add(f"str r3, [sp, #{RESULT}]", f"ldr r0, [sp, #{ARGUMENTS}]", f"str r0, [sp, #{CHANNELS}]")
+    if words.is_short:
+        code.add(f"ldr r0, [sp, #{ARGUMENTS + 12}]", f"str r0, [sp, #{LAST}]")
     code.add(f"ldrd r4, r6, [sp, #{ARGUMENTS + 4}]", f"str r2, [sp, #{STREAM}]")
     code.add(*(["lsls r6, #1"] if item == 2 else []), f"str r4, [sp, #{COLUMNS}]", f"str r6, [sp, #{PITCH}]")
     if ending.has_clamp:
@@ -203,13 +212,18 @@ def row_function(words: Words, ending: Epilogue, has_rest: bool) -> tuple[str, s
     code.add("2:", f"ldrd r9, r7, [sp, #{WORDS}]", f"ldr r0, [sp, #{COLUMNS}]")
     code.add(f"ldrd r5, r11, [sp, #{STREAM}]", f"ldr r3, [sp, #{PITCH}]")
     # The second of a last single result is written first, to the same place.
-    code.add("cmp r0, #1", "ite eq", "moveq r3, r7", "addne r3, r7", "3:")
+    code.add("cmp r0, #1", "ite eq", "moveq r3, r7", "addne r3, r7")
+    if words.is_short:
+        code.add(f"ldr r0, [sp, #{LAST}]", f"str r0, [sp, #{TAP}]")
+    code.add("3:")
     if words.is_flat:
         # All lanes have the same weights.
         code.add(f"ldr r5, [sp, #{STREAM}]")
     _products(code, words)
     code.add(f"adds r9, #{LANES * words.lane}")
     gather_sums(code)
+    if words.is_short:
+        _last_tap(code, words)
     if count > 1 and item == 1:
         code.add(f"ldr r0, [sp, #{ZERO}]")
     scale(code, ending, ["q0", "q1"], "r5", ("q2", "q3"))
@@ -224,14 +238,28 @@ def row_function(words: Words, ending: Epilogue, has_rest: bool) -> tuple[str, s
     code.add("subs r11, #4", "bgt 3b", f"ldrd r0, r2, [sp, #{WORDS}]", f"ldr r4, [sp, #{PITCH}]")
     code.plus("r0", 2 * words.pixel, "r6")
     code.add("add r2, r2, r4, lsl #1", f"strd r0, r2, [sp, #{WORDS}]")
+    if words.is_short:
+        code.add(f"ldr r0, [sp, #{LAST}]")
+        code.plus("r0", 2 * words.window.stride[1] * words.column, "r6")
+        code.add(f"str r0, [sp, #{LAST}]")
     code.add(f"ldr r0, [sp, #{COLUMNS}]", "subs r0, #2", f"str r0, [sp, #{COLUMNS}]", "bgt 2b")
     code.add(f"add sp, #{SAVED}", "vpop {d8-d15}", "pop {r4-r11, pc}")
     rest = "_rest" if has_rest else ""
     flat = f"_flat{words.lane}" if words.is_flat else ""
+    flat += f"_short{words.column}" if words.is_short else ""
     name = f"mve_gathers_{count}_p{words.pixel}{flat}{rest}_{ending.name}_{8 * item}"
     parameters = ["const int8_t *words", "const int32_t *numbers", "const int32_t *stream"]
     parameters += [f"int{8 * item}_t *result", "int channels", "int columns", "int pitch"]
+    parameters += ["const int8_t *last"] if words.is_short else []
     return name, code.function(name, parameters, f"A row of results of windows of {count} vectors of words.")
+
+
+def _last_tap(code: Assembly, words: Words) -> None:
+    """Append the addition of the products of the tap that is not in a word, to the sums in q0 and q1."""
+    code.add(f"ldr r0, [sp, #{TAP}]", "add r2, r0, #8", f"str r2, [sp, #{TAP}]", "vldrb.s32 q3, [r5], #4")
+    code.add("vldrh.s32 q2, [r0]", "vmul.i32 q2, q2, q3", "vadd.i32 q0, q0, q2")
+    code.plus("r0", words.window.stride[1] * words.column, "r2")
+    code.add("vldrh.s32 q2, [r0]", "vmul.i32 q2, q2, q3", "vadd.i32 q1, q1, q2")
 
 
 def _products(code: Assembly, words: Words) -> None:

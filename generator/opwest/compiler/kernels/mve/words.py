@@ -8,7 +8,7 @@ planes of words from rows of the ring: a word for each column and channel. A gat
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opwest.base.frozen_dataclass import dataclass
@@ -44,7 +44,7 @@ class Plane:
     over: int
     """The columns of taps of a word."""
     columns: int
-    """Of the window."""
+    """Of the window that have words."""
 
     @property
     def uses(self) -> int:
@@ -55,6 +55,11 @@ class Plane:
         """Yield the row of the window and the column of each tap of a word."""
         for tap in range(self.down * self.over):
             yield self.row + tap // self.over, tap % self.over
+
+
+def vectors_of(planes: Sequence[Plane]) -> int:
+    """Return the vectors of taps of a window."""
+    return -(-sum(plane.uses for plane in planes) // LANES)
 
 
 @dataclass(frozen=True)
@@ -91,15 +96,27 @@ class Words:
                 (Plane(first, down, self.taps // down, kw), *best[max(0, row + 1 - down)]) for down in forms
             ]  # fmt: skip
             best.append(min(options, key=lambda planes: (sum(plane.uses for plane in planes), len(planes))))
-        words = -(-sum(plane.uses for plane in best[kh]) // LANES)
         # Planes of one form are fewer, and need no columns behind the last window.
         tall = tuple(Plane(first, self.taps, 1, kw) for first in range(0, kh, self.taps))
-        return tall if -(-sum(plane.uses for plane in tall) // LANES) <= words else best[kh]
+        short = (*best[kh][:-1], replace(best[kh][-1], columns=kw - 1))
+        found = min((tall, best[kh], short if self.can_be_short else tall), key=vectors_of)
+        return tall if vectors_of(found) == vectors_of(tall) else found
+
+    @property
+    def can_be_short(self) -> bool:
+        """Whether the words of int16 elements can leave out the last tap of a window of odd sizes."""
+        (kh, kw), is_wide = self.window.size, self.item == 2
+        return is_wide and kh % 2 == 1 and kw % 2 == 1 and kw > 1 and not self.is_flat
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the last tap of a window is not in a word: its product is added to the sums of the others."""
+        return self.planes[-1].columns < self.window.size[1]
 
     @property
     def vectors(self) -> int:
         """The vectors of taps of a window."""
-        return -(-sum(plane.uses for plane in self.planes) // LANES)
+        return vectors_of(self.planes)
 
     @property
     def column(self) -> int:
@@ -109,7 +126,8 @@ class Words:
     @property
     def columns(self) -> int:
         """The columns of a row of the ring: those under windows, and under taps whose weights are 0."""
-        reach = (max(plane.uses * plane.over for plane in self.planes) - 1) * self.window.dilation[1] + 1
+        taps = max(plane.uses * plane.over for plane in self.planes)
+        reach = (max(taps, self.window.size[1]) - 1) * self.window.dilation[1] + 1
         return (self.part - 1) * self.window.stride[1] + reach
 
     @property
