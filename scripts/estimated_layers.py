@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -62,12 +62,18 @@ def pointwise(random: Random, dtype: str) -> Program:
     return convolution(random, dtype, (1, 1))
 
 
-def dense(random: Random, dtype: str) -> Program:
+def dense(random: Random, dtype: str, make: Callable[..., Program] = random_layers.dense) -> Program:
     """A fully connected layer of one row."""
     length = int(random.choice([4, 7, 12, 16, 20, 32, 49, 64, 100, 128, 256, 490, 640, 1000]))
     results = int(random.choice([1, 2, 4, 10, 12, 16, 25, 32, 64, 100, 128, 200]))
     rounding = None if dtype == "int16" else Rounding.ONCE if random.random() < 0.7 else Rounding.TWICE
-    return random_layers.dense(random, length, results, 1, _kind(random), dtype, rounding)
+    keys = {"rows": 1, "kind": _kind(random), "dtype": dtype, "rounding": rounding}
+    return make(random, length=length, results=results, **keys)
+
+
+def nibbles(random: Random, dtype: str) -> Program:
+    """A fully connected layer of one row with weights of 4 bits."""
+    return dense(random, dtype, random_layers.nibbles)
 
 
 def rows(random: Random, dtype: str) -> Program:
@@ -207,6 +213,8 @@ def hybrid(random: Random, dtype: str) -> Program:
 
 SHARES = {convolution: 26, pointwise: 18, dense: 18, rows: 8, whole: 10, depthwise: 28, pool: 32, add: 12, multiply: 10}
 """The functions for int8 and int16, and how many layers of each."""
+DTYPES = {convolution_sum: ("int8",), nibbles: ("int8",), hybrid: ("int8",), pool: ("int8", "int16", "uint8")}
+"""The dtypes of other functions."""
 
 
 FLOAT_SHARES = {convolution: 14, pointwise: 10, dense: 10, rows: 5, whole: 5, depthwise: 16, pool: 16}
@@ -249,9 +257,9 @@ def of_floats(count: float, first: int) -> list[Operation]:
 def of_kernels(count: float = 1.0, first: int = 0) -> list[Operation]:
     """Return layers of the operations that have kernels; `count`: the share of SHARES."""
     found = []
-    matrices_and_others = [(matrices, 16), (transposed, 16), (grouped, 16), (hybrid, 16)]
-    for place, (make, share) in enumerate([*SHARES.items(), (convolution_sum, 20), *matrices_and_others]):
-        for dtype in ("int8",) if make in (convolution_sum, hybrid) else ("int8", "int16"):
+    others = [(convolution_sum, 20), (nibbles, 12), (matrices, 16), (transposed, 16), (grouped, 16), (hybrid, 16)]
+    for place, (make, share) in enumerate([*SHARES.items(), *others]):
+        for dtype in DTYPES.get(make, ("int8", "int16")):
             for number in range(max(1, round(share * count))):
                 random = np.random.default_rng((place, len(dtype), number + first))
                 found += make(random, dtype).operations

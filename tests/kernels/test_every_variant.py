@@ -27,15 +27,19 @@ from requirements_support import need
 
 CORES = {"portable": "cortex-m0plus", "mla": "cortex-m3", "dsp": "cortex-m4", "mve": "cortex-m55"}
 SUMS = ["mla-pairs", "mla-bytes", "dsp-bytes", "dsp-halves", "mve-rows"]
+UNPADDED = ("mve-nibbles",)
+"""The variants for one window without padding, and weights that these layers do not have."""
 PADDED = [
     (kind, name)
     for kind in KINDS
     for name in dict.fromkeys(one.name for one in VARIANTS[kind])
-    if name.partition("-")[0] in CORES and not name.endswith("-float")  # test_floats.py
+    # test_floats.py has those of float32.
+    if name.partition("-")[0] in CORES and name not in UNPADDED and not name.endswith("-float")
 ]
 PITCHED = {
     **dict.fromkeys(SUMS, "convolution"),
     **dict.fromkeys(("mla-channels", "dsp-pool", "mve-lanes"), "pool"),
+    "mve-gathers": "depthwise",
     "portable": "convolution depthwise pool elements",
 }
 

@@ -9,7 +9,7 @@ from campaign import sized
 from kernels import reference, variants
 from kernels.variants import check, variant_of
 from opwest.compiler.ir.operations import Sums
-from opwest.compiler.output.emit import Emitted, Step, emit_program
+from opwest.compiler.output.emit import emit_program
 from opwest.compiler.semantics.fixed_point import Multiplier, Requantisation, Rounding
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
@@ -152,24 +152,9 @@ def test_results_replace_data(tmp_path):
         data, result = operation.inputs[0], operation.results[0]
         source = one.emitted.source
         assert "restrict result" not in source.split(step.symbol)[1]
-        candidates.append(in_place(one, data, result))
+        candidates.append(variants.in_place(one, data, result))
     assert len(candidates) > 10
     check(candidates, "cortex-m3", tmp_path, ("-O2",))
-
-
-def in_place(one, data, result):
-    """Return a candidate whose result begins at the start of its data."""
-    [step] = one.emitted.steps
-    arguments = tuple(data if argument is result else argument for argument in step.arguments)
-    made = one.program
-    made.outputs = [data]
-    changed = Step(step.function, step.symbol, arguments, step.label, step.variant)
-    whole = np.zeros(data.shape, np.int8)
-    flat = one.outputs[0].reshape(-1)
-    # Data behind the results keep their values.
-    whole.reshape(-1)[:] = one.inputs[0].reshape(-1)
-    whole.reshape(-1)[: flat.size] = flat
-    return Candidate(made, Emitted((changed,), one.emitted.source, one.emitted.external), one.inputs, [whole])
 
 
 @pytest.mark.parametrize(("make", "results"), [(random_layers.convolution, 8), (random_layers.depthwise, 1)])

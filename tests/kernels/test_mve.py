@@ -18,8 +18,8 @@ VARIANTS = {
     ("convolution", "int16"): {"mve-long", "mve-rows"},
     ("dense", "int8"): {"mve-rows", "mve-dense"},
     ("dense", "int16"): {"mve-dense", "mve-long", "mve-rows"},
-    ("depthwise", "int8"): {"mve-tiles", "mve-widened"},
-    ("depthwise", "int16"): {"mve-widened"},
+    ("depthwise", "int8"): {"mve-tiles", "mve-gathers"},
+    ("depthwise", "int16"): {"mve-gathers"},
     ("pool", "int8"): {"mve-lanes"},
     **{(kind, dtype): {"mve-words"} for kind in ("add", "multiply") for dtype in ("int8", "int16")},
 }

@@ -5,7 +5,7 @@ import dataclasses
 
 import numpy as np
 from kernels import reference
-from opwest.compiler.output.emit import emit_program
+from opwest.compiler.output.emit import Emitted, Step, emit_program
 from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import machines
@@ -39,6 +39,21 @@ def candidates_of(make, variant, count, seed, accepts_portable=False, most=None,
         if accepts_portable or variant_of(one) != "portable":
             found.append(one)
     return found
+
+
+def in_place(one, data, result):
+    """Return a candidate whose result begins at the start of its data."""
+    [step] = one.emitted.steps
+    arguments = tuple(data if argument is result else argument for argument in step.arguments)
+    made = one.program
+    made.outputs = [data]
+    changed = Step(step.function, step.symbol, arguments, step.label, step.variant)
+    whole = np.zeros(data.shape, data.dtype)
+    flat = one.outputs[0].reshape(-1)
+    # Data behind the results keep their values.
+    whole.reshape(-1)[:] = one.inputs[0].reshape(-1)
+    whole.reshape(-1)[: flat.size] = flat
+    return Candidate(made, Emitted((changed,), one.emitted.source, one.emitted.external), one.inputs, [whole])
 
 
 PER_IMAGE = 16

@@ -146,6 +146,12 @@ class Window:
         down, over = (self.before[axis] > 0 or self.span(axis) - self.before[axis] > image[axis] for axis in range(2))
         return down, over
 
+    def inside(self, axis: int, length: int) -> tuple[int, int]:
+        """Return the first window inside of an image with `length` rows or columns, and the end of these windows."""
+        first = -(-self.before[axis] // self.stride[axis])
+        last = (length - self.reach(axis) + self.before[axis]) // self.stride[axis] + 1
+        return first, max(first, min(last, self.result[axis]))
+
     def has_data(self, image: tuple[int, int]) -> bool:
         """Whether each window reaches the rows and columns of an image; otherwise one is completely in the padding.
 

@@ -13,7 +13,7 @@ from opwest.tuning.random_layers.floats import (
     float_pool,
     float_product,
 )
-from opwest.tuning.random_layers.layers import convolution, convolution_sum, dense, depthwise, nibbles, pool
+from opwest.tuning.random_layers.layers import convolution, convolution_sum, dense, depthwise, nibble_convolution, pool
 from opwest.tuning.random_layers.matrices import (
     grouped_convolution,
     hybrid_convolution,
@@ -21,6 +21,7 @@ from opwest.tuning.random_layers.matrices import (
     matrix_product,
     transposed_convolution,
 )
+from opwest.tuning.random_layers.nibbles import nibbles
 from opwest.tuning.random_layers.numbers import (
     KINDS,
     MAKERS,
@@ -44,6 +45,7 @@ from opwest.tuning.random_layers.rows import (
     softmax,
 )
 from opwest.tuning.random_layers.tables import samples, sigmoid, table
+from opwest.tuning.random_layers.windows import wide_depthwise, wide_pool
 
 __all__ = [
     "KINDS",
@@ -71,6 +73,7 @@ __all__ = [
     "makes",
     "matrix_product",
     "multiply",
+    "nibble_convolution",
     "nibbles",
     "pairs",
     "pool",
@@ -86,5 +89,7 @@ __all__ = [
     "transposed_convolution",
     "value",
     "weights_of",
+    "wide_depthwise",
+    "wide_pool",
     "window",
 ]

@@ -146,7 +146,7 @@ def convolution_sum(random: Random, **keys: Any) -> Program:
 
 
 @makes("int8")
-def nibbles(random: Random, dtype: str = "int8", **keys: Any) -> Program:
+def nibble_convolution(random: Random, dtype: str = "int8", **keys: Any) -> Program:
     """A convolution, a sum of one, or a fully connected layer with at least 256 weights of 4 bits."""
     while True:
         make = (convolution, convolution, convolution_sum, dense)[int(random.integers(0, 4))]

@@ -15,7 +15,9 @@ from opwest.compiler.kernels.mve import (
     long_products,
     long_sums,
     matrices,
+    pools,
     tiles,
+    tiles_of_words,
     transposed,
     widened,
 )
@@ -29,7 +31,9 @@ __all__ = [
     "long_products",
     "long_sums",
     "matrices",
+    "pools",
     "tiles",
+    "tiles_of_words",
     "transposed",
     "widened",
 ]

@@ -18,6 +18,7 @@ from opwest.compiler.kernels.mve import pairs
 from opwest.compiler.kernels.mve.elements import Loop, loop_of
 from opwest.compiler.kernels.mve.epilogue import NUMBERS
 from opwest.compiler.kernels.mve.pairs import ITEMS, Taps, is_single, layer_of, sums_layer_of
+from opwest.compiler.kernels.mve.strips import Strip
 from opwest.compiler.kernels.mve.windows import Windows
 from opwest.compiler.semantics.windows import Window
 
@@ -46,7 +47,8 @@ class Kernel:
 def render(operation: Convolution) -> Call | None:
     """Return the call; None for a single row, other dtypes, sums with groups, and ends that differ."""
     layer = sums_layer_of(operation) if isinstance(operation.finish, Sums) else layer_of(operation)
-    if layer is None or (is_single(operation) and not layer[2].is_sums):
+    is_row = is_single(operation) and not isinstance(operation, ConvolutionSum)
+    if layer is None or (is_row and not layer[2].is_sums):
         return None
     if operation.groups > 1 and isinstance(operation, ConvolutionSum):
         return None
@@ -127,6 +129,7 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
         output = _Groups(kernel.name, channels, pitch, groups=groups, size=size, step=depth * windows.item)
     elif groups > 1:
         output = Output(kernel.name, channels, pitch, "own", "first")
+    strip = None if is_plain or groups > 1 else windows.strip
     lines = Lines()
     with lines.repeat("g", parts):
         group = f" + g * {windows.channels}" if parts > 1 else ""
@@ -136,6 +139,8 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
             lines.add(f"{kind} *first = result + g * {channels // groups};")
         if is_plain:
             plain(lines, windows, output, (count, held), kind)
+        elif strip is not None:
+            _stripped(lines, windows, strip, output, held, kind)
         else:
             general(lines, windows, output, held, kind)
     # The rows of a block are copied before its results are written.
@@ -144,7 +149,8 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
     # Vectors of gathered words end beyond the last row.
     beyond = 16 if taps is None else taps.turn
     scratch = [Parameter("rows", "int32", "scratch", elements=(held * row + beyond) // 4)]
-    definitions = windows.definitions()
+    definitions = windows.definitions() if strip is None else windows.definitions_over(strip)
+    scratch += [] if strip is None else [strip.parameter]
     if total is not None:
         arguments |= {"total": total.numbers, "other": operation.inputs[1]}
         scratch.append(Parameter("part", "int8", "scratch", elements=held * channels))
@@ -238,6 +244,24 @@ def plain(lines: Lines, windows: Windows, output: Output, counts: tuple[int, int
         lines.add(f"{kind} *y = {output.result} + row * {output.pitch};", "")
         lines.add(f"{windows.inner}(held, from + row * {windows.data[3]}, count);")
         output.add(lines, "y", "count")
+
+
+def _stripped(lines: Lines, windows: Windows, strip: Strip, output: Output, held: int, kind: str) -> None:
+    """Append loops that copy the windows of strips, and multiply them when the rows are full."""
+    made, columns = windows.over(strip), strip.window.result[1]
+    lines.add("int8_t *held = (int8_t *)rows;", f"{kind} *y = {output.result};", "int filled = 0;")
+    with strip.rows(lines), lines.block(f"for (int ox = 0; ox < {columns};)"):
+        lines.add(f"const int more = {columns} - ox;", f"const int room = {held} - filled;")
+        lines.add("const int count = more < room ? more : room;")
+        lines.add(f"int8_t *to = held + filled * {pairs.padded(made.length)};", "")
+        lines.add(f"{made.inner}(to, padded + ox * {strip.window.stride[1] * strip.data[3]}, count);")
+        lines.add("ox += count;", "filled += count;")
+        with lines.block(f"if (filled == {held})"):
+            output.add(lines, "y", held)
+            lines.add(f"y += {held * output.pitch};", "filled = 0;")
+    rest = strip.data[0] * strip.window.result[0] * columns % held
+    if rest:
+        output.add(lines, "y", rest)
 
 
 def general(lines: Lines, windows: Windows, output: Output, held: int, kind: str) -> None:

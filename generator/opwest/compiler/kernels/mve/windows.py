@@ -9,6 +9,7 @@ from opwest.compiler.graph.types import Shape
 from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.mve.epilogue import COPY, FILL, Assembly
 from opwest.compiler.kernels.mve.pairs import padded
+from opwest.compiler.kernels.mve.strips import Strip, add_offsets, gathered
 from opwest.compiler.semantics.windows import Window
 
 
@@ -35,10 +36,7 @@ class Windows:
 
     def inside(self, axis: int) -> tuple[int, int]:
         """Return the first window inside of the image along an axis, and the end of these windows."""
-        window = self.window
-        first = -(-window.before[axis] // window.stride[axis])
-        last = (self.data[1 + axis] - window.reach(axis) + window.before[axis]) // window.stride[axis] + 1
-        return first, max(first, min(last, window.result[axis]))
+        return self.window.inside(axis, self.data[1 + axis])
 
     @property
     def has_inside(self) -> bool:
@@ -52,6 +50,23 @@ class Windows:
         dilated = f"_d{dy}x{dx}" if (dy, dx) != (1, 1) else ""
         group = f"_c{self.channels}" if self.channels != self.data[3] else ""
         return f"{kh}x{kw}x{self.data[3]}_w{self.data[2]}{dilated}{group}"
+
+    @property
+    def strip(self) -> Strip | None:
+        """The rows under a row of results, where it takes fewer instructions to copy them than windows at the edges."""
+        if self.channels != self.data[3]:
+            return None
+        strip = Strip(self.window, self.data)
+        (first_row, end_row), (first, end) = self.inside(0), self.inside(1)
+        return strip if strip.is_faster((end_row - first_row) * (end - first)) else None
+
+    def over(self, strip: Strip) -> Windows:
+        """Return the windows of a row of results over a strip."""
+        return Windows(strip.windows, strip.shape, self.channels, self.item)
+
+    def definitions_over(self, strip: Strip) -> tuple[str, ...]:
+        """Return the functions for the windows over a strip, and what they use."""
+        return (NAKED, COPY, FILL, self.over(strip)._inner())
 
     def definitions(self) -> tuple[str, ...]:
         """Return the functions for the windows, and what they use."""
@@ -73,19 +88,38 @@ class Windows:
         """Return the copy of windows that follow each other in a row of results."""
         (kh, kw), (dy, dx), depth = self.window.size, self.window.dilation, self.data[3]
         pitch = self.data[2] * depth
-        part = (kw if self.is_joined else 1) * self.channels
-        starts = [y * dy * pitch + x * dx * depth for y in range(kh) for x in range(1 if self.is_joined else kw)]
+        places = gathered(self.window, self.data) if self.channels == depth else []
+        part = len(places) or (kw if self.is_joined else 1) * self.channels
+        columns = 1 if places or self.is_joined else kw
+        starts = [
+            y * dy * pitch + x * dx * depth for y in range(self.length // (part * columns)) for x in range(columns)
+        ]
         code = Assembly()
         code.add("push {r4, lr}")
-        if part % 16:
+        if places:
+            add_offsets(code, places)
+        elif part % 16:
             code.add(f"movs r3, #{part % 16}", "vctp.8 r3")
         code.add("dls lr, r2", "2:")
-        at = self._small_parts(code, starts, part) if part < 16 else self._parts(code, starts, part)
+        if places:
+            at = self._gathers(code, starts, part)
+        else:
+            at = self._small_parts(code, starts, part) if part < 16 else self._parts(code, starts, part)
         code.plus("r1", self.window.stride[1] * depth - at, "r4")
         code.plus("r0", padded(self.length) - self.length, "r4")
         code.add("le lr, 2b", "pop {r4, pc}")
         comment = f"Copies of windows of {kh} x {kw} x {self.channels} bytes."
         return code.function(self.inner, ["int8_t *to", "const int8_t *from", "int count"], comment)
+
+    def _gathers(self, code: Assembly, starts: list[int], part: int) -> int:
+        """Append the gathers of parts by the offsets in q1; return the place of r1."""
+        at = 0
+        for start in starts:
+            code.plus("r1", start - at, "r4")
+            # The lanes behind a part are overwritten, or multiplied by zeros.
+            code.add("vldrb.u8 q0, [r1, q1]", f"vstrb.8 q0, [r0], #{part}")
+            at = start
+        return at
 
     def _parts(self, code: Assembly, starts: list[int], part: int) -> int:
         """Append the copies of parts of a window; return the place of r1."""
