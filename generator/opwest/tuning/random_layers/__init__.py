@@ -18,6 +18,16 @@ from opwest.tuning.random_layers.numbers import (
     weights_of,
     window,
 )
+from opwest.tuning.random_layers.rows import (
+    extremes,
+    interpolation,
+    pairs,
+    reduction,
+    rescaled,
+    shifted,
+    slopes,
+    softmax,
+)
 
 __all__ = [
     "KINDS",
@@ -30,11 +40,19 @@ __all__ = [
     "dense",
     "depthwise",
     "elements",
+    "extremes",
     "inputs_of",
+    "interpolation",
     "makes",
     "multiply",
+    "pairs",
     "pool",
     "program",
+    "reduction",
+    "rescaled",
+    "shifted",
+    "slopes",
+    "softmax",
     "value",
     "weights_of",
     "window",

@@ -160,11 +160,14 @@ def render(operation: Convolution) -> Call | None:
     channels, length = weights.shape
     item = ITEMS[operation.inputs[0].dtype]
     name, text = pairs.function_of(length, channels, ending, item, operation.results[0].pitch)
-    return call_of(operation, Kernel(name, text, pairs.packed(weights, bias, ending, operation.zero, item)))
+    total = loop_of(operation.function, channels) if isinstance(operation, ConvolutionSum) else None
+    if isinstance(operation, ConvolutionSum) and total is None:
+        return None
+    return call_of(operation, Kernel(name, text, pairs.packed(weights, bias, ending, operation.zero, item)), total)
 
 
-def call_of(operation: Convolution, kernel: Kernel) -> Call:
-    """Return the call that copies windows and multiplies them by a function."""
+def call_of(operation: Convolution, kernel: Kernel, total: Loop | None = None) -> Call:
+    """Return the call that copies windows and multiplies them by a function. `total`: of a ConvolutionSum."""
     data, result = operation.inputs[0], operation.results[0]
     channels, _, _, depth = operation.weights.shape
     item, count = ITEMS[data.dtype], result.size // channels
@@ -177,7 +180,6 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
     windows = Windows(window, shape)
     row = pairs.padded(windows.length)
     held = max(2, min(ROWS // row, count + 1) & ~1)
-    total = loop_of(operation.function, "int8") if isinstance(operation, ConvolutionSum) else None
     place = operation.place if isinstance(operation, ConvolutionSum) else 0
     write = _Write(kernel.name, channels, result.pitch or channels, total, place)
     lines = Lines()
@@ -230,7 +232,7 @@ class _Write:
         elements = count * self.channels if isinstance(count, int) else f"{count} * {self.channels}"
         lines.add(
             f"{self.name}(held, numbers, part, {count});",
-            f"{self.total.name}({', '.join(operands)}, total, {result}, {elements});",
+            f"{self.total.name}({operands[0]}, {result}, total, {operands[1]}, {elements});",
         )
 
 
