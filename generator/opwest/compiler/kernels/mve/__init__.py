@@ -10,6 +10,7 @@ from opwest.compiler.kernels.mve import (
     convolution,
     dense,
     elements,
+    interpolation,
     long_sums,
     pools,
     reductions,
@@ -18,4 +19,15 @@ from opwest.compiler.kernels.mve import (
     widened,
 )
 
-__all__ = ["convolution", "dense", "elements", "long_sums", "pools", "reductions", "softmax", "tiles", "widened"]
+__all__ = [
+    "convolution",
+    "dense",
+    "elements",
+    "interpolation",
+    "long_sums",
+    "pools",
+    "reductions",
+    "softmax",
+    "tiles",
+    "widened",
+]
