@@ -28,6 +28,7 @@ from opwest.tuning.random_layers.rows import (
     slopes,
     softmax,
 )
+from opwest.tuning.random_layers.samples import sampled
 
 __all__ = [
     "KINDS",
@@ -50,6 +51,7 @@ __all__ = [
     "program",
     "reduction",
     "rescaled",
+    "sampled",
     "shifted",
     "slopes",
     "softmax",

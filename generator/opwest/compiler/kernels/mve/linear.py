@@ -80,7 +80,7 @@ def linear_turn(linear: Linear, rows: Rows) -> Turn:
     if rows.is_scalar:
         base, constant = constant, turn.number(0)
         turn.start.add("ldrsb lr, [r3]", "lsl lr, #24", "vdup.32 q0, lr", f"vqrdmulh.s32 q0, q0, {other}")
-        turn.start.add(f"vmov {constant}, q0[0]", f"add {constant}, {base}")
+        turn.start.add(f"vmov.32 {constant}, q0[0]", f"add {constant}, {base}")
     turn.load(("q0", "a"), *([] if rows.is_scalar else [("q1", "b")]))
     for byte, sums in (("b", "q6"), ("t", "q1")):
         turn.add(f"vshll{byte}.s8 q2, q0, #8", *([] if rows.is_scalar else [f"vshll{byte}.s8 q3, q1, #8"]))

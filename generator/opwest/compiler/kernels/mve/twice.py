@@ -101,7 +101,7 @@ def sum_turn(function: AddQuantised | SquaredDifference, dtype: str, rows: Rows)
         turn.add(scalar(dtype), "vdup.16 q1, lr")
         [value] = terms.add("q1", ["q2"], ["q4"], 1)
         constant = turn.number(0)
-        turn.add(f"vmov {constant}, {value}[0]")
+        turn.add(f"vmov.32 {constant}, {value}[0]")
         turn.code = loop
         first = terms.add("q0", ["q2", "q3"], ["q4", "q0"], 0)
         second = [constant, constant]
