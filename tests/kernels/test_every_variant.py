@@ -36,6 +36,7 @@ PADDED = [
 PITCHED = {
     **dict.fromkeys(SUMS, "convolution"),
     **dict.fromkeys(("mla-channels", "dsp-pool", "mve-lanes"), "pool"),
+    "mve-words": "elements",
     "portable": "convolution depthwise pool elements",
 }
 

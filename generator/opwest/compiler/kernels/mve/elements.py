@@ -25,7 +25,7 @@ from opwest.compiler.kernels.mve.saturated import extreme_turn, shifted_turn
 from opwest.compiler.kernels.mve.twice import product_turn, sum_turn
 
 
-@emits(Elementwise, "mve-words")
+@emits(Elementwise, "mve-words", has_pitch=True)
 def render_elements(operation: Elementwise) -> Call | None:
     """Return the call; None for other functions and dtypes."""
     dtypes = {value.dtype for value in operation.inputs}
@@ -69,5 +69,5 @@ class Loop:
 
 def loop_of(function: AddQuantised, group: int) -> Loop | None:
     """Return the loop over the int8 elements of two arrays, whose number is a multiple of `group`."""
-    turn = _turn_of(function, "int8", "int8", Rows(group, 1, (0, 1), False, (0, 0), (), ((), ())))
+    turn = _turn_of(function, "int8", "int8", Rows(group, 1, group, (0, 1), False, (0, 0), (), ((), ())))
     return None if turn is None else Loop(*turn.function(has_count=True), turn.numbers())

@@ -37,6 +37,8 @@ class Rows:
     count: int
     """The elements of a row."""
     rows: int
+    pitch: int
+    """The elements from a row of the result to the next one."""
     operands: tuple[int, ...]
     """The number of each operand; one that has a value for each row is the last one."""
     is_scalar: bool
@@ -51,15 +53,16 @@ class Rows:
 
 def rows_of(operation: Elementwise) -> Rows:
     """Return the rows of an elementwise operation with one or two operands."""
-    shapes = [value.shape for value in operation.inputs]
-    dimensions, strides = joined(shapes, operation.results[0].shape)
+    shapes, [result] = [value.shape for value in operation.inputs], operation.results
+    dimensions, strides = joined(shapes, result.shape, has_rows=bool(result.pitch))
     operands = sorted(range(len(shapes)), key=lambda place: strides[place][-1] == 0)
     rows = dimensions[-2] if len(dimensions) > 1 else 1
     chosen = [strides[place] for place in operands]
     is_scalar = chosen[-1][-1] == 0 and len(operands) > 1
     steps = tuple(some[-2] if len(some) > 1 else 0 for some in chosen)
     offsets = tuple(tuple(some[:-2]) for some in chosen)
-    return Rows(dimensions[-1], rows, tuple(operands), is_scalar, steps, tuple(dimensions[:-2]), offsets)
+    pitch = result.pitch or dimensions[-1]
+    return Rows(dimensions[-1], rows, pitch, tuple(operands), is_scalar, steps, tuple(dimensions[:-2]), offsets)
 
 
 class Turn:
@@ -135,7 +138,7 @@ class Turn:
         if rows.is_scalar:
             moved[-1] = 0
         ends = [step - size for step, size in zip(steps, moved, strict=True)]
-        result = (rows.count - turns * self.lanes) * _item(self.target)
+        result = (rows.pitch - turns * self.lanes) * _item(self.target)
         head = [rows.count, rows.rows, ends[0], result, ends[-1]]
         return np.asarray([*head, *(value for value, _ in self._vectors), *self._registers], np.int32)
 
@@ -192,7 +195,6 @@ def call_of_turn(operation: Elementwise, turn: Turn) -> Call:
     """Return the call of the function of a turn for an operation, in loops over its other dimensions."""
     rows, lines, [result] = turn.rows, Lines(), operation.results
     name, text = turn.function()
-    size = rows.count * rows.rows
     with contextlib.ExitStack() as stack:
         if rows.outer:
             lines.add(f"{c_type(result.dtype)} *y = result;", "")
@@ -205,7 +207,7 @@ def call_of_turn(operation: Elementwise, turn: Turn) -> Call:
         arguments = [pointers[0], "y" if rows.outer else "result", "numbers", *pointers[1:]]
         lines.add(f"{name}({', '.join(arguments)});")
         if rows.outer:
-            lines.add(f"y += {size};")
+            lines.add(f"y += {rows.pitch * rows.rows};")
     given: dict[str, Value | Any] = dict(zip(NAMES, operation.inputs, strict=False))
     in_place = tuple(name for name, value in given.items() if value.dtype == result.dtype and value.size == result.size)
     given["numbers"] = turn.numbers()
