@@ -54,7 +54,9 @@ def _turn_of(function: Any, dtype: str, result: str, rows: Rows) -> Turn | None:
         return product_turn(function.numbers, dtype, rows)
     if isinstance(function, Prelu):
         return prelu_turn(function.numbers, dtype, rows)
-    linear = linear_of(function, rows.operands) if isinstance(function, AddQuantised) and dtype == "int8" else None
+    linear = None
+    if isinstance(function, AddQuantised) and dtype == "int8":
+        linear = linear_of(function, rows.operands, rows.is_scalar)
     return sum_turn(function, dtype, rows) if linear is None else linear_turn(linear, rows)
 
 

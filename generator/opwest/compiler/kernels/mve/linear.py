@@ -36,8 +36,11 @@ class Linear:
     high: int
 
 
-def linear_of(function: AddQuantised, operands: tuple[int, ...]) -> Linear | None:
-    """Return the numbers, the operands in a given order; None if none are exact."""
+def linear_of(function: AddQuantised, operands: tuple[int, ...], is_scalar: bool = False) -> Linear | None:
+    """Return the numbers, the operands in a given order; None if none are exact.
+
+    `is_scalar`: C is added to the second operand first.
+    """
     given = function.numbers
     low, high = max(given.low, -128), min(given.high, 127)
     signs = (1, -1 if function.subtract else 1)
@@ -62,8 +65,9 @@ def linear_of(function: AddQuantised, operands: tuple[int, ...]) -> Linear | Non
         least = int(((wanted << shift) - totals)[wanted > low].max(initial=-(1 << 31)))
         most = int((((wanted + 1) << shift) - 1 - totals)[wanted < high].min(initial=(1 << 31) - 1))
         constant = (least + most) // 2 - (1 << (shift - 1))
-        # A saturated sum of both operands is beyond the limits, one of the first operand is wrong.
-        if least <= most and np.abs(one + constant).max() < 1 << 31 and abs(constant) < 1 << 31:
+        # A saturated sum of both operands is beyond the limits, one of a single operand is wrong.
+        part = np.abs((other if is_scalar else one) + constant).max()
+        if least <= most and max(part, abs(constant)) < 1 << 31:
             return Linear(shift, (multipliers[0], multipliers[1]), constant, low, high)
     return None
 
