@@ -9,6 +9,7 @@ the values of the sum at the ends of each step limit C.
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -36,6 +37,7 @@ class Linear:
     high: int
 
 
+@functools.lru_cache(maxsize=256)
 def linear_of(function: AddQuantised, operands: tuple[int, ...], is_scalar: bool = False) -> Linear | None:
     """Return the numbers, the operands in a given order; None if none are exact.
 
@@ -55,20 +57,26 @@ def linear_of(function: AddQuantised, operands: tuple[int, ...], is_scalar: bool
     wanted = np.clip(scaled(sums, given.result.fixed, given.result.shift, Rounding.TWICE) + given.zero, low, high)
     real = _real(given.result.fixed, given.result.shift) * 2.0**given.left_shift
     slopes = [signs[place] * _real(by.fixed, by.shift) * real for place, by in enumerate(given.multipliers)]
-    for shift, change in itertools.product(SHIFTS, CHANGES):
-        unit = 2.0 ** (shift - 24 + 31) * (1 + change)
-        multipliers = [round(slopes[place] * unit) for place in operands]
-        if max(map(abs, multipliers)) >= 1 << 31:
-            continue
-        one, other = ((CODES * (1 << 24) * by + (1 << 30)) >> 31 for by in multipliers)
-        totals = one[:, None] + other[None, :]
-        least = int(((wanted << shift) - totals)[wanted > low].max(initial=-(1 << 31)))
-        most = int((((wanted + 1) << shift) - 1 - totals)[wanted < high].min(initial=(1 << 31) - 1))
-        constant = (least + most) // 2 - (1 << (shift - 1))
-        # A saturated sum of both operands is beyond the limits, one of a single operand is wrong.
-        part = np.abs((other if is_scalar else one) + constant).max()
-        if least <= most and max(part, abs(constant)) < 1 << 31:
-            return Linear(shift, (multipliers[0], multipliers[1]), constant, low, high)
+    for shift in SHIFTS:
+        for change in CHANGES:
+            unit = 2.0 ** (shift - 24 + 31) * (1 + change)
+            multipliers = [round(slopes[place] * unit) for place in operands]
+            if max(map(abs, multipliers)) >= 1 << 31:
+                break
+            one, other = ((CODES * (1 << 24) * by + (1 << 30)) >> 31 for by in multipliers)
+            rests = (wanted << shift) - one[:, None] - other[None, :]
+            least = int(rests[wanted > low].max(initial=-(1 << 31)))
+            most = int(rests[wanted < high].min(initial=(1 << 31) - (1 << shift))) + (1 << shift) - 1
+            constant = (least + most) // 2 - (1 << (shift - 1))
+            # A saturated sum of both operands is beyond the limits, one of a single operand is wrong.
+            part = np.abs((other if is_scalar else one) + constant).max()
+            if max(part, abs(constant)) >= 1 << 31:
+                break
+            if least <= most:
+                return Linear(shift, (multipliers[0], multipliers[1]), constant, low, high)
+        else:
+            # With fewer places the multipliers are less exact.
+            return None
     return None
 
 
