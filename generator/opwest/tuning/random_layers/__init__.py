@@ -28,7 +28,6 @@ from opwest.tuning.random_layers.rows import (
     slopes,
     softmax,
 )
-from opwest.tuning.random_layers.samples import sampled
 
 __all__ = [
     "KINDS",
@@ -51,7 +50,6 @@ __all__ = [
     "program",
     "reduction",
     "rescaled",
-    "sampled",
     "shifted",
     "slopes",
     "softmax",
