@@ -23,6 +23,8 @@ from opwest.compiler.semantics.windows import Line
 
 UNIT = 1024
 """The sum of the weights of two lines."""
+PART = 8
+"""The low bits of values between rows that are summed apart where a sum has more than 32 bits."""
 LEAST_DEPTH = 8
 """The fewest channels that are a loop for each pixel."""
 
@@ -56,6 +58,8 @@ class _Form:
     is_wide: bool
     """Whether sums have 32 bits, otherwise 16."""
     by_pixel: bool
+    is_long: bool = False
+    """Whether sums between columns have more than 32 bits: by pixel, in two parts."""
 
     @property
     def bits(self) -> int:
@@ -70,12 +74,13 @@ class _Form:
     @property
     def name(self) -> str:
         """The name of the function."""
-        return f"mve_interpolate_{self.dtype}_{self.bits}_{'pixels' if self.by_pixel else 'gather'}"
+        way = "long" if self.is_long else "pixels" if self.by_pixel else "gather"
+        return f"mve_interpolate_{self.dtype}_{self.bits}_{way}"
 
 
 @emits(Interpolate, "mve-rows")
 def render(operation: Interpolate) -> Call | None:
-    """Return the call; None for other dtypes, for int16 with fine weights, and for long rows."""
+    """Return the call; None for other dtypes and for long rows."""
     data, result = operation.inputs[0], operation.results[0]
     images, height, width, depth = data.shape
     if data.dtype not in ITEMS:
@@ -84,9 +89,8 @@ def render(operation: Interpolate) -> Call | None:
     if rows is None or columns is None or (width + 1) * depth >= 1 << 16:
         return None
     places, item = (rows.total * columns.total).bit_length() - 1, ITEMS[data.dtype]
-    if places + 8 * item > 31:
-        return None
-    form = _Form(data.dtype, places + 8 * item > 16, depth >= LEAST_DEPTH)
+    is_long = places + 8 * item > 31
+    form = _Form(data.dtype, places + 8 * item > 16, depth >= LEAST_DEPTH or is_long, is_long)
     text = _function(form)
     lines = Lines()
     size = result.size // images
@@ -122,7 +126,8 @@ def _numbers(form: _Form, rows: _Axis, columns: _Axis, shape: tuple[int, int], p
         both = np.stack([offsets.astype(np.int16), np.repeat(weights, depth).astype(np.int16)])
         table = np.pad(both, ((0, 0), (0, -count % 2))).reshape(-1).view(np.int32)
         end = len(table) * 2
-    head = [count, (-count % lanes) * -item, len(each) * 4 + 8, end, -places, columns.total.bit_length() - 1]
+    shift = PART - places if form.is_long else -places
+    head = [count, (-count % lanes) * -item, len(each) * 4 + 8, end, shift, columns.total.bit_length() - 1]
     return np.asarray([*head, *each, depth * size, width * depth, *table.tolist()], np.int32)
 
 
@@ -133,8 +138,10 @@ def _function(form: _Form) -> str:
     moved = lanes * item
     code = Assembly()
     # r6: elements of a loop, r7: bytes from their end to the next ones, r11: the columns, r10: their end or weights.
-    code.add("push {r4-r11, lr}", *([] if form.by_pixel else ["vpush {d8-d11}"]))
+    saved = [] if form.by_pixel and not form.is_long else ["{d8-d11}"]
+    code.add("push {r4-r11, lr}", *(f"vpush {some}" for some in saved))
     code.add("ldm r2!, {r6, r7, r8, r9, r10, r12}", f"vdup.{bits} q3, r10", "add r11, r2, r8", "add r10, r11, r9")
+    code.add(*([f"vmov.i32 q4, #{(1 << PART) - 1}"] if form.is_long else []))
     code.add(*([] if form.by_pixel else [f"vdup.{bits} q4, r12"]))
     code.add("1: ldm r2!, {r4, r5, r8, r9}", "add r4, r0", "add r5, r0", "mov r12, r3", "ldr lr, [r11, #-4]")
     code.add(f"dlstp.{bits} lr, lr", f"2: vldr{letter}.s{bits} q0, [r4], #{moved}")
@@ -146,7 +153,8 @@ def _function(form: _Form) -> str:
     if form.by_pixel:
         code.add("mov r12, r11", "3: ldm r12!, {r4, r8, r9}", "add r4, r3", f"add r5, r4, r6, lsl #{shift}")
         code.add(f"dlstp.{bits} lr, r6", f"4: vldr{wide}.u{bits} q0, [r4], #16", f"vldr{wide}.u{bits} q1, [r5], #16")
-        code.add(f"vmul.i{bits} q0, q0, r8", f"vmla.s{bits} q0, q1, r9", *rounded, store, "letp lr, 4b")
+        joined = _long_sums() if form.is_long else [f"vmul.i{bits} q0, q0, r8", f"vmla.s{bits} q0, q1, r9", *rounded]
+        code.add(*joined, store, "letp lr, 4b")
         code.add("add r1, r7", "cmp r12, r10", "bne 3b")
     else:
         place = f"q0, uxtw #{shift}]"
@@ -155,8 +163,19 @@ def _function(form: _Form) -> str:
         code.add(f"vldr{wide}.u{bits} q2, [r3, {place}", f"vldr{wide}.u{bits} q5, [r8, {place}")
         code.add(f"vsub.i{bits} q5, q5, q2", f"vmul.i{bits} q5, q5, q1", f"vshl.s{bits} q2, q2, q4")
         code.add(f"vadd.i{bits} q0, q2, q5", *rounded, store, "letp lr, 4b", "add r1, r7")
-    code.add("add lr, r2, #8", "cmp lr, r11", "bne 1b", *([] if form.by_pixel else ["vpop {d8-d11}"]))
+    code.add("add lr, r2, #8", "cmp lr, r11", "bne 1b", *(f"vpop {some}" for some in saved))
     code.add("pop {r4-r11, pc}")
     parameters = [f"const {c_type(form.dtype)} *data", f"{c_type(form.dtype)} *result", "const int32_t *numbers"]
     parameters.append(f"int{bits}_t *row")
     return code.function(form.name, parameters, "Results between rows, then between columns.")
+
+
+def _long_sums() -> list[str]:
+    """Return the rounded sum of q0 and q1 with the weights r8 and r9: the high parts in q2, the low ones in q0.
+
+    A negative sum is reduced by 1 before the shift that rounds halves up.
+    """
+    lines = [f"vshr.s32 q2, q0, #{PART}", f"vshr.s32 q5, q1, #{PART}", "vmul.i32 q2, q2, r8", "vmla.s32 q2, q5, r9"]
+    lines += ["vand q0, q0, q4", "vand q1, q1, q4", "vmul.i32 q0, q0, r8", "vmla.s32 q0, q1, r9"]
+    lines += [f"vshr.s32 q1, q0, #{PART}", "vadd.i32 q1, q1, q2", "vshr.s32 q1, q1, #31", "vadd.i32 q0, q0, q1"]
+    return [*lines, f"vshr.s32 q0, q0, #{PART}", "vadd.i32 q0, q0, q2", "vrshl.s32 q0, q0, q3"]
