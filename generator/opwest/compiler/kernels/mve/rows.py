@@ -27,7 +27,8 @@ REGISTERS = ("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11")
 """For numbers. r12 counts rows, lr elements."""
 POINTERS = {"a": "r0", "b": "r3", "result": "r1"}
 HEAD = 5
-"""The numbers at the start: elements of a row, rows, the bytes from the end of a row to the next of a, result, b."""
+"""The numbers before those of a turn: elements of a row, rows, the bytes from the end of a row to the next one of a, of
+the result, and of b. A single row has its elements after them."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class Turn:
         self.base, self.comment = "", ""
         self.is_whole = rows.count % group == 0
         self.code, self.start = Assembly(), Assembly()
-        self.words = ["row"] * rows.is_scalar + ["part"] * (not self.is_whole)
+        self.is_single = rows.rows == 1
+        self.words = ["rows"] * (not self.is_single) + ["scalar"] * rows.is_scalar + ["part"] * (not self.is_whole)
         """The parts of the name that the text depends on."""
         self._registers: list[int] = []
         self._vectors: list[tuple[int, int]] = []
@@ -132,6 +134,9 @@ class Turn:
 
     def numbers(self) -> Any:
         """Return the numbers, int32."""
+        values = [*(value for value, _ in self._vectors), *self._registers]
+        if self.is_single:
+            return np.asarray([*values, self.rows.count], np.int32)
         rows, turns = self.rows, -(-self.rows.count // self.lanes)
         steps = [step * _item(self.source) for step in rows.steps]
         moved = [turns * self.lanes * _item(self.source)] * len(steps)
@@ -140,47 +145,56 @@ class Turn:
         ends = [step - size for step, size in zip(steps, moved, strict=True)]
         result = (rows.pitch - turns * self.lanes) * _item(self.target)
         head = [rows.count, rows.rows, ends[0], result, ends[-1]]
-        return np.asarray([*head, *(value for value, _ in self._vectors), *self._registers], np.int32)
+        return np.asarray([*head, *values], np.int32)
 
     def function(self, has_count: bool = False) -> tuple[str, str]:
         """Return the name and the definition. `has_count`: a last parameter is the number of elements of one row."""
         name = "_".join([f"mve_{self.base}", *self.words, *["count"] * has_count])
-        code, operands = Assembly(), len(self.rows.operands)
+        code, pointers = Assembly(), ("r0", "r1", "r3")[: len(self.rows.operands) + 1]
         used = max(int(word[1]) for line in (*self.code.lines, *self.start.lines) for word in _vectors_in(line))
         assert len(self._registers) <= len(REGISTERS) and len(self._vectors) <= 4
         code.add("push {r4-r11, lr}", *([f"vpush {{d8-d{2 * used + 1}}}"] if used > 3 else []))
-        code.add(f"add lr, r2, #{4 * HEAD}")
+        source = "r2" if self.is_single else "lr"
+        code.add(*([] if self.is_single else [f"add lr, r2, #{4 * HEAD}"]))
         if self._vectors:
-            code.add(_loads(len(self._vectors)))
+            code.add(_loads(source, len(self._vectors)))
             code.add(*(f"vdup.{bits} q{7 - n}, r{4 + n}" for n, (_, bits) in enumerate(self._vectors)))
         if self._registers:
-            code.add(_loads(len(self._registers)))
-        width = 128 // self.lanes
+            code.add(_loads(source, len(self._registers)))
+        ends = self._ends(code, pointers)
+        code.add("1:", *self.start.lines)
         saved = 36 + (16 * (used - 3) if used > 3 else 0)
-        code.add(*([] if has_count else ["ldr r12, [r2, #4]"]), "1:", *self.start.lines)
         code.add(f"ldr lr, [sp, #{saved}]" if has_count else "ldr lr, [r2]")
+        width = 128 // self.lanes
         if self.is_whole:
             code.add(f"dlstp.{width} lr, lr", "2:", *self.code.lines, "letp lr, 2b")
         else:
             code.add(f"2: vctp.{width} lr", *self.code.lines, f"subs lr, #{self.lanes}", "bgt 2b")
-        if not has_count:
-            code.add("subs r12, #1", "beq 3f")
-            for place, pointer in enumerate(("r0", "r1", "r3")[: operands + 1]):
-                code.add(f"ldr lr, [r2, #{8 + 4 * place}]", f"add {pointer}, lr")
-            code.add("b 1b", "3:")
-        code.add(*([f"vpop {{d8-d{2 * used + 1}}}"] if used > 3 else []), "pop {r4-r11, pc}")
+        code.add(*ends, *([f"vpop {{d8-d{2 * used + 1}}}"] if used > 3 else []), "pop {r4-r11, pc}")
         parameters = [f"const {c_type(self.source)} *a", f"{c_type(self.target)} *result", "const int32_t *numbers"]
-        parameters += [f"const {c_type(self.source)} *b"] * (operands > 1) + ["int count"] * has_count
+        parameters += [f"const {c_type(self.source)} *b"] * (len(pointers) > 2) + ["int count"] * has_count
         return name, code.function(name, parameters, self.comment)
+
+    def _ends(self, code: Assembly, pointers: Sequence[str]) -> list[str]:
+        """Append the start of a loop over rows; return the end of a row."""
+        if self.is_single:
+            return []
+        code.add("ldr r12, [r2, #4]")
+        if len(self._registers) > 5:
+            moves = [(f"ldr lr, [r2, #{8 + 4 * n}]", f"add {pointer}, lr") for n, pointer in enumerate(pointers)]
+            return [*(line for pair in moves for line in pair), "subs r12, #1", "bne 1b"]
+        code.add("ldrd r9, r10, [r2, #8]", "ldr r11, [r2, #16]")
+        steps = zip(pointers, ("r9", "r10", "r11"), strict=False)
+        return [*(f"add {pointer}, {step}" for pointer, step in steps), "subs r12, #1", "bne 1b"]
 
 
 def _vectors_in(line: str) -> list[str]:
     return [word.strip("[],")[:2] for word in line.split()[1:] if word.startswith("q")]
 
 
-def _loads(count: int) -> str:
+def _loads(source: str, count: int) -> str:
     """Return the load of the next numbers to r4 and on."""
-    return "ldr r4, [lr], #4" if count == 1 else f"ldm lr!, {{r4-r{3 + count}}}"
+    return f"ldr r4, [{source}], #4" if count == 1 else f"ldm {source}!, {{r4-r{3 + count}}}"
 
 
 def _letter(dtype: str) -> str:
