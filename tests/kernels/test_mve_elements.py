@@ -11,7 +11,7 @@ from campaign import sized
 from kernels.variants import check, variant_of
 from models.made import of_one
 from opwest.compiler.execution.run import run_program
-from opwest.compiler.ir.elements import AddQuantised, Prelu, Product
+from opwest.compiler.ir.elements import AddQuantised, Clamped, Prelu, Product
 from opwest.compiler.ir.operations import Elementwise
 from opwest.compiler.kernels.mve.linear import CODES, linear_of
 from opwest.compiler.output.emit import candidates, emit_program
@@ -268,6 +268,24 @@ def test_no_instruction_is_encoded_in_two_ways():
         for number in range(6):
             [step] = emit_program(made_by(kind, number, dtype=dtype), "Test.", "mve").steps
             assert not re.search(r"\bvqshrn", "".join(step.function.definitions))
+
+
+@pytest.mark.parametrize("target", ["uint8", "int16"])
+def test_softmax_of_uint8(target, tmp_path):
+    found = [candidate(made_by("softmax", n, dtype="uint8", scale=0.05, target=target), n) for n in range(sized(6, 60))]
+    assert {variant_of(one) for one in found} == {"mve-gather"}
+    check(found, CORE, tmp_path)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
+def test_limits_of_other_dtypes(dtype, tmp_path):
+    found = [candidate(made_by("extremes", number, dtype=dtype), number) for number in range(sized(8, 60))]
+    for number, limits in enumerate([(3, 200), (0, 255), (77, 77)]):
+        data, result = (random_layers.value(role, dtype, (5, 13)) for role in ("input", "output"))
+        made = random_layers.program(Elementwise("layer", (data,), (result,), Clamped(*limits)))
+        found.append(candidate(made, 100 + number))
+    assert {variant_of(one) for one in found} == {"mve-words"}
+    check(found, CORE, tmp_path)
 
 
 def test_interrupts_do_not_change_results(tmp_path):
