@@ -232,7 +232,7 @@ class _Write:
         elements = count * self.channels if isinstance(count, int) else f"{count} * {self.channels}"
         lines.add(
             f"{self.name}(held, numbers, part, {count});",
-            f"{self.total.name}({operands[0]}, {result}, total, {operands[1]}, {elements});",
+            f"{self.total.name}({', '.join(operands)}, total, {result}, {elements});",
         )
 
 

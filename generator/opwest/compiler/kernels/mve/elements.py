@@ -62,7 +62,7 @@ def _turn_of(function: Any, dtype: str, result: str, rows: Rows) -> Turn | None:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """The C function void f(a, result, numbers, b, count) and its numbers."""
+    """The C function void f(a, b, numbers, result, count) and its numbers."""
 
     name: str
     text: str

@@ -91,7 +91,7 @@ def linear_turn(linear: Linear, rows: Rows) -> Turn:
     constant, other = turn.number(linear.constant), turn.number(linear.multipliers[1])
     if rows.is_scalar:
         base, constant = constant, turn.number(0)
-        turn.start.add("ldrsb lr, [r3]", "lsl lr, #24", "vdup.32 q0, lr", f"vqrdmulh.s32 q0, q0, {other}")
+        turn.start.add("ldrsb lr, [r1]", "lsl lr, #24", "vdup.32 q0, lr", f"vqrdmulh.s32 q0, q0, {other}")
         turn.start.add(f"vmov.32 {constant}, q0[0]", f"add {constant}, {base}")
     turn.load(("q0", "a"), *([] if rows.is_scalar else [("q1", "b")]))
     for byte, sums in (("b", "q6"), ("t", "q1")):

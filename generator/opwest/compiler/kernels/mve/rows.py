@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loops over rows of elements in assembly: void f(a, result, numbers, b), or without b.
+"""Loops over rows of elements in assembly: void f(a, b, numbers, result), or f(a, result, numbers).
 
 The last two dimensions of a result are the rows and the elements of a row, several of which are a turn. The text of a
 function depends on the form of a layer only: counts, steps from row to row and the numbers of the arithmetic are in
@@ -25,10 +25,9 @@ from opwest.compiler.semantics.fixed_point import RANGES
 
 REGISTERS = ("r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11")
 """For numbers. r12 counts rows, lr elements."""
-POINTERS = {"a": "r0", "b": "r3", "result": "r1"}
 HEAD = 5
-"""The numbers before those of a turn: elements of a row, rows, the bytes from the end of a row to the next one of a, of
-the result, and of b. A single row has its elements after them."""
+"""The numbers before those of a turn: elements of a row, rows, the bytes from the end of a row to the next one of each
+pointer, in the order of the parameters. A single row has its elements after them."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +75,9 @@ class Turn:
     def __init__(self, rows: Rows, source: str, target: str, lanes: int, group: int = 1) -> None:
         self.rows, self.source, self.target, self.lanes = rows, source, target, lanes
         self.base, self.comment = "", ""
+        self.pointers = (
+            {"a": "r0", "b": "r1", "result": "r3"} if len(rows.operands) > 1 else {"a": "r0", "result": "r1"}
+        )
         self.is_whole = rows.count % group == 0
         self.code, self.start = Assembly(), Assembly()
         self.is_single = rows.rows == 1
@@ -121,7 +123,7 @@ class Turn:
         if then:
             self.add("vps" + "t" * len(moves))
         for name, kind, q, pointer in moves:
-            self.add(f"{name}{then}{kind} {q}, [{POINTERS[pointer]}], #{self.lanes * _item(dtype)}")
+            self.add(f"{name}{then}{kind} {q}, [{self.pointers[pointer]}], #{self.lanes * _item(dtype)}")
 
     def clamp(self, q: str, low: int, high: int, dtype: str = "", bits: int = 0) -> None:
         """Append the limits of results, if they are not those of the dtype."""
@@ -144,13 +146,13 @@ class Turn:
             moved[-1] = 0
         ends = [step - size for step, size in zip(steps, moved, strict=True)]
         result = (rows.pitch - turns * self.lanes) * _item(self.target)
-        head = [rows.count, rows.rows, ends[0], result, ends[-1]]
+        head = [rows.count, rows.rows, *ends, result, *[0] * (2 - len(ends))]
         return np.asarray([*head, *values], np.int32)
 
     def function(self, has_count: bool = False) -> tuple[str, str]:
         """Return the name and the definition. `has_count`: a last parameter is the number of elements of one row."""
         name = "_".join([f"mve_{self.base}", *self.words, *["count"] * has_count])
-        code, pointers = Assembly(), ("r0", "r1", "r3")[: len(self.rows.operands) + 1]
+        code = Assembly()
         used = max(int(word[1]) for line in (*self.code.lines, *self.start.lines) for word in _vectors_in(line))
         assert len(self._registers) <= len(REGISTERS) and len(self._vectors) <= 4
         code.add("push {r4-r11, lr}", *([f"vpush {{d8-d{2 * used + 1}}}"] if used > 3 else []))
@@ -161,7 +163,7 @@ class Turn:
             code.add(*(f"vdup.{bits} q{7 - n}, r{4 + n}" for n, (_, bits) in enumerate(self._vectors)))
         if self._registers:
             code.add(_loads(source, len(self._registers)))
-        ends = self._ends(code, pointers)
+        ends = self._ends(code, list(self.pointers.values()))
         code.add("1:", *self.start.lines)
         saved = 36 + (16 * (used - 3) if used > 3 else 0)
         code.add(f"ldr lr, [sp, #{saved}]" if has_count else "ldr lr, [r2]")
@@ -171,8 +173,10 @@ class Turn:
         else:
             code.add(f"2: vctp.{width} lr", *self.code.lines, f"subs lr, #{self.lanes}", "bgt 2b")
         code.add(*ends, *([f"vpop {{d8-d{2 * used + 1}}}"] if used > 3 else []), "pop {r4-r11, pc}")
-        parameters = [f"const {c_type(self.source)} *a", f"{c_type(self.target)} *result", "const int32_t *numbers"]
-        parameters += [f"const {c_type(self.source)} *b"] * (len(pointers) > 2) + ["int count"] * has_count
+        parameters = [f"const {c_type(self.source)} *{name}" for name in self.pointers if name != "result"]
+        parameters.insert(2, "const int32_t *numbers")
+        parameters.insert(3 if len(self.pointers) > 2 else 1, f"{c_type(self.target)} *result")
+        parameters += ["int count"] * has_count
         return name, code.function(name, parameters, self.comment)
 
     def _ends(self, code: Assembly, pointers: Sequence[str]) -> list[str]:
@@ -218,7 +222,8 @@ def call_of_turn(operation: Elementwise, turn: Turn) -> Call:
         for place, offsets in zip(rows.operands, rows.offsets, strict=True):
             steps = [f"i{level} * {step}" for level, step in enumerate(offsets) if step]
             pointers.append(" + ".join([NAMES[place], *steps]))
-        arguments = [pointers[0], "y" if rows.outer else "result", "numbers", *pointers[1:]]
+        arguments = [*pointers, "numbers"]
+        arguments.insert(3 if len(pointers) > 1 else 1, "y" if rows.outer else "result")
         lines.add(f"{name}({', '.join(arguments)});")
         if rows.outer:
             lines.add(f"y += {rows.pitch * rows.rows};")

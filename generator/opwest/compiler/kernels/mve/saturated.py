@@ -25,7 +25,7 @@ def extreme_turn(function: Plain | Clamped, dtype: str, rows: Rows) -> Turn | No
         base = function.kind.lower()
         turn.load(("q0", "a"), *([] if rows.is_scalar else [("q1", "b")]))
         if rows.is_scalar:
-            turn.start.add(f"ldr{ {8: 'b', 16: 'h', 32: ''}[bits] } lr, [r3]", f"vdup.{bits} q1, lr")
+            turn.start.add(f"ldr{ {8: 'b', 16: 'h', 32: ''}[bits] } lr, [r1]", f"vdup.{bits} q1, lr")
         turn.add(f"{_KINDS[function.kind]}.{sign}{bits} q0, q0, q1")
     else:
         return None

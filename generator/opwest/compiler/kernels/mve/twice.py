@@ -46,7 +46,7 @@ def form_of(by: Multiplier, is_positive: bool = False) -> str:
 
 def scalar(dtype: str) -> str:
     """Return the load of the value of a row to lr."""
-    return f"ldrs{'b' if dtype == 'int8' else 'h'} lr, [r3]"
+    return f"ldrs{'b' if dtype == 'int8' else 'h'} lr, [r1]"
 
 
 def _end(turn: Turn, even: str, odd: str, numbers: Any) -> None:
