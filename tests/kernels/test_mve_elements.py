@@ -34,6 +34,10 @@ MADE = {
     ("extremes", "int16"): "mve-words",
     ("slopes", "int8"): "mve-words",
     ("rescaled", "int16"): "mve-words",
+    ("quantised", "float32"): "mve-words",
+    ("dequantised", "int8"): "mve-words",
+    ("dequantised", "uint8"): "mve-words",
+    ("dequantised", "int16"): "mve-words",
     ("softmax", "int8"): "mve-gather",
     ("softmax", "int16"): "mve-gather",
     ("reduction", "int8"): "mve-lanes",
@@ -200,6 +204,9 @@ COSTS = {
     "PRELU": ("PRELU", [("int8", (1, 8, 8, 64), 0.05, -3), (np.arange(64, dtype=np.int8), 0.01, 0)], R8, {}, 4.3),
     "LEAKY_RELU of int16": ("LEAKY_RELU", [I16], R16, {"alpha": 0.1}, 2.85),
     "QUANTIZE to int8": ("QUANTIZE", [I16], ("int8", 0.06, 5), {}, 2.35),
+    "QUANTIZE of float32": ("QUANTIZE", [("float32", (1, 64, 64))], ("int8", 0.05, -3), {}, 3.85),
+    "QUANTIZE by a power of two": ("QUANTIZE", [("float32", (1, 64, 64))], ("int8", 0.0625, -3), {}, 2.1),
+    "DEQUANTIZE": ("DEQUANTIZE", [I8], ("float32",), {}, 1.6),
     "SOFTMAX": ("SOFTMAX", [("int8", (1, 1000), 0.05, -3)], ("int8", 1 / 256, -128), {"beta": 1.0}, 4.1),
     "SOFTMAX of short rows": ("SOFTMAX", [("int8", (64, 32), 0.05, 3)], ("int8", 1 / 256, -128), {"beta": 1.0}, 5.5),
     "SOFTMAX of int16": ("SOFTMAX", [("int16", (1, 1000), 2e-4, 0)], ("int16", 1 / 32768, 0), {"beta": 1.0}, 6.7),
@@ -268,6 +275,35 @@ def test_no_instruction_is_encoded_in_two_ways():
         for number in range(6):
             [step] = emit_program(made_by(kind, number, dtype=dtype), "Test.", "mve").steps
             assert not re.search(r"\bvqshrn", "".join(step.function.definitions))
+
+
+EDGES = [0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 0.49999997, 126.5, 127.5, -128.5, 3e38, -3e38, 1e-40, np.inf, -np.inf, np.nan]
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.25, 0.3, 1.7e-7])
+def test_numbers_at_the_edges_are_quantised_as_by_the_portable_variant(scale, tmp_path):
+    made = [made_by("quantised", n, target=t, scale=scale, size=16) for n, t in enumerate(("int8", "uint8", "int16"))]
+    values = (np.asarray(EDGES) * scale).astype(np.float32)
+    found = []
+    for program in made:
+        for variant in ("portable", "mve"):
+            emitted = emit_program(program, "made by a test", variant, prefix=f"l{len(found)}_")
+            found.append(Candidate(program, emitted, [values], None, len(found) - 1 if variant == "mve" else None))
+    assert [variant_of(one) for one in found] == ["portable", "mve-words"] * 3
+    check(found, CORE, tmp_path)
+
+
+def test_conversions_without_vectors_of_float(tmp_path):
+    dtypes = {"quantised": ["float32"] * 3, "dequantised": ["int8", "uint8", "int16"]}
+    found = [candidate(made_by(kind, 9 * number, dtype=dtype), len(kind) + number)
+             for kind, some in dtypes.items() for number, dtype in enumerate(some)]  # fmt: skip
+    check(found, CORE, tmp_path, ("-O2", "-mcpu=cortex-m55+nomve.fp", "-Wconversion", "-Werror"))
+
+
+def test_conversions_by_extreme_scales_are_portable():
+    for scale in (2.0**-61, 2.0**61):
+        made = made_by("quantised", 0, target="int8", scale=scale)
+        assert set(candidates(made.operations[0], "mve")) == {"portable"}
 
 
 @pytest.mark.parametrize("target", ["uint8", "int16"])

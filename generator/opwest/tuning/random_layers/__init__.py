@@ -4,6 +4,7 @@
 A new kind of layer is a function with `makes` in a module of this package, which is imported here.
 """
 
+from opwest.tuning.random_layers.conversions import dequantised, quantised
 from opwest.tuning.random_layers.elements import add, elements, multiply
 from opwest.tuning.random_layers.layers import convolution, convolution_sum, dense, depthwise, pool
 from opwest.tuning.random_layers.numbers import (
@@ -39,6 +40,7 @@ __all__ = [
     "convolution_sum",
     "dense",
     "depthwise",
+    "dequantised",
     "elements",
     "extremes",
     "inputs_of",
@@ -48,6 +50,7 @@ __all__ = [
     "pairs",
     "pool",
     "program",
+    "quantised",
     "reduction",
     "rescaled",
     "shifted",

@@ -2,7 +2,7 @@
 """Variants for processors with the vector extension (Cortex-M52, M55, M85).
 
 Enters: an operation with folded numbers. Leaves: its call, or None where the variant does not apply.
-Never: floating-point instructions, which MVE can lack.
+Never: floating-point instructions without a condition on the extension, which can lack them.
 """
 
 # The order of imports is that of the variants of an operation: the faster one first.

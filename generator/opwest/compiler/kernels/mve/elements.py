@@ -11,13 +11,16 @@ from opwest.compiler.ir.elements import (
     AddQuantised,
     AddShifted,
     Clamped,
+    Dequantised,
     Plain,
     Prelu,
     Product,
+    Quantised,
     Rescaled,
     SquaredDifference,
 )
 from opwest.compiler.ir.operations import Elementwise
+from opwest.compiler.kernels.mve.conversions import conversion_call
 from opwest.compiler.kernels.mve.linear import linear_of, linear_turn
 from opwest.compiler.kernels.mve.rescaled import prelu_turn, rescaled_turn
 from opwest.compiler.kernels.mve.rows import Rows, Turn, call_of_turn, rows_of
@@ -32,6 +35,8 @@ def render_elements(operation: Elementwise) -> Call | None:
     if len(dtypes) != 1 or len(operation.inputs) > 2:
         return None
     [dtype] = dtypes
+    if isinstance(operation.function, Quantised | Dequantised):
+        return None if operation.results[0].pitch else conversion_call(operation, operation.function)
     turn = _turn_of(operation.function, dtype, operation.results[0].dtype, rows_of(operation))
     return None if turn is None else call_of_turn(operation, turn)
 
