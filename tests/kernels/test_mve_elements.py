@@ -164,10 +164,12 @@ def test_sums_with_two_other_multipliers_are_portable():
     assert set(candidates(pair(AddQuantised(numbers), dtype="int16").operations[0], "mve")) == {"portable"}
 
 
-def test_slopes_with_more_dimensions_than_the_data_are_portable():
-    numbers = PreluNumbers((0, 0), Multiplier(1 << 30, 0), Multiplier(1 << 30, -6), 0, -128, 127)
-    inputs = (random_layers.value("input", "int8", (1, 1)), random_layers.value("input", "int8", (3, 8)))
-    operation = Elementwise("layer", inputs, (random_layers.value("output", "int8", (3, 8)),), Prelu(numbers))
+@pytest.mark.parametrize(("shape", "shifts"), [((1, 1), (0, -6)), ((3, 8), (16, -6)), ((3, 8), (0, 9))])
+def test_slopes_of_more_dimensions_and_large_multipliers_are_portable(shape, shifts):
+    multipliers = (Multiplier(1 << 30, shift) for shift in shifts)
+    inputs = (random_layers.value("input", "int8", shape), random_layers.value("input", "int8", (3, 8)))
+    function = Prelu(PreluNumbers((0, 0), *multipliers, 0, -128, 127))
+    operation = Elementwise("layer", inputs, (random_layers.value("output", "int8", (3, 8)),), function)
     assert set(candidates(operation, "mve")) == {"portable"}
 
 
@@ -201,7 +203,7 @@ COSTS = {
     "MUL of int16": ("MUL", [I16, ("int16", (1, 64, 64), 1.3e-4, 0)], R16, {}, 1.85),
     "SQUARED_DIFFERENCE": ("SQUARED_DIFFERENCE", [I8, ("int8", (1, 64, 1), 0.031, 4)], ("int8", 0.2, -128), {}, 2.65),
     "MAXIMUM": ("MAXIMUM", [I8, I8], ("int8", 0.0513, -3), {}, 0.35),
-    "PRELU": ("PRELU", [("int8", (1, 8, 8, 64), 0.05, -3), (np.arange(64, dtype=np.int8), 0.01, 0)], R8, {}, 4.3),
+    "PRELU": ("PRELU", [("int8", (1, 8, 8, 64), 0.05, -3), (np.arange(64, dtype=np.int8), 0.01, 0)], R8, {}, 3.5),
     "LEAKY_RELU of int16": ("LEAKY_RELU", [I16], R16, {"alpha": 0.1}, 2.85),
     "QUANTIZE to int8": ("QUANTIZE", [I16], ("int8", 0.06, 5), {}, 2.35),
     "QUANTIZE of float32": ("QUANTIZE", [("float32", (1, 64, 64))], ("int8", 0.05, -3), {}, 3.85),

@@ -22,10 +22,10 @@ from opwest.compiler.ir.elements import (
 from opwest.compiler.ir.operations import Elementwise
 from opwest.compiler.kernels.mve.conversions import conversion_call
 from opwest.compiler.kernels.mve.linear import linear_of, linear_turn
-from opwest.compiler.kernels.mve.rescaled import prelu_turn, rescaled_turn
+from opwest.compiler.kernels.mve.rescaled import rescaled_turn
 from opwest.compiler.kernels.mve.rows import Rows, Turn, call_of_turn, rows_of
 from opwest.compiler.kernels.mve.saturated import extreme_turn, shifted_turn
-from opwest.compiler.kernels.mve.twice import product_turn, sum_turn
+from opwest.compiler.kernels.mve.twice import prelu_turn, product_turn, sum_turn
 
 
 @emits(Elementwise, "mve-words", has_pitch=True)

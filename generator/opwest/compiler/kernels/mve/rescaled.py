@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of scale, and slopes below zero: 4 values at a time."""
+"""Changes of scale of int16 and int32 values, with another one below zero: 4 at a time."""
 
 from __future__ import annotations
 
 from opwest.compiler.kernels.mve.rows import Rows, Turn
-from opwest.compiler.kernels.mve.twice import form_of, scalar, scale
-from opwest.compiler.semantics.arithmetic import PreluNumbers
+from opwest.compiler.kernels.mve.twice import form_of, scale
 from opwest.compiler.semantics.fixed_point import RANGES, Multiplier
 from opwest.compiler.semantics.tables import Rescale
 
@@ -54,25 +53,3 @@ def _sloped(turn: Turn, words: list[str], positive: Multiplier, negative: Multip
     [below] = scale(turn, [("q1", "q2")], negative)
     turn.add(f"vpsel {above}, {below}, {above}")
     return above
-
-
-def prelu_turn(numbers: PreluNumbers, dtype: str, rows: Rows) -> Turn | None:
-    """Return the instructions; None for int16."""
-    if dtype != "int8" or rows.operands != (0, 1):
-        return None
-    turn = Turn(rows, "int8", "int8", 4)
-    data_zero, slope_zero = (turn.number(zero) for zero in numbers.zeros)
-    turn.load(("q0", "a"), *([] if rows.is_scalar else [("q1", "b")]))
-    turn.add(f"vsub.i32 q0, q0, {data_zero}")
-    if rows.is_scalar:
-        slope = turn.number(0)
-        turn.start.add(scalar("int8"), f"sub {slope}, lr, {slope_zero}")
-        turn.add(f"vmul.i32 q1, q0, {slope}")
-    else:
-        turn.add(f"vsub.i32 q1, q1, {slope_zero}", "vmul.i32 q1, q1, q0")
-    words: list[str] = []
-    q = _sloped(turn, words, numbers.positive, numbers.negative)
-    turn.add(f"vadd.i32 {q}, {q}, {turn.number(numbers.zero)}")
-    _limit(turn, q, numbers.low, numbers.high)
-    turn.store(q)
-    return turn.named("prelu", *words, comment="Slopes below zero, 4 at a time.")

@@ -11,7 +11,7 @@ from typing import Any
 
 from opwest.compiler.ir.elements import AddQuantised, SquaredDifference
 from opwest.compiler.kernels.mve.rows import Rows, Turn
-from opwest.compiler.semantics.arithmetic import ProductNumbers
+from opwest.compiler.semantics.arithmetic import PreluNumbers, ProductNumbers
 from opwest.compiler.semantics.fixed_point import Multiplier
 
 HALF = Multiplier(1 << 30, 0)
@@ -49,39 +49,72 @@ def scalar(dtype: str) -> str:
     return f"ldrs{'b' if dtype == 'int8' else 'h'} lr, [r1]"
 
 
-def _end(turn: Turn, even: str, odd: str, numbers: Any) -> None:
-    """Append the end of a turn: words to results, with the zero point and the limits."""
+def _narrow(turn: Turn, even: str, odd: str) -> str:
+    """Append the saturation of words to halfwords; return their register."""
     turn.add(f"vqmovnb.s32 {even}, {even}", f"vqmovnt.s32 {even}, {odd}")
+    return even
+
+
+def _end(turn: Turn, q: str, numbers: Any) -> None:
+    """Append the end of a turn: halfwords to results, with the zero point and the limits."""
     if turn.target == "int8":
-        turn.add(f"vqadd.s16 {even}, {even}, {turn.number(numbers.zero)}", f"vqmovnb.s16 {even}, {even}")
-        turn.clamp(even, numbers.low, numbers.high, bits=16)
+        turn.add(f"vqadd.s16 {q}, {q}, {turn.number(numbers.zero)}", f"vqmovnb.s16 {q}, {q}")
+        turn.clamp(q, numbers.low, numbers.high, bits=16)
     else:
-        turn.clamp(even, numbers.low, numbers.high)
-    turn.store(even)
+        turn.clamp(q, numbers.low, numbers.high)
+    turn.store(q)
+
+
+def _factors(turn: Turn, zeros: list[int], free: str) -> str:
+    """Append the loads of two operands to q0 and a returned register, without their zero points.
+
+    An operand with one value for each row is in `free`.
+    """
+    turn.load(("q0", "a"), *([] if turn.rows.is_scalar else [("q1", "b")]))
+    subtracted = [turn.number(zero) for zero in zeros] if turn.source == "int8" else []
+    turn.add(*(f"vsub.i16 q0, q0, {zero}" for zero in subtracted[:1]))
+    if not turn.rows.is_scalar:
+        turn.add(*(f"vsub.i16 q1, q1, {zero}" for zero in subtracted[1:]))
+        return "q1"
+    turn.start.add(scalar(turn.source), *(f"sub lr, {zero}" for zero in subtracted[1:]), f"vdup.16 {free}, lr")
+    return free
 
 
 def product_turn(numbers: ProductNumbers, dtype: str, rows: Rows) -> Turn:
     """Return the instructions for products. int16: zero points are 0."""
     turn = Turn(rows, dtype, dtype, 8, 2)
-    turn.load(("q0", "a"), *([] if rows.is_scalar else [("q1", "b")]))
-    other = "q4" if rows.is_scalar else "q1"
-    if rows.is_scalar:
-        turn.start.add(scalar(dtype))
-    if dtype == "int8":
-        zeros = [turn.number(numbers.zeros[place]) for place in rows.operands]
-        turn.add(f"vsub.i16 q0, q0, {zeros[0]}")
-        if rows.is_scalar:
-            turn.start.add(f"sub lr, {zeros[1]}")
-        else:
-            turn.add(f"vsub.i16 q1, q1, {zeros[1]}")
-    if rows.is_scalar:
-        turn.start.add("vdup.16 q4, lr")
+    other = _factors(turn, [numbers.zeros[place] for place in rows.operands], "q4")
     turn.add(f"vmullb.s16 q2, q0, {other}", f"vmullt.s16 q3, q0, {other}")
     is_positive = numbers.low >= numbers.zero
     even, odd = scale(turn, [("q2", "q0"), ("q3", "q1")], numbers.multiplier, is_positive)
-    _end(turn, even, odd, numbers)
+    _end(turn, _narrow(turn, even, odd), numbers)
     form = form_of(numbers.multiplier, is_positive)
     return turn.named("multiply", dtype, form, comment="Products of two arrays, 8 at a time.")
+
+
+MAX_LEFT = (15, 8)
+"""The most places to the left that leave values of 9 bits, and products of 17 bits, far from the limits of words."""
+
+
+def prelu_turn(numbers: PreluNumbers, dtype: str, rows: Rows) -> Turn | None:
+    """Return the instructions for slopes below zero; None for int16, for slopes with more dimensions than the data, and
+    for large multipliers."""
+    shifts = numbers.positive.shift, numbers.negative.shift
+    if dtype != "int8" or rows.operands != (0, 1) or any(s > most for s, most in zip(shifts, MAX_LEFT, strict=True)):
+        return None
+    turn = Turn(rows, dtype, dtype, 8, 2)
+    other = _factors(turn, list(numbers.zeros), "q6")
+    turn.add(f"vmullb.s16 q2, q0, {other}", f"vmullt.s16 q3, q0, {other}")
+    below = _narrow(turn, *scale(turn, [("q2", "q4"), ("q3", "q5")], numbers.negative))
+    turn.add("vmovlb.s16 q1, q0", "vmovlt.s16 q3, q0")
+    above = _narrow(turn, *scale(turn, [("q1", "q5"), ("q3", "q5")], numbers.positive, True))
+    turn.add("vcmp.s16 lt, q0, zr", f"vpsel {above}, {below}, {above}")
+    if not turn.is_whole:
+        # The comparison has replaced the predicate of the loop.
+        turn.add("vctp.16 lr")
+    _end(turn, above, numbers)
+    words = [form_of(numbers.positive, True), f"below_{form_of(numbers.negative)}"]
+    return turn.named("prelu", *words, comment="Slopes below zero, 8 at a time.")
 
 
 def sum_turn(function: AddQuantised | SquaredDifference, dtype: str, rows: Rows) -> Turn | None:
@@ -123,7 +156,7 @@ def sum_turn(function: AddQuantised | SquaredDifference, dtype: str, rows: Rows)
     is_positive = is_square or numbers.low >= numbers.zero
     unused = [q for q in ("q0", "q1", "q2", "q3", "q4") if q not in first]
     even, odd = scale(turn, list(zip(first, unused, strict=False)), numbers.result, is_positive)
-    _end(turn, even, odd, numbers)
+    _end(turn, _narrow(turn, even, odd), numbers)
     base = "square" if is_square else "subtract" if is_difference else "add"
     words = [dtype, *terms.words, *["reversed"] * is_reversed, form_of(numbers.result, is_positive)]
     return turn.named(base, *words, comment="Sums of two arrays, 8 at a time.")
