@@ -125,12 +125,12 @@ class Turn:
         for name, kind, q, pointer in moves:
             self.add(f"{name}{then}{kind} {q}, [{self.pointers[pointer]}], #{self.lanes * _item(dtype)}")
 
-    def clamp(self, q: str, low: int, high: int, dtype: str = "", bits: int = 0) -> None:
-        """Append the limits of results, if they are not those of the dtype."""
-        dtype, bits = dtype or self.target, bits or 8 * _item(dtype or self.target)
-        if (low, high) != RANGES[dtype]:
+    def clamp(self, q: str, low: int, high: int, bits: int = 0) -> None:
+        """Append the limits of results in lanes of `bits` (0: of the dtype), if they are not those of the dtype."""
+        if (low, high) != RANGES[self.target]:
+            bits = bits or 8 * _item(self.target)
+            kind = f"{self.target[0].replace('i', 's')}{bits}"
             self.words.append("clamp")
-            kind = f"{dtype[0].replace('i', 's')}{bits}"
             self.add(f"vmax.{kind} {q}, {q}, {self.vector(low, bits)}")
             self.add(f"vmin.{kind} {q}, {q}, {self.vector(high, bits)}")
 
