@@ -19,6 +19,7 @@ from opwest.compiler.ir.operations import Reduce
 from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.mve.epilogue import Assembly
 from opwest.compiler.kernels.mve.pairs import ITEMS
+from opwest.compiler.kernels.mve.twice import form_of, scaled
 from opwest.compiler.semantics.fixed_point import RANGES, Multiplier
 
 MAX_HALVES = 255
@@ -53,24 +54,8 @@ class _Sum:
 
     @property
     def form(self) -> str:
-        """The part of a name that stands for the instructions of the end."""
-        return "left" if self.by.shift > 0 else "same" if self.by.shift == 0 else "right"
-
-    def scaled(self, pairs: list[tuple[str, str]], fixed: str, shift: str) -> tuple[list[str], list[str]]:
-        """Return the multiplication that rounds twice for (vector, free vector) pairs, and the results' registers."""
-        if self.form != "right":
-            lefts = [_moved("vshl", q, shift) for q, _ in pairs] if self.form == "left" else []
-            return [*lefts, *(f"vqrdmulh.s32 {q}, {q}, {fixed}" for q, _ in pairs)], [q for q, _ in pairs]
-        lines = []
-        for q, free in pairs:
-            # -1 for negative values: halves are rounded away from zero.
-            lines += [f"vshr.s32 {free}, {q}, #31", f"vqrdmlah.s32 {free}, {q}, {fixed}", _moved("vrshl", free, shift)]
-        return lines, [free for _, free in pairs]
-
-
-def _moved(name: str, q: str, by: str) -> str:
-    """Return a shift by a register or a vector."""
-    return f"{name}.s32 {q}, {by}" if by.startswith("r") else f"{name}.s32 {q}, {q}, {by}"
+        """The form of the multiplication."""
+        return form_of(self.by)
 
 
 @emits(Reduce, "mve-lanes")
@@ -124,7 +109,7 @@ def _rows(part: _Sum) -> tuple[str, str, list[int]]:
     code.add(f"3: vldr{letter}.u{bits} q0, [r2], #16", f"{joins}.s{bits} r6, q0", "letp lr, 3b")
     code.add("add r2, r3", "subs r9, #1", "bne 2b")
     if is_sum:
-        lines, [q] = part.scaled([("q0", "q1")], "r8", "q3")
+        lines, [q] = scaled([("q0", "q1")], part.form, "r8", "q3")
         code.add("vdup.32 q0, r6", *lines, f"vmov.32 r6, {q}[0]", "add r6, r10", f"ssat r6, #{bits}, r6")
     code.add(f"str{letter} r6, [r1], #{item}", "add r0, r12", "subs r11, #1", "bne 1b", "pop {r4-r11, pc}")
     name = "_".join([f"mve_{part.kind}_rows_{part.dtype}", *[part.form] * is_sum])
@@ -152,11 +137,11 @@ def _columns(part: _Sum) -> tuple[str, str, list[int]]:
     code.add("add r3, r8", "subs r2, #1", "bne 2b")
     if is_sum and lanes == 8:
         code.add("vmovlb.s16 q1, q0", "vmovlt.s16 q2, q0", "vadd.i32 q1, q1, r9", "vadd.i32 q2, q2, r9")
-        lines, [even, odd] = part.scaled([("q1", "q0"), ("q2", "q3")], "r10", "r11")
+        lines, [even, odd] = scaled([("q1", "q0"), ("q2", "q3")], part.form, "r10", "r11")
         code.add(*lines, f"vqmovnb.s32 {even}, {even}", f"vqmovnt.s32 {even}, {odd}", f"vqadd.s16 q0, {even}, r12")
         code.add("vqmovnb.s16 q0, q0")
     elif is_sum:
-        lines, [q] = part.scaled([("q0", "q1")], "r10", "r11")
+        lines, [q] = scaled([("q0", "q1")], part.form, "r10", "r11")
         code.add("vadd.i32 q0, q0, r9", *lines, f"vadd.i32 q0, {q}, r12", "vqmovnb.s32 q0, q0")
         code.add(*(["vqmovnb.s16 q0, q0"] if item == 1 else []))
     moved = lanes * item

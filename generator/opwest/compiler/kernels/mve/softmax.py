@@ -9,6 +9,7 @@ from opwest.compiler.emission.function import Call, Lines, c_type, call_for, emi
 from opwest.compiler.ir.operations import Softmax16, SoftmaxTable
 from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.mve.epilogue import Assembly
+from opwest.compiler.kernels.mve.twice import form_of, scaled
 from opwest.compiler.semantics.fixed_point import RANGES, Multiplier
 
 MAX_LENGTH = 4096
@@ -86,21 +87,17 @@ def softmax_16(operation: Softmax16) -> Call | None:
 
 def _samples_function(by: Multiplier) -> tuple[str, str]:
     """Return the name and the definition of void f(data, result, tables, numbers)."""
-    form = "left" if by.shift > 0 else "same" if by.shift == 0 else "right"
-    scaled = {
-        "left": ("vshl.s32 q0, r8", "vqrdmulh.s32 q1, q0, r7"),
-        "same": ("vqrdmulh.s32 q1, q0, r7",),
-        "right": ("vshr.s32 q1, q0, #31", "vqrdmlah.s32 q1, q0, r7", "vrshl.s32 q1, r8"),
-    }[form]
+    form = form_of(by)
+    multiplied, [q] = scaled([("q0", "q1")], form, "r7", "r8")
     code = Assembly()
     code.add("push {r4-r11, lr}", "vpush {d8-d13}", "ldm r3, {r3, r4, r7, r8, r12}", "add r9, r2, #2")
     code.add("movw r10, #65535", "vmov.i32 q4, #0", "vmov.i32 q5, #127", "vdup.32 q6, r10")
     code.add("1: mov r5, r0", "movw r11, #32768", "sxth r11, r11", "dlstp.16 lr, r4")
     code.add("2: vldrh.u16 q0, [r5], #16", "vmaxv.s16 r11, q0", "letp lr, 2b")
     code.add("mov r5, r1", "mov r6, #0", "dlstp.32 lr, r4")
-    code.add("2: vldrh.s32 q0, [r0], #8", "vsub.i32 q0, q0, r11", *scaled)
+    code.add("2: vldrh.s32 q0, [r0], #8", "vsub.i32 q0, q0, r11", *multiplied)
     # The places in a table of 512 intervals of 128 values.
-    code.add("vqadd.s32 q0, q1, r10", "vmax.s32 q0, q0, q4", *(["vmin.s32 q0, q0, q6"] if form == "left" else []))
+    code.add(f"vqadd.s32 q0, {q}, r10", "vmax.s32 q0, q0, q4", *(["vmin.s32 q0, q0, q6"] if form == "left" else []))
     code.add("vshr.u32 q1, q0, #7", "vand q0, q0, q5", "vldrh.s32 q2, [r2, q1, uxtw #1]")
     code.add("vldrh.s32 q3, [r9, q1, uxtw #1]", "vsub.i32 q3, q3, q2", "vmul.i32 q0, q0, q3", "vrshr.s32 q0, q0, #7")
     code.add("vadd.i32 q0, q0, q2", "vstrh.32 q0, [r5], #8", "vaddva.s32 r6, q0", "letp lr, 2b")

@@ -7,6 +7,7 @@ value. A value whose product is 0 becomes -1 so, which the rounding shift makes 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from opwest.compiler.ir.elements import AddQuantised, SquaredDifference
@@ -17,31 +18,41 @@ from opwest.compiler.semantics.fixed_point import Multiplier
 HALF = Multiplier(1 << 30, 0)
 
 
-def scale(turn: Turn, pairs: list[tuple[str, str]], by: Multiplier, is_positive: bool = False) -> list[str]:
-    """Append a multiplication that rounds twice for (vector, free vector) pairs; return the registers of the results.
+def form_of(by: Multiplier, is_positive: bool = False) -> str:
+    """Return the form of a multiplication that rounds twice, on which its instructions depend.
 
     `is_positive`: values are not negative, or results of negative ones are clamped later.
     """
-    fixed = turn.number(by.fixed)
-    if by.shift > 0:
-        left = turn.number(by.shift)
-        turn.add(*(f"vshl.s32 {q}, {left}" for q, _ in pairs))
-    if by.shift >= 0 or is_positive:
-        turn.add(*(f"vqrdmulh.s32 {q}, {q}, {fixed}" for q, _ in pairs))
-        found = [q for q, _ in pairs]
-    else:
-        for q, free in pairs:
-            turn.add(f"vshr.s32 {free}, {q}, #31", f"vqrdmlah.s32 {free}, {q}, {fixed}")
-        found = [free for _, free in pairs]
-    if by.shift < 0:
-        right = turn.number(by.shift)
-        turn.add(*(f"vrshl.s32 {q}, {right}" for q in found))
-    return found
-
-
-def form_of(by: Multiplier, is_positive: bool = False) -> str:
-    """Return the part of a name that the instructions of `scale` depend on."""
     return "left" if by.shift > 0 else "same" if by.shift == 0 else "positive" if is_positive else "right"
+
+
+def scaled(pairs: Sequence[tuple[str, str]], form: str, fixed: str, shift: str) -> tuple[list[str], list[str]]:
+    """Return a multiplication that rounds twice for (vector, free vector) pairs, and the registers of the results.
+
+    `fixed`: a register, `shift`: a register or a vector.
+    """
+    lines = [_moved("vshl", q, shift) for q, _ in pairs] if form == "left" else []
+    if form == "right":
+        for q, free in pairs:
+            lines += [f"vshr.s32 {free}, {q}, #31", f"vqrdmlah.s32 {free}, {q}, {fixed}"]
+    else:
+        lines += [f"vqrdmulh.s32 {q}, {q}, {fixed}" for q, _ in pairs]
+    found = [free if form == "right" else q for q, free in pairs]
+    return [*lines, *(_moved("vrshl", q, shift) for q in found if form in ("right", "positive"))], found
+
+
+def _moved(name: str, q: str, by: str) -> str:
+    """Return a shift by a register or a vector."""
+    return f"{name}.s32 {q}, {by}" if by.startswith("r") else f"{name}.s32 {q}, {q}, {by}"
+
+
+def scale(turn: Turn, pairs: Sequence[tuple[str, str]], by: Multiplier, is_positive: bool = False) -> list[str]:
+    """Append the instructions of `scaled` with numbers of the turn; return the registers of the results."""
+    fixed = turn.number(by.fixed)
+    shift = turn.number(by.shift) if by.shift else ""
+    lines, found = scaled(pairs, form_of(by, is_positive), fixed, shift)
+    turn.add(*lines)
+    return found
 
 
 def scalar(dtype: str) -> str:
