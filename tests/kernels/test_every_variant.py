@@ -40,6 +40,7 @@ PITCHED = {
     **dict.fromkeys(SUMS, "convolution"),
     **dict.fromkeys(("mla-channels", "dsp-pool", "mve-lanes"), "pool"),
     "mve-gathers": "depthwise",
+    "mve-words": "elements",
     "portable": "convolution depthwise pool elements",
 }
 

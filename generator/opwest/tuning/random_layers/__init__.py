@@ -4,6 +4,7 @@
 A new kind of layer is a function with `makes` in a module of this package, which is imported here.
 """
 
+from opwest.tuning.random_layers.conversions import dequantised, quantised
 from opwest.tuning.random_layers.elements import add, elements, multiply
 from opwest.tuning.random_layers.floats import (
     float_convolution,
@@ -57,6 +58,7 @@ __all__ = [
     "convolution_sum",
     "dense",
     "depthwise",
+    "dequantised",
     "elements",
     "extremes",
     "float_convolution",
@@ -78,6 +80,7 @@ __all__ = [
     "pairs",
     "pool",
     "program",
+    "quantised",
     "reduction",
     "rescaled",
     "samples",

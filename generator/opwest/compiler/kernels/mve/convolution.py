@@ -64,7 +64,10 @@ def render(operation: Convolution) -> Call | None:
     for group in range(groups):
         part = slice(group * results, (group + 1) * results)
         numbers.append(pairs.packed(weights[group], bias[part], ending.of(part), operation.zero, item))
-    return call_of(operation, Kernel(name, text, np.concatenate(numbers), taps=taps))
+    total = loop_of(operation.function, len(operation.weights)) if isinstance(operation, ConvolutionSum) else None
+    if isinstance(operation, ConvolutionSum) and total is None:
+        return None
+    return call_of(operation, Kernel(name, text, np.concatenate(numbers), taps=taps), total)
 
 
 def taps_of(operation: Convolution) -> Taps | None:
@@ -109,8 +112,8 @@ def held_rows(row: int, count: int, room: int = ROWS) -> int:
     return max(2, min(room // row, count + 1) & ~1)
 
 
-def call_of(operation: Convolution, kernel: Kernel) -> Call:
-    """Return the call that copies windows and multiplies them by a function."""
+def call_of(operation: Convolution, kernel: Kernel, total: Loop | None = None) -> Call:
+    """Return the call that copies windows and multiplies them by a function. `total`: of a ConvolutionSum."""
     data, result = operation.inputs[0], operation.results[0]
     channels, _, _, depth = operation.weights.shape
     groups, kind, count, taps = operation.groups, c_type(result.dtype), result.size // channels, kernel.taps
@@ -119,7 +122,6 @@ def call_of(operation: Convolution, kernel: Kernel) -> Call:
     windows, is_plain = windows_of(data, operation.window, depth * groups // parts, count)
     row = pairs.padded(windows.length)
     held = held_rows(row, count, GROUPED if taps else ROWS)
-    total = loop_of(operation.function, "int8") if isinstance(operation, ConvolutionSum) else None
     place = operation.place if isinstance(operation, ConvolutionSum) else 0
     pitch, size = result.pitch or channels, kernel.numbers.size // groups
     output: Output = Output(kernel.name, channels, pitch)
