@@ -18,6 +18,7 @@ from opwest.tuning.random_layers.numbers import (
     weights_of,
     window,
 )
+from opwest.tuning.random_layers.recurrent import integer_lstm
 
 __all__ = [
     "KINDS",
@@ -31,6 +32,7 @@ __all__ = [
     "depthwise",
     "elements",
     "inputs_of",
+    "integer_lstm",
     "makes",
     "multiply",
     "pool",

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random layers with a state. Their programs have the states as outputs, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from opwest.compiler.ir.operations import IntegerMemory
+from opwest.compiler.ir.program import Program, Value
+from opwest.compiler.semantics.fixed_point import RANGES, Multiplier, Rounding, quantize_multiplier
+from opwest.compiler.semantics.recurrent import LstmNumbers
+from opwest.tuning.random_layers.numbers import Random, makes, program, value, weights_of, zero_point
+
+SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 17, 20, 33)
+LONG = 70
+"""A size with loops over the weights."""
+
+
+@makes("int8", "int16")
+def integer_lstm(
+    random: Random,
+    dtype: str = "int8",
+    is_micro: bool | None = None,
+    power: int | None = None,
+    sizes: tuple[int, int] | None = None,
+) -> Program:
+    """An LSTM without peepholes, projection and normalisation. `sizes`: of the data and of the cells."""
+    is_word = dtype == "int16"
+    is_micro = is_word or (bool(random.random() < 0.5) if is_micro is None else is_micro)
+    length, cells = sizes or (int(n) for n in random.choice(SIZES, 2))
+    if sizes is None and random.random() < 0.1:
+        length, cells = (LONG, cells) if random.random() < 0.7 else (length, LONG)
+    batch, steps = int(random.choice([1, 1, 2, 3])), int(random.integers(1, 4))
+    gates = 4 if is_micro or random.random() < 0.7 else 3
+    is_time_major = bool(random.integers(0, 2))
+    weights = weights_of(random, (gates, cells, length + cells))
+    zeros: Any = (zero_point(random, dtype), zero_point(random, dtype))
+    power = int(random.choice([-15, -14, -13, -12, -12, -12, -11, -10, -9])) if power is None else power
+    parts = weights[:, :, :length], weights[:, :, length:]
+    starts = np.stack([-zero * part.sum(axis=2, dtype=np.int64) for zero, part in zip(zeros, parts, strict=True)])
+    starts[0] += random.integers(-30000, 30001, (gates, cells)) * (256 if is_word else 1)
+    numbers = LstmNumbers(
+        is_micro=is_micro,
+        rounding=Rounding.SIXTEEN if is_word else Rounding.TWICE,
+        data=_multipliers(random, parts[0], gates, is_word),
+        last=_multipliers(random, parts[1], gates, is_word),
+        zeros=zeros,
+        power=power,
+        clip=None if random.random() < 0.3 else int(random.choice([32767, 32767, 1, random.integers(1, 32768)])),
+        products=(quantize_multiplier(2.0**-15), quantize_multiplier(2.0 ** (-30 - power))) if is_micro else None,
+        hidden=quantize_multiplier(float(2.0**-30 / random.uniform(0.002, 0.02) * random.choice([1, 1, 1, 256, 1e-4]))),
+        hidden_zero=zeros[1],
+        low=RANGES[dtype][0],
+        high=RANGES[dtype][1],
+    )
+    shape = (steps, batch) if is_time_major else (batch, steps)
+    inputs = (
+        Value("data", "input", dtype, (*shape, length)),
+        Value("last", "input", dtype, (batch, cells)),
+        Value("cell", "input", "int16", (batch, cells)),
+    )
+    result = value("output", dtype, (*shape, cells))
+    arrays = (weights, None, None, None, None, None, starts.astype(np.int32))
+    made = program(IntegerMemory("layer", inputs, (result,), is_time_major, *arrays, numbers))
+    made.outputs = [result, *inputs[1:]]
+    return made
+
+
+def _multipliers(random: Random, weights: Any, gates: int, is_word: bool) -> tuple[Multiplier | None, ...]:
+    """Return the multipliers of the gates: usual ones, and those of sums that saturate, that are small, that are 0."""
+    spread = np.sqrt((weights.astype(np.int64) ** 2).sum(axis=2).mean() + 1) * (18000 if is_word else 74)
+    found: list[Multiplier | None] = [None] * (4 - gates)
+    kinds = random.choice(["usual", "usual", "left", "exponents", "half"], gates)
+    for kind in kinds:
+        by = quantize_multiplier(float(random.uniform(1000, 30000) / spread))
+        if kind == "left":
+            by = Multiplier(by.fixed, int(random.integers(0, 5)))
+        elif kind == "exponents":
+            by = Multiplier(by.fixed, int(random.integers(-31, 1)))
+        elif kind == "half":
+            by = Multiplier(int(random.choice([1 << 30, (1 << 31) - 1, 0])), by.shift)
+        found.append(by)
+    return tuple(found)
