@@ -98,6 +98,10 @@ class Sizes:
         batch, steps = self.batch, self.steps
         return f"(t * {batch} + n) * {length}" if self.is_time_major else f"(n * {steps} + t) * {length}"
 
+    def step(self, length: int) -> str:
+        """Return `row` without the number of the sequence if there is only one."""
+        return self.row(length) if self.batch > 1 else f"t * {length}"
+
 
 def sizes_of(operation: Memory) -> Sizes:
     """Return the sizes of a layer."""

@@ -172,8 +172,8 @@ def stages_of(bits: int) -> int:
 def sample_pairs() -> Any:
     """Return the samples of tflite-micro's functions and the differences to the next ones: uint32 [256] words.
 
-    A sample is the low half. The last one continues forever.
+    A sample is the high half. The last one continues forever.
     """
     table = sigmoid_table().astype(np.int64)
     steps = np.append(np.diff(table), 0)
-    return (table | steps << 16).astype(np.uint32)
+    return (table << 16 | steps).astype(np.uint32)

@@ -159,7 +159,7 @@ def _sampled(to: str, bits: int) -> Iterator[str]:
     yield from ("eor r1, r0, r0, asr #31", "sub r1, r1, r0, asr #31")
     yield f"lsr r7, r1, #{bits}" if bits == 9 else f"usat r7, #8, r1, asr #{bits}"
     yield from ("ldr r7, [r6, r7, lsl #2]", f"ubfx r1, r1, #0, #{bits}")
-    yield from (f"smlabt r1, r1, r7, {'r8' if bits == 9 else 'r9'}", "uxth r7, r7", f"add r1, r1, r7, lsl #{bits}")
+    yield from (f"smlabb r1, r1, r7, {'r8' if bits == 9 else 'r9'}", "lsr r7, r7, #16", f"add r1, r1, r7, lsl #{bits}")
     yield from (f"asr r1, r1, #{10 if bits == 9 else 8}", "eor r1, r1, r0, asr #31")
     yield f"sub {'r1' if bits == 9 else to}, r1, r0, asr #31"
     if bits == 9:

@@ -283,16 +283,12 @@ def _add_steps(lines: Lines, size: Sizes, is_word: bool, call: str) -> None:
         state, cells = (f"last + n * {size.units}", f"cell + n * {size.cells}") if size.batch > 1 else ("last", "cell")
         lines.add(f"const {kind} *h = {state};", "")
         with lines.loop("t", size.steps):
-            lines.add(f"const {kind} *x = data + {_row(size, size.length)};", f"int16_t *c = {cells};")
-            lines.add(f"{kind} *y = result + {_row(size, size.units)};", "")
+            lines.add(f"const {kind} *x = data + {size.step(size.length)};", f"int16_t *c = {cells};")
+            lines.add(f"{kind} *y = result + {size.step(size.units)};", "")
             for name, length, start in (("x", size.length, 0), ("h", size.units, before)):
                 _add_row(lines, name, length, start, is_word)
             lines.add(call, "h = y;")
         lines.add(f"memcpy({state}, h, {size.units} * sizeof(*h));")
-
-
-def _row(size: Sizes, length: int) -> str:
-    return size.row(length) if size.batch > 1 else f"t * {length}"
 
 
 def _add_row(lines: Lines, name: str, length: int, start: int, is_word: bool) -> None:
@@ -304,7 +300,7 @@ def _add_row(lines: Lines, name: str, length: int, start: int, is_word: bool) ->
     if words:
         lines.add(f"widen_row(rows{plus(start)}, {name}, {words});")
     if rest:
-        with lines.block("{".strip("{")):
+        with lines.block(""):
             lines.add("int8_t tail[4] = {0};", "", f"memcpy(tail, {name}{plus(4 * words)}, {rest});")
             lines.add(f"widen_row(rows{plus(start + 2 * words)}, tail, 1);")
 
