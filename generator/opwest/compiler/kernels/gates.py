@@ -169,11 +169,14 @@ def stages_of(bits: int) -> int:
     return min(bits + 2, len(FACTORS))
 
 
-def sample_pairs() -> Any:
+def sample_pairs(is_logistic: bool = False) -> Any:
     """Return the samples of tflite-micro's functions and the differences to the next ones: uint32 [256] words.
 
-    A sample is the high half. The last one continues forever.
+    A sample is the high half. The last one continues forever; that of the logistic function is another one, which the
+    values of gates do not reach.
     """
     table = sigmoid_table().astype(np.int64)
     steps = np.append(np.diff(table), 0)
+    if is_logistic:
+        table[-1] = 0x7FFF << 1
     return (table << 16 | steps).astype(np.uint32)

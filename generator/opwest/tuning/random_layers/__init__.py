@@ -4,6 +4,7 @@
 A new kind of layer is a function with `makes` in a module of this package, which is imported here.
 """
 
+from opwest.tuning.random_layers.curves import curve
 from opwest.tuning.random_layers.elements import add, elements, multiply
 from opwest.tuning.random_layers.layers import convolution, convolution_sum, dense, depthwise, pool
 from opwest.tuning.random_layers.numbers import (
@@ -19,6 +20,7 @@ from opwest.tuning.random_layers.numbers import (
     window,
 )
 from opwest.tuning.random_layers.recurrent import integer_lstm
+from opwest.tuning.random_layers.tables import table
 
 __all__ = [
     "KINDS",
@@ -28,6 +30,7 @@ __all__ = [
     "add",
     "convolution",
     "convolution_sum",
+    "curve",
     "dense",
     "depthwise",
     "elements",
@@ -37,6 +40,7 @@ __all__ = [
     "multiply",
     "pool",
     "program",
+    "table",
     "value",
     "weights_of",
     "window",

@@ -57,10 +57,10 @@ class Functions:
         if self.numbers.is_micro:
             yield from self._start_of_samples()
             for value in logistic:
-                yield f"add r0, {value}, {value}, lsl #1"
-                yield from _sampled(value, 9)
-            yield "add r0, r4, r4, lsl #1"
-            yield from _sampled("r4", 8)
+                yield f"adds r0, {value}, {value}, lsl #1"
+                yield from sampled(value, 9)
+            yield "adds r0, r4, r4, lsl #1"
+            yield from sampled("r4", 8)
             return
         yield "stm sp, {r2-r5}"
         yield from self._start_of_powers()
@@ -82,12 +82,12 @@ class Functions:
         if self.numbers.is_micro:
             by: SigmoidNumbers = self.numbers.tanh
             yield from self._start_of_samples()
-            yield "add r0, r2, r2, lsl #1"
+            yield "adds r0, r2, r2, lsl #1"
             if by.places:
-                yield from (f"add r0, r0, #{1 << (by.places - 1)}", f"asr r0, r0, #{by.places}")
+                yield from (f"add r0, r0, #{1 << (by.places - 1)}", f"asrs r0, r0, #{by.places}")
             elif by.multiplier > 3:
-                yield f"lsl r0, r0, #{(by.multiplier // 3).bit_length() - 1}"
-            yield from _sampled("r3", 8)
+                yield f"lsls r0, r0, #{(by.multiplier // 3).bit_length() - 1}"
+            yield from sampled("r3", 8)
             return
         yield from self._start_of_powers()
         yield from self._power("r3", "r2", 16 + self.numbers.power)
@@ -154,13 +154,15 @@ def _tanh(value: str, sign: str) -> Iterator[str]:
     yield from (f"eor {value}, {value}, {sign}, asr #31", f"sub {value}, {value}, {sign}, asr #31")
 
 
-def _sampled(to: str, bits: int) -> Iterator[str]:
-    """Yield the function of the input in r0 between samples: 9 bits between two of them for logistic, 8 for tanh."""
-    yield from ("eor r1, r0, r0, asr #31", "sub r1, r1, r0, asr #31")
-    yield f"lsr r7, r1, #{bits}" if bits == 9 else f"usat r7, #8, r1, asr #{bits}"
-    yield from ("ldr r7, [r6, r7, lsl #2]", f"ubfx r1, r1, #0, #{bits}")
-    yield from (f"smlabb r1, r1, r7, {'r8' if bits == 9 else 'r9'}", "lsr r7, r7, #16", f"add r1, r1, r7, lsl #{bits}")
-    yield from (f"asr r1, r1, #{10 if bits == 9 else 8}", "eor r1, r1, r0, asr #31")
-    yield f"sub {'r1' if bits == 9 else to}, r1, r0, asr #31"
+def sampled(to: str, bits: int) -> Iterator[str]:
+    """Yield the function of the input in r0 between samples: 9 bits between two of them for logistic, 8 for tanh.
+
+    The flags are those of the input. r6 points to the samples, r8 is 512 for logistic, r9 128 - 2**23 for tanh.
+    """
+    yield from ("it mi", "rsbmi r0, r0, #0", f"usat r7, #8, r0, asr #{bits}", "ldr r7, [r6, r7, lsl #2]")
+    yield from (f"ubfx r0, r0, #0, #{bits}", f"smlabb r0, r0, r7, {'r8' if bits == 9 else 'r9'}")
+    yield from ("lsr r7, r7, #16", f"add r0, r0, r7, lsl #{bits}")
     if bits == 9:
-        yield f"ubfx {to}, r1, #0, #15"
+        yield from (f"lsr {to}, r0, #10", "it mi", f"rsbmi {to}, {to}, #32768")
+    else:
+        yield from (f"asr {to}, r0, #8", "it mi", f"rsbmi {to}, {to}, #0")

@@ -73,17 +73,19 @@ def sampled_function(by: SigmoidNumbers, is_tanh: bool) -> tuple[str, str]:
 def _sampled_lines(by: SigmoidNumbers, is_tanh: bool) -> Iterator[str]:
     """Yield the function: the input is in q0, its magnitude in q1."""
     bits = 8 if is_tanh else 9
-    yield from ("push {r4, lr}", "vpush {d8-d9}", *constant("r4", by.multiplier))
+    # The greatest magnitude of an input, which is rounded.
+    is_bounded = (32768 * by.multiplier + (1 << by.places >> 1)) >> by.places + bits < 255
+    yield from ("push {r4, lr}", "vpush {d8-d11}", *constant("r4", by.multiplier))
     yield from constant("r12", (128 - (1 << 23)) if is_tanh else 512)
-    yield "vmov.i32 q4, #0xff"
+    yield from ("vmov.i32 q4, #0xff", "vmov.i32 q5, #0xff")
     if not is_tanh:
         yield "vorr.i32 q4, #0x100"
     yield from ("dlstp.32 lr, r2", "mov r2, #32768", "1:", "vldrh.s32 q0, [r0], #8", "vmul.i32 q0, q0, r4")
     if by.places:
         yield f"vrshr.s32 q0, q0, #{by.places}"
     yield from ("vabs.s32 q1, q0", f"vshr.u32 q2, q1, #{bits}", "vand q1, q1, q4")
-    if is_tanh:
-        yield "vmin.u32 q2, q2, q4"
+    if not is_bounded:
+        yield "vmin.u32 q2, q2, q5"
     yield from ("vldrw.u32 q3, [r3, q2, uxtw #2]", "vmullb.u16 q1, q1, q3", "vshr.u32 q3, q3, #16")
     yield from (f"vshl.i32 q3, q3, #{bits}", "vadd.i32 q1, q1, q3", "vadd.i32 q1, q1, r12")
     yield f"vshr.s32 q1, q1, #{8 if is_tanh else 10}"
@@ -91,7 +93,7 @@ def _sampled_lines(by: SigmoidNumbers, is_tanh: bool) -> Iterator[str]:
         yield from ("vpt.s32 lt, q0, zr", "vnegt.s32 q1, q1")
     else:
         yield from ("vptt.s32 lt, q0, zr", "vnegt.s32 q1, q1", "vaddt.i32 q1, q1, r2")
-    yield from ("vstrh.32 q1, [r1], #8", "letp lr, 1b", "vpop {d8-d9}", "pop {r4, pc}")
+    yield from ("vstrh.32 q1, [r1], #8", "letp lr, 1b", "vpop {d8-d11}", "pop {r4, pc}")
 
 
 def cell_function(numbers: LstmNumbers, is_coupled: bool) -> tuple[str, str]:
