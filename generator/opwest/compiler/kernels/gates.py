@@ -64,7 +64,7 @@ class GateScales:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Products:
     """The products of one operand with the weights of all gates."""
 
     weights: Any
@@ -73,6 +73,12 @@ class Part:
     """int64 [cells,4]."""
     bounds: Any
     """The greatest magnitudes of sums [cells,4]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Products):
+    """The products of one operand, and the numbers of their sums."""
+
     scales: GateScales
 
 
@@ -115,19 +121,23 @@ def gates_of(operation: IntegerMemory) -> Gates | None:
 
 
 def _part(operation: IntegerMemory, place: slice, starts: Any, by: Any, rounding: Rounding) -> Part | None:
-    weights = operation.weights[:, :, place]
+    products = products_of(operation.weights[:, :, place], starts, operation.inputs[0].dtype)
+    given = [Multiplier(0, 0) if one is None else one for one in by]
+    scales = gate_scales(given, products.bounds.max(axis=0), rounding)
+    return None if scales is None else Part(products.weights, products.starts, products.bounds, scales)
+
+
+def products_of(weights: Any, starts: Any, dtype: str) -> Products:
+    """Return the products of data with int8 weights [gates,cells,length]; the first sums are [gates,cells]."""
     missing = GATES - len(weights)
     wide = np.pad(weights, ((missing, 0), (0, 0), (0, 0)))
     first = np.pad(starts.astype(np.int64), ((missing, 0), (0, 0)))
     flat = wide.reshape(-1, wide.shape[2])
-    if operation.inputs[0].dtype == "int8":
+    if dtype == "int8":
         bounds = bound_of(flat, first.reshape(-1), "int8").reshape(first.shape)
     else:
         bounds = np.abs(flat.astype(np.int64)).sum(axis=1).reshape(first.shape) * 32768 + np.abs(first)
-    given = [Multiplier(0, 0) if one is None else one for one in by]
-    scales = gate_scales(given, bounds.max(axis=1), rounding)
-    moved = np.ascontiguousarray(wide.transpose(1, 0, 2))
-    return None if scales is None else Part(moved, first.T, bounds.T, scales)
+    return Products(np.ascontiguousarray(wide.transpose(1, 0, 2)), first.T, bounds.T)
 
 
 def gate_scales(multipliers: list[Multiplier], bounds: Any, rounding: Rounding) -> GateScales | None:
