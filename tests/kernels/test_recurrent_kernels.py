@@ -11,7 +11,7 @@ from kernels.test_every_variant import core_of
 from kernels.variants import FLAGS, check
 from opwest.compiler.emission.function import VARIANTS
 from opwest.compiler.execution.run import run_program
-from opwest.compiler.ir.operations import IntegerMemory
+from opwest.compiler.ir.operations import FloatMemory, IntegerMemory
 from opwest.compiler.output.emit import candidates, emit_program
 from opwest.compiler.semantics.fixed_point import Multiplier, Rounding
 from opwest.compiler.semantics.recurrent import LstmNumbers
@@ -68,6 +68,39 @@ def test_code_does_not_depend_on_optimisation(variant, tmp_path):
     found = [*accepted(variant, 2, 3, is_micro=False), *accepted(variant, 2, 4, dtype="int16")]
     for level in ("-O0", "-Os"):
         check(found, core_of(variant), tmp_path / level, (level, *FLAGS[1:]))
+
+
+def beside_portable(made, variant, number, inputs):
+    """Return the candidates of the portable variant and of another one, whose results and states must be equal."""
+    found = []
+    for name in ("portable", variant):
+        emitted = emit_program(made, "made by a test", name, prefix=f"hybrid_{number}_{len(found)}_")
+        found.append(Candidate(made, emitted, inputs, None, None if name == "portable" else 2 * number))
+    assert found[1].emitted.steps[0].variant == variant
+    return found
+
+
+@pytest.mark.parametrize("variant", LSTMS)
+def test_hybrid_lstms_are_equal_to_portable_ones(variant, tmp_path):
+    """Of float32 bits: what a kernel computes are integers, and the order of the float operations is the same."""
+    found = []
+    for number in range(sized(5, 8)):
+        random = np.random.default_rng((7, number))
+        made = random_layers.hybrid_lstm(random, sizes=((5, 3), (70, 4), (17, 33), (1, 1), (2, 100))[number % 5])
+        found += beside_portable(made, variant, number, random_layers.inputs_of(random, made, number))
+    check(found, core_of(variant), tmp_path)
+
+
+@pytest.mark.parametrize(("variant", "most"), [("dsp-lstm", 2.3), ("mve-lstm", 1.4)])
+def test_cost_of_a_hybrid_lstm(variant, most, tmp_path):
+    """Instructions for each product, of which those of the float functions are the most: 104 values, 40 cells."""
+    made = random_layers.hybrid_lstm(np.random.default_rng(1), sizes=(104, 40))
+    inputs = random_layers.inputs_of(np.random.default_rng(2), made, 3)
+    portable, measured = check(beside_portable(made, variant, 0, inputs), core_of(variant), tmp_path)
+    layer, [data, *_] = made.operations[0], inputs
+    products = layer.weights.size * data.shape[0] * data.shape[1]
+    assert portable.instructions - measured.instructions > 1.5 * products
+    assert measured.instructions < most * products
 
 
 WEIGHTS = (127, 127, 1)
@@ -249,9 +282,16 @@ def test_clang_compiles_the_variants_without_warnings(kernels, tmp_path):
     need("clang")
     header = "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\nvoid *memset(void *, int, size_t);\n"
     (tmp_path / "string.h").write_text(header)
+    of_one, of_two = ("sqrt", "fabs", "exp", "round", "tanh"), ("fmax", "fmin")
+    functions = [
+        f"{kind} {name}{end}({kind}{f', {kind}' * (name in of_two)});"
+        for name in (*of_one, *of_two)
+        for kind, end in (("float", "f"), ("double", ""))
+    ]
+    (tmp_path / "math.h").write_text("\n".join([*functions, ""]))
     made = [benchmark(rule) for rule in ("litert", "micro", "int16")]
     made += [random_layers.curve(np.random.default_rng(5), kind=kind) for kind in ("LOGISTIC", "EXP")]
-    made.append(random_layers.table(np.random.default_rng(5)))
+    made += [random_layers.table(np.random.default_rng(5)), random_layers.hybrid_lstm(np.random.default_rng(6))]
     words = (
         f"clang -std=c11 -ffreestanding -Wall -Wextra -Wconversion -Werror -c -o /dev/null --target={TARGETS[kernels]}"
     )
@@ -268,8 +308,8 @@ def test_clang_compiles_the_variants_without_warnings(kernels, tmp_path):
 
 
 def test_all_variants_are_tested():
-    names = {one.name for one in VARIANTS[IntegerMemory]}
-    assert names == {"portable", *LSTMS}
+    for kind in (IntegerMemory, FloatMemory):
+        assert {one.name for one in VARIANTS[kind]} == {"portable", *LSTMS}
 
 
 @pytest.mark.parametrize("make", [byte_lstm, micro_lstm])

@@ -24,7 +24,7 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.matrix import bound_of
-from opwest.compiler.ir.operations import IntegerMemory
+from opwest.compiler.ir.operations import FloatMemory, IntegerMemory
 from opwest.compiler.kernels.scaling import Scaling, scaling_of
 from opwest.compiler.semantics.fixed_point import (
     EXPONENTIALS,
@@ -138,6 +138,16 @@ def products_of(weights: Any, starts: Any, dtype: str) -> Products:
     else:
         bounds = np.abs(flat.astype(np.int64)).sum(axis=1).reshape(first.shape) * 32768 + np.abs(first)
     return Products(np.ascontiguousarray(wide.transpose(1, 0, 2)), first.T, bounds.T)
+
+
+def hybrid_products(operation: FloatMemory) -> tuple[Products, Products]:
+    """Return the products of the quantised data and last results with int8 weights."""
+    length, (gates, cells, _) = operation.inputs[0].shape[2], operation.weights.shape
+    zeros = np.zeros((gates, cells), np.int64)
+    first, second = (
+        products_of(operation.weights[:, :, place], zeros, "int8") for place in (slice(0, length), slice(length, None))
+    )
+    return first, second
 
 
 def gate_scales(multipliers: list[Multiplier], bounds: Any, rounding: Rounding) -> GateScales | None:

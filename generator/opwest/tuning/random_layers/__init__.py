@@ -19,7 +19,7 @@ from opwest.tuning.random_layers.numbers import (
     weights_of,
     window,
 )
-from opwest.tuning.random_layers.recurrent import integer_lstm
+from opwest.tuning.random_layers.recurrent import hybrid_lstm, integer_lstm
 from opwest.tuning.random_layers.tables import table
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "dense",
     "depthwise",
     "elements",
+    "hybrid_lstm",
     "inputs_of",
     "integer_lstm",
     "makes",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.ir.operations import IntegerMemory
+from opwest.compiler.ir.operations import FloatMemory, HybridWeights, IntegerMemory
 from opwest.compiler.ir.program import Program, Value
 from opwest.compiler.semantics.fixed_point import RANGES, Multiplier, Rounding, quantize_multiplier
 from opwest.compiler.semantics.recurrent import LstmNumbers
@@ -64,6 +64,30 @@ def integer_lstm(
     result = value("output", dtype, (*shape, cells))
     arrays = (weights, None, None, None, None, None, starts.astype(np.int32))
     made = program(IntegerMemory("layer", inputs, (result,), is_time_major, *arrays, numbers))
+    made.outputs = [result, *inputs[1:]]
+    return made
+
+
+@makes("float32")
+def hybrid_lstm(random: Random, dtype: str = "float32", sizes: tuple[int, int] | None = None) -> Program:
+    """An LSTM with int8 weights and float32 data; some with coupled gates, and a projection."""
+    length, cells = sizes or (int(n) for n in random.choice(SIZES, 2))
+    units = cells if random.random() < 0.7 else int(random.integers(1, 9))
+    batch, steps, gates = int(random.choice([1, 1, 2])), int(random.integers(1, 4)), int(random.choice([3, 4, 4]))
+    weights = weights_of(random, (gates, cells, length + units))
+    projection = None if units == cells else weights_of(random, (units, cells))
+    bias = random.standard_normal((gates, cells)).astype(np.float32)
+    scales = random.uniform(0.002, 0.01, (gates, 2)).astype(np.float32)
+    hybrid = HybridWeights(bool(random.integers(0, 2)), scales, float(np.float32(0.004)))
+    inputs = (
+        Value("data", "input", dtype, (batch, steps, length)),
+        Value("last", "input", dtype, (batch, units)),
+        Value("cell", "input", dtype, (batch, cells)),
+    )
+    result = value("output", dtype, (batch, steps, units))
+    arrays = (weights, bias, None, None, projection, None)
+    clip = float(random.choice([0, 0.5]))
+    made = program(FloatMemory("layer", inputs, (result,), False, *arrays, "TANH", clip, 0.0, hybrid))
     made.outputs = [result, *inputs[1:]]
     return made
 

@@ -8,6 +8,7 @@ the weights of its four gates, first those of the data.
 from __future__ import annotations
 
 from collections.abc import Iterator
+
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass

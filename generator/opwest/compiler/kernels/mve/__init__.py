@@ -6,6 +6,16 @@ Never: floating-point instructions, which MVE can lack.
 """
 
 # The order of imports is that of the variants of an operation: the faster one first.
-from opwest.compiler.kernels.mve import convolution, curves, dense, elements, long_sums, lstm, tiles, widened
+from opwest.compiler.kernels.mve import (
+    convolution,
+    curves,
+    dense,
+    elements,
+    long_sums,
+    lstm,
+    lstm_hybrid,
+    tiles,
+    widened,
+)
 
-__all__ = ["convolution", "curves", "dense", "elements", "long_sums", "lstm", "tiles", "widened"]
+__all__ = ["convolution", "curves", "dense", "elements", "long_sums", "lstm", "lstm_hybrid", "tiles", "widened"]

@@ -36,8 +36,34 @@ MAX_ROWS = 4095
 """The most bytes of a row of data and one of last results: all other registers are sums."""
 ORDER = (0, 1, 3, 2)
 """Input, forget, output gate, then that of the cells: those with the logistic function follow each other."""
-_SUMS = (("r0", "r2", "r4", "r6"), ("r8", "r10", "r12", "lr"))
+SUMS = (("r0", "r2", "r4", "r6"), ("r8", "r10", "r12", "lr"))
 _SCALES = (("r0", "r2", "r4"), ("r6", "r8", "r10"))
+
+
+def products(row: int, sums: tuple[str, ...], item: int) -> Iterator[str]:
+    """Yield the sums of a row of bytes with the weights of four channels; r1 and r7 move past both.
+
+    r9 is changed only within a loop.
+    """
+    weights = "vldrb.8 q2, [r1], #16" if item == 1 else "vldrb.s16 q2, [r1], #8"
+
+    def vector(is_first: bool) -> Iterator[str]:
+        yield "vldrb.8 q3, [r7], #16"
+        for total in sums:
+            yield weights
+            yield f"vmladav{'' if is_first else 'a'}.s{8 * item} {total}, q3, q2"
+
+    count = row // VECTOR
+    yield from vector(True)
+    if count <= UNROLLED:
+        for _ in range(count - 1):
+            yield from vector(False)
+        return
+    # Pairs of vectors, after another one if their number is odd.
+    if (count - 1) % 2:
+        yield from vector(False)
+    yield from ("push {r9}", f"movw r9, #{(count - 1) // 2}", "3:", *vector(False), *vector(False))
+    yield from ("subs r9, #1", "bne 3b", "pop {r9}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +119,10 @@ class _Layer:
         yield from ("push {r4-r11, lr}", "mov r5, r2", "mov r7, r0", f"mov r11, #{len(self.places)}")
         yield from ("1:", f"movw r9, #{self.cells // CELLS}", "2:")
         rows = [self.row(length) for length in (self.size.length, self.size.units)]
-        for row, sums in zip(rows, _SUMS, strict=True):
-            yield from self._products(row, sums)
+        for row, sums in zip(rows, SUMS, strict=True):
+            yield from products(row, sums, self.item)
         yield f"sub r7, r7, #{sum(rows)}"
-        for place, sums in enumerate(_SUMS):
+        for place, sums in enumerate(SUMS):
             first, second, third, fourth = sums
             yield f"vmov q{place}[2], q{place}[0], {first}, {third}"
             yield f"vmov q{place}[3], q{place}[1], {second}, {fourth}"
@@ -112,28 +138,6 @@ class _Layer:
         )
         yield from ("vstrh.32 q0, [r3], #8", "subs r9, #1", "bne 2b", "adds r5, #24", "subs r11, #1", "bne 1b")
         yield "pop {r4-r11, pc}"
-
-    def _products(self, row: int, sums: tuple[str, ...]) -> Iterator[str]:
-        """Yield the sums of a row; r1 and r7 move past the weights and the row."""
-        weights = "vldrb.8 q2, [r1], #16" if self.item == 1 else "vldrb.s16 q2, [r1], #8"
-
-        def vector(is_first: bool) -> Iterator[str]:
-            yield "vldrb.8 q3, [r7], #16"
-            for total in sums:
-                yield weights
-                yield f"vmladav{'' if is_first else 'a'}.s{8 * self.item} {total}, q3, q2"
-
-        count = row // VECTOR
-        yield from vector(True)
-        if count <= UNROLLED:
-            for _ in range(count - 1):
-                yield from vector(False)
-            return
-        # Pairs of vectors, after another one if their number is odd.
-        if (count - 1) % 2:
-            yield from vector(False)
-        yield from ("push {r9}", f"movw r9, #{(count - 1) // 2}", "3:", *vector(False), *vector(False))
-        yield from ("subs r9, #1", "bne 3b", "pop {r9}")
 
     def _scaled(self, q: str, numbers: tuple[str, ...], has_left: bool, is_masked: bool) -> Iterator[str]:
         """Yield the values of sums: their first sums are in the stream."""
@@ -234,15 +238,20 @@ def _numbers(layer: _Layer) -> Any:
 
 def _stream(layer: _Layer) -> Any:
     """Return for each gate and each 4 cells: weights [operand][vector][cell], the first sums of both operands."""
-    lanes = VECTOR // layer.item
     starts, weights = [], []
     for part in layer.gates.parts:
-        cells, _, length = part.weights.shape
-        missing = layer.cells - cells
-        wide = np.pad(part.weights, ((0, missing), (0, 0), (0, layer.row(length) // layer.item - length)))
-        chosen = wide[:, layer.places].transpose(1, 0, 2)
-        groups = chosen.reshape(len(layer.places), layer.cells // CELLS, CELLS, -1, lanes).transpose(0, 1, 3, 2, 4)
-        weights.append(np.ascontiguousarray(groups).reshape(*groups.shape[:2], -1).astype(np.int8).view(np.int32))
+        missing = layer.cells - layer.size.cells
+        chosen = np.pad(part.weights, ((0, missing), (0, 0), (0, 0)))[:, layer.places].transpose(1, 0, 2)
+        weights.append(packed(chosen, layer.item).reshape(len(layer.places), layer.cells // CELLS, -1))
         first = np.pad(part.starts, ((0, missing), (0, 0)))[:, layer.places].T.astype(np.int32)
         starts.append(first.reshape(len(layer.places), -1, CELLS))
     return np.concatenate([*weights, *starts], axis=2).reshape(-1)
+
+
+def packed(weights: Any, item: int) -> Any:
+    """Return the words of each four channels, [vector][channel]: weights [..., length], whose last vector is padded."""
+    lanes = VECTOR // item
+    length = weights.shape[-1]
+    wide = np.pad(weights.reshape(-1, length), ((0, 0), (0, -length % lanes))).astype(np.int8)
+    groups = wide.reshape(-1, CELLS, wide.shape[1] // lanes, lanes).transpose(0, 2, 1, 3)
+    return np.ascontiguousarray(groups).reshape(len(groups), -1).view(np.int32)
