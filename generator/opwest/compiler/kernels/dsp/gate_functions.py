@@ -18,8 +18,10 @@ from opwest.compiler.semantics.tables import SigmoidNumbers
 
 GATE_BITS = 3
 """The integer bits of gates."""
-WORDS = 8
+WORDS = 10
 """The int32 numbers of the functions."""
+INVERSE = 24
+"""The place in bytes of those of Newton's method."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +31,10 @@ class Functions:
     numbers: LstmNumbers
     pointer: str
     """The place of a pointer to `words`."""
+    inverse: str
+    """The place of a pointer to those at INVERSE."""
     samples: str
-    """The place of a pointer to `table`."""
+    """The place of a pointer to `table`, behind its first element for LiteRT's functions."""
 
     @property
     def name(self) -> str:
@@ -43,13 +47,18 @@ class Functions:
         return sample_pairs() if self.numbers.is_micro else exponential_table(self._table_bits)
 
     @property
+    def first(self) -> str:
+        """The C expression of the pointer to the table."""
+        return "table" if self.numbers.is_micro else "table + 1"
+
+    @property
     def words(self) -> list[int]:
         """WORDS int32 numbers."""
         if self.numbers.is_micro:
             return [128 - (1 << 23)] + [0] * (WORDS - 1)
         # A product with a factor of at least a half is the value plus its product with the factor less 1.
         factors = [(factor - (1 << 15 if factor >= 1 << 14 else 0)) << 17 for factor in FACTORS]
-        return [*factors, 2 * 23130, 2 * -15420]
+        return [*factors, 8192 << 16, 16384 << 16, 2 * 23130, 2 * -15420]
 
     def gates(self, is_coupled: bool) -> Iterator[str]:
         """Yield the functions of all gates; those of coupled gates have no input gate."""
@@ -111,9 +120,8 @@ class Functions:
         yield from (f"usat r1, #{bits + 2}, r0, asr #{places}", f"sub r0, r0, r1, lsl #{places}")
         if more:
             yield f"add r0, r6, r0, lsl #{more + 1}"
-            yield f"ldrsh {to}, [r0, #{2 << more}]"
+            yield f"ldrsh {to}, [r0, #{(2 << more) - 2}]"
         else:
-            yield "adds r0, r0, #1"
             yield f"ldrsh {to}, [r6, r0, lsl #1]"
         stages = stages_of(bits)
         if bits + 2 > stages:
@@ -131,8 +139,7 @@ class Functions:
 
     def _start_of_inverses(self) -> Iterator[str]:
         """Yield the loads of the numbers of Newton's method to r6 to r9."""
-        yield from ("mov r6, #0x20000000", "mov r7, #0x40000000")
-        yield from (f"ldr r8, {self.pointer}", "ldrd r8, r9, [r8, #24]")
+        yield from (f"ldr r6, {self.inverse}", "ldm r6, {r6-r9}")
 
     def _start_of_samples(self) -> Iterator[str]:
         """Yield the load of the samples to r6, and the numbers that are added to products to r8 and r9."""

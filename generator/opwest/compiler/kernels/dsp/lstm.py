@@ -16,7 +16,7 @@ from opwest.compiler.emission.function import Call, Lines, Parameter, call_of, e
 from opwest.compiler.emission.lstm import Sizes, sizes_of
 from opwest.compiler.ir.operations import IntegerMemory
 from opwest.compiler.kernels.assembly import NAKED, constant, limited, naked
-from opwest.compiler.kernels.dsp.gate_functions import Functions
+from opwest.compiler.kernels.dsp.gate_functions import INVERSE, WORDS, Functions
 from opwest.compiler.kernels.dsp.gate_sums import (
     MAX_PACKED_LEFT,
     OTHERS,
@@ -33,8 +33,8 @@ from opwest.compiler.kernels.gates import Gates, Part, gates_of
 from opwest.compiler.semantics.recurrent import LstmNumbers
 
 _SCALED = ("r6", "r7", "r8", "r9")
-LOCALS = 28
-"""Bytes of the stack: values, the stream at 16, numbers of the last results at 20, of the functions at 24."""
+LOCALS = 32
+"""Bytes of the stack: values, the stream at 16, numbers of the last results at 20, of the functions at 24 and 28."""
 _ROWS, _CELLS, _RESULT = (f"[sp, #{LOCALS + place}]" for place in (0, 4, 8))
 _ARGUMENTS = LOCALS + 48
 _NUMBERS, _END, _TABLE = (f"[sp, #{_ARGUMENTS + place}]" for place in (0, 4, 8))
@@ -79,6 +79,7 @@ class _Step:
         yield f"sub sp, sp, #{LOCALS}"
         yield f"ldr r4, {_NUMBERS}"
         yield from ("adds r4, r4, #32", "str r4, [sp, #20]", "adds r4, r4, #32", "str r4, [sp, #24]")
+        yield from (f"adds r4, r4, #{INVERSE}", "str r4, [sp, #28]")
         yield "1:"
         yield f"ldr r0, {_ROWS}"
         first, second = self.gates.parts
@@ -158,7 +159,7 @@ class _Step:
     def _result(self) -> Iterator[str]:
         """Yield the result of the output gate in r5 and the function of the cell in r3; gates are not negative."""
         hidden, store = self.gates.hidden, "strb" if self.bits == 8 else "strh"
-        yield from ("smulbb r4, r3, r5", "ldr r0, [sp, #24]", "ldrd r6, r7, [r0, #32]", "lsl r3, r4, #1")
+        yield from ("smulbb r4, r3, r5", "ldr r0, [sp, #24]", f"ldrd r6, r7, [r0, #{4 * WORDS}]", "lsl r3, r4, #1")
         yield "smmlar r3, r3, r6, r7"
         if hidden.is_signed:
             yield "add r3, r3, r4, asr #31"
@@ -182,7 +183,7 @@ def render(operation: IntegerMemory) -> Call | None:
     is_packed = not is_word and all(max(part.scales.lefts) <= MAX_PACKED_LEFT and packs(part) for part in gates.parts)
     if not is_packed and any(max(part.scales.lefts) > MAX_PACKED_LEFT - 1 for part in gates.parts):
         return None
-    functions = Functions(numbers, "[sp, #24]", _TABLE)
+    functions = Functions(numbers, "[sp, #24]", "[sp, #28]", _TABLE)
     step = _Step(size, gates, is_packed, functions, numbers, 16 if is_word else 8)
     streams = [stream(part, is_packed, part.scales.lefts, part.scales.is_doubled, is_word) for part in gates.parts]
     words = np.concatenate(streams, axis=1).reshape(-1)
@@ -190,7 +191,9 @@ def render(operation: IntegerMemory) -> Call | None:
     hidden = [int(gates.hidden.multipliers[0]), int(gates.hidden.addends[0])]
     ending = np.asarray([*ends[0], *ends[1], *functions.words, *hidden], np.int32)
     lines = Lines()
-    _add_steps(lines, size, is_word, f"{step.name}(rows, stream, c, y, numbers, stream + {len(words)}, table);")
+    _add_steps(
+        lines, size, is_word, f"{step.name}(rows, stream, c, y, numbers, stream + {len(words)}, {functions.first});"
+    )
     constants = (("stream", words), ("numbers", ending), ("table", functions.table))
     rows = sum(row_words(length) for length in (size.length, size.units))
     return call_of(
