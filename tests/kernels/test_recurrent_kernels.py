@@ -11,7 +11,7 @@ from kernels.test_every_variant import core_of
 from kernels.variants import FLAGS, check
 from opwest.compiler.emission.function import VARIANTS
 from opwest.compiler.execution.run import run_program
-from opwest.compiler.ir.operations import FloatMemory, IntegerMemory
+from opwest.compiler.ir.operations import Filter, FloatMemory, IntegerMemory
 from opwest.compiler.output.emit import candidates, emit_program
 from opwest.compiler.semantics.fixed_point import Multiplier, Rounding
 from opwest.compiler.semantics.recurrent import LstmNumbers
@@ -101,6 +101,61 @@ def test_cost_of_a_hybrid_lstm(variant, most, tmp_path):
     products = layer.weights.size * data.shape[0] * data.shape[1]
     assert portable.instructions - measured.instructions > 1.5 * products
     assert measured.instructions < most * products
+
+
+FILTERS = ("dsp-svdf", "mve-svdf")
+
+
+@pytest.mark.parametrize("variant", FILTERS)
+def test_random_filters(variant, tmp_path):
+    found = []
+    for number in range(sized(16, 400)):
+        random = np.random.default_rng((13, number))
+        made = random_layers.svdf(random)
+        inputs = random_layers.inputs_of(random, made, number)
+        if variant in candidates(made.operations[0], variant.partition("-")[0]):
+            found.append(candidate(made, variant, number, inputs))
+    assert len(found) > sized(10, 250)
+    check(found, core_of(variant), tmp_path)
+
+
+@pytest.mark.parametrize("variant", FILTERS)
+def test_filters_of_all_sizes(variant, tmp_path):
+    """The last words and vectors of rows, and of times: one after the other in the state."""
+    sizes = [(1, 1, 1, 1), (130, 5, 1, 2), (4, 1, 8, 3), (16, 2, 2, 64), (31, 3, 1, 17), (9, 7, 3, 8), (200, 2, 1, 9)]
+    found = []
+    for number, size in enumerate(sizes):
+        random = np.random.default_rng((17, number))
+        made = random_layers.svdf(random, sizes=size)
+        while variant not in candidates(made.operations[0], variant.partition("-")[0]):
+            made = random_layers.svdf(random, sizes=size)
+        found.append(candidate(made, variant, number, random_layers.inputs_of(random, made, number)))
+    check(found, core_of(variant), tmp_path)
+    check(found[1:3], core_of(variant), tmp_path / "none", ("-O0", *FLAGS[1:]))
+
+
+@pytest.mark.parametrize(("variant", "most"), [("dsp-svdf", 1.55), ("mve-svdf", 0.8)])
+def test_cost_of_filters(variant, most, tmp_path):
+    """40 values, 64 units of two filters with 10 times: 6,400 products."""
+    random = np.random.default_rng(4)
+    made = random_layers.svdf(random, sizes=(40, 64, 2, 10))
+    while variant not in candidates(made.operations[0], variant.partition("-")[0]):
+        made = random_layers.svdf(random, sizes=(40, 64, 2, 10))
+    inputs = random_layers.inputs_of(random, made, 3)
+    [measured] = check([candidate(made, variant, 0, inputs)], core_of(variant), tmp_path)
+    print(measured)
+    assert measured.instructions <= 6400 * most * inputs[0].shape[0]
+    assert measured.code <= 1200
+
+
+def test_filters_without_a_variant():
+    made = random_layers.svdf(np.random.default_rng(1), sizes=(8, 4, 1, 5)).operations[0]
+    long = random_layers.svdf(np.random.default_rng(1), sizes=(8, 4, 1, 65)).operations[0]
+    others = [dataclasses.replace(made, zeros=(made.zeros[0], 1)), dataclasses.replace(made, inner=None), long]
+    for variant in VARIANTS[Filter]:
+        if variant.name in FILTERS:
+            assert variant.call(made) is not None
+            assert [variant.call(one) for one in others] == [None] * 3
 
 
 WEIGHTS = (127, 127, 1)
@@ -292,6 +347,7 @@ def test_clang_compiles_the_variants_without_warnings(kernels, tmp_path):
     made = [benchmark(rule) for rule in ("litert", "micro", "int16")]
     made += [random_layers.curve(np.random.default_rng(5), kind=kind) for kind in ("LOGISTIC", "EXP")]
     made += [random_layers.table(np.random.default_rng(5)), random_layers.hybrid_lstm(np.random.default_rng(6))]
+    made.append(random_layers.svdf(np.random.default_rng(7), sizes=(7, 5, 2, 9)))
     words = (
         f"clang -std=c11 -ffreestanding -Wall -Wextra -Wconversion -Werror -c -o /dev/null --target={TARGETS[kernels]}"
     )
@@ -310,6 +366,7 @@ def test_clang_compiles_the_variants_without_warnings(kernels, tmp_path):
 def test_all_variants_are_tested():
     for kind in (IntegerMemory, FloatMemory):
         assert {one.name for one in VARIANTS[kind]} == {"portable", *LSTMS}
+    assert {one.name for one in VARIANTS[Filter]} == {"portable", *FILTERS}
 
 
 @pytest.mark.parametrize("make", [byte_lstm, micro_lstm])

@@ -19,7 +19,7 @@ from opwest.tuning.random_layers.numbers import (
     weights_of,
     window,
 )
-from opwest.tuning.random_layers.recurrent import hybrid_lstm, integer_lstm
+from opwest.tuning.random_layers.recurrent import hybrid_lstm, integer_lstm, svdf
 from opwest.tuning.random_layers.tables import table
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "multiply",
     "pool",
     "program",
+    "svdf",
     "table",
     "value",
     "weights_of",

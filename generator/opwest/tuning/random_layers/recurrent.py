@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from opwest.compiler.ir.operations import FloatMemory, HybridWeights, IntegerMemory
+from opwest.compiler.ir.operations import Filter, FloatMemory, HybridWeights, IntegerMemory
 from opwest.compiler.ir.program import Program, Value
-from opwest.compiler.semantics.fixed_point import RANGES, Multiplier, Rounding, quantize_multiplier
+from opwest.compiler.semantics.fixed_point import RANGES, Multiplier, Requantisation, Rounding, quantize_multiplier
 from opwest.compiler.semantics.recurrent import LstmNumbers
-from opwest.tuning.random_layers.numbers import Random, makes, program, value, weights_of, zero_point
+from opwest.tuning.random_layers.numbers import Random, makes, program, random_limits, value, weights_of, zero_point
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 17, 20, 33)
 LONG = 70
@@ -65,6 +65,36 @@ def integer_lstm(
     arrays = (weights, None, None, None, None, None, starts.astype(np.int32))
     made = program(IntegerMemory("layer", inputs, (result,), is_time_major, *arrays, numbers))
     made.outputs = [result, *inputs[1:]]
+    return made
+
+
+@makes("int8")
+def svdf(random: Random, dtype: str = "int8", sizes: tuple[int, int, int, int] | None = None) -> Program:
+    """An SVDF layer with an int16 state. `sizes`: of the data, of units, rank, memory."""
+    length, units, rank, memory = sizes or (
+        int(random.choice([1, 3, 4, 8, 15, 16, 33, 40, 70])),
+        int(random.integers(1, 20)),
+        int(random.choice([1, 1, 2, 3])),
+        int(random.choice([1, 2, 3, 7, 8, 9, 10, 16, 17, 64])),
+    )
+    batch, filters = int(random.choice([1, 1, 2])), units * rank
+    feature, zero = weights_of(random, (filters, length)), zero_point(random, dtype)
+    time = random.choice([-32768, 32767], (filters, memory))
+    if random.random() < 0.7:
+        time = random.integers(-32768, 32768, (filters, memory)) >> int(random.integers(0, 10))
+    [inner] = _multipliers(random, feature[None], 1, False)[-1:]
+    assert inner is not None
+    bias = None if random.random() < 0.2 else random.integers(-(1 << 20), 1 << 20, units).astype(np.int32)
+    real = float(np.exp(random.uniform(-18, -8)) * random.choice([1, 1, 1, 1e-4]))
+    target = zero_point(random, dtype)
+    finish = Requantisation((quantize_multiplier(real),), Rounding.TWICE, target, *random_limits(random, dtype, target))
+    state = Value("state", "input", "int16", (batch, filters, memory))
+    inputs = (Value("data", "input", dtype, (batch, length)), state)
+    result = value("output", dtype, (batch, units))
+    arrays = feature, time.astype(np.int16), bias
+    first = Requantisation((inner,), Rounding.TWICE, 0, *RANGES["int16"])
+    made = program(Filter("layer", inputs, (result,), rank, *arrays, (zero, 0), None, first, finish))
+    made.outputs = [result, state]
     return made
 
 

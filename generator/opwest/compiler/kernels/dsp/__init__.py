@@ -5,6 +5,6 @@ Enters: an operation with folded numbers. Leaves: its call, or None where the va
 Never: registers of the FPU.
 """
 
-from opwest.compiler.kernels.dsp import convolution, curves, dense, depthwise, elements, lstm, lstm_hybrid
+from opwest.compiler.kernels.dsp import convolution, curves, dense, depthwise, elements, filters, lstm, lstm_hybrid
 
-__all__ = ["convolution", "curves", "dense", "depthwise", "elements", "lstm", "lstm_hybrid"]
+__all__ = ["convolution", "curves", "dense", "depthwise", "elements", "filters", "lstm", "lstm_hybrid"]

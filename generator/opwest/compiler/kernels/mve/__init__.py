@@ -11,6 +11,7 @@ from opwest.compiler.kernels.mve import (
     curves,
     dense,
     elements,
+    filters,
     long_sums,
     lstm,
     lstm_hybrid,
@@ -18,4 +19,15 @@ from opwest.compiler.kernels.mve import (
     widened,
 )
 
-__all__ = ["convolution", "curves", "dense", "elements", "long_sums", "lstm", "lstm_hybrid", "tiles", "widened"]
+__all__ = [
+    "convolution",
+    "curves",
+    "dense",
+    "elements",
+    "filters",
+    "long_sums",
+    "lstm",
+    "lstm_hybrid",
+    "tiles",
+    "widened",
+]
