@@ -159,11 +159,28 @@ SHARES = {convolution: 26, pointwise: 18, dense: 18, rows: 8, whole: 10, depthwi
 """The functions for int8 and int16, and how many layers of each."""
 
 
+def lstm(random: Random, dtype: str) -> Program:
+    """An LSTM with the sizes of real models; int8 or int16 data, or float32 data with int8 weights."""
+    make = random_layers.hybrid_lstm if dtype == "float32" else random_layers.integer_lstm
+    return make(random, dtype, sizes=(int(random.choice(DEPTHS[3:])), int(random.choice(DEPTHS[3:14]))))
+
+
+def svdf(random: Random, dtype: str) -> Program:
+    """An SVDF layer with the sizes of real models."""
+    sizes = (int(random.choice(DEPTHS[5:])), int(random.choice(DEPTHS[5:])), int(random.integers(1, 3)))
+    return random_layers.svdf(random, dtype, (*sizes, int(random.integers(2, 20))))
+
+
+OTHERS = {convolution_sum: (20, ("int8",)), lstm: (14, ("int8", "int16", "float32")), svdf: (14, ("int8",))}
+"""The functions for other dtypes, how many layers of each, and the dtypes."""
+
+
 def of_kernels(count: float = 1.0, first: int = 0) -> list[Operation]:
     """Return layers of the operations that have kernels; `count`: the share of SHARES."""
     found = []
-    for place, (make, share) in enumerate([*SHARES.items(), (convolution_sum, 20)]):
-        for dtype in ("int8",) if make is convolution_sum else ("int8", "int16"):
+    usual = [(make, share, ("int8", "int16")) for make, share in SHARES.items()]
+    for place, (make, share, dtypes) in enumerate([*usual, *((make, *row) for make, row in OTHERS.items())]):
+        for dtype in dtypes:
             for number in range(max(1, round(share * count))):
                 random = np.random.default_rng((place, len(dtype), number + first))
                 found += make(random, dtype).operations
