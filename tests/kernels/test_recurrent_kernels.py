@@ -23,6 +23,7 @@ need("tflite")
 
 from models.commands import chosen  # noqa: E402
 from models.layers import byte_lstm, micro_lstm  # noqa: E402
+from models.test_recurrent import svdf  # noqa: E402
 
 LSTMS = ("dsp-lstm", "mve-lstm")
 POWERS = range(-15, -8)
@@ -259,12 +260,12 @@ def test_random_functions_of_elements(variant, make, dtype, tmp_path):
     check(found, core_of(variant), tmp_path)
 
 
-@pytest.mark.parametrize("variant", ["dsp-curves", "mve-curves"])
-@pytest.mark.parametrize("kind", ["LOGISTIC", "TANH", "EXP"])
+KINDS = {"dsp-curves": ("LOGISTIC", "TANH"), "mve-curves": ("LOGISTIC", "TANH", "EXP")}
+
+
+@pytest.mark.parametrize(("variant", "kind"), [(variant, kind) for variant, kinds in KINDS.items() for kind in kinds])
 def test_curves_of_all_int16_values(variant, kind, tmp_path):
     every = np.arange(-32768, 32768).astype(np.int16)[:: sized(5, 1)]
-    if (variant, kind) == ("dsp-curves", "EXP"):
-        return
     found = []
     for number in range(sized(2, 12)):
         made = random_layers.curve(np.random.default_rng((11, number)), len(every), kind)
@@ -375,6 +376,13 @@ def test_an_import_uses_the_variants(make, tmp_path):
     for kernels in ("dsp", "mve"):
         found, _ = chosen(file, tmp_path / kernels, "--prefer", f"{kernels}-lstm")
         assert found[kernels] == [f"{kernels}-lstm"]
+
+
+def test_an_import_uses_the_variants_of_filters(tmp_path):
+    file = svdf(np.random.default_rng(5), "int8").save(tmp_path / "svdf.tflite")
+    for kernels in ("dsp", "mve"):
+        found, _ = chosen(file, tmp_path / kernels, "--prefer", f"{kernels}-svdf")
+        assert found[kernels] == [f"{kernels}-svdf"]
 
 
 def plain_lstm(make):

@@ -181,7 +181,7 @@ def render(operation: IntegerMemory) -> Call | None:
         return None
     is_word = operation.inputs[0].dtype == "int16"
     is_packed = not is_word and all(max(part.scales.lefts) <= MAX_PACKED_LEFT and packs(part) for part in gates.parts)
-    if not is_packed and any(max(part.scales.lefts) > MAX_PACKED_LEFT - 1 for part in gates.parts):
+    if not is_packed and any(max(part.scales.lefts) >= MAX_PACKED_LEFT for part in gates.parts):
         return None
     functions = Functions(numbers, "[sp, #24]", "[sp, #28]", _TABLE)
     step = _Step(size, gates, is_packed, functions, numbers, 16 if is_word else 8)
@@ -190,10 +190,8 @@ def render(operation: IntegerMemory) -> Call | None:
     ends = [[*part.scales.multipliers, *part.scales.addends] for part in gates.parts]
     hidden = [int(gates.hidden.multipliers[0]), int(gates.hidden.addends[0])]
     ending = np.asarray([*ends[0], *ends[1], *functions.words, *hidden], np.int32)
-    lines = Lines()
-    _add_steps(
-        lines, size, is_word, f"{step.name}(rows, stream, c, y, numbers, stream + {len(words)}, {functions.first});"
-    )
+    lines, end = Lines(), f"stream + {len(words)}"
+    _add_steps(lines, size, is_word, f"{step.name}(rows, stream, c, y, numbers, {end}, {functions.first});")
     constants = (("stream", words), ("numbers", ending), ("table", functions.table))
     rows = sum(row_words(length) for length in (size.length, size.units))
     return call_of(

@@ -21,9 +21,9 @@ def render(operation: Elementwise) -> Call | None:
     function, [result] = operation.function, operation.results
     data = operation.inputs[0]
     if isinstance(function, Lookup | elements.Lookup):
-        if data.dtype not in _BYTES or result.dtype not in (*_BYTES, *_HALVES):
-            return None
         table = np.asarray(function.table, result.dtype)
+        if data.dtype not in _BYTES or result.dtype not in (*_BYTES, *_HALVES) or len(table) != 256:
+            return None
         if isinstance(function, elements.Lookup) and data.dtype == "int8":
             table = np.roll(table, 128)  # by the byte of an element
         name, definition = _look_up(data.dtype, result.dtype)
@@ -37,8 +37,6 @@ def render(operation: Elementwise) -> Call | None:
         table, base, in_place = np.asarray(function.table), function.kind.lower(), ("data",)
         name, definition = "mve_interpolate", INTERPOLATE
     else:
-        return None
-    if isinstance(table, np.ndarray) and isinstance(function, Lookup | elements.Lookup) and len(table) != 256:
         return None
     lines = Lines()
     lines.add(f"{name}(data, result, {result.size}, table);")
