@@ -213,8 +213,6 @@ def hybrid(random: Random, dtype: str) -> Program:
 
 SHARES = {convolution: 26, pointwise: 18, dense: 18, rows: 8, whole: 10, depthwise: 28, pool: 32, add: 12, multiply: 10}
 """The functions for int8 and int16, and how many layers of each."""
-DTYPES = {convolution_sum: ("int8",), nibbles: ("int8",), hybrid: ("int8",), pool: ("int8", "int16", "uint8")}
-"""The dtypes of other functions."""
 
 
 FLOAT_SHARES = {convolution: 14, pointwise: 10, dense: 10, rows: 5, whole: 5, depthwise: 16, pool: 16}
@@ -254,12 +252,39 @@ def of_floats(count: float, first: int) -> list[Operation]:
     return found
 
 
+def lstm(random: Random, dtype: str) -> Program:
+    """An LSTM with the sizes of real models; int8 or int16 data, or float32 data with int8 weights."""
+    make = random_layers.hybrid_lstm if dtype == "float32" else random_layers.integer_lstm
+    return make(random, dtype, sizes=(int(random.choice(DEPTHS[3:])), int(random.choice(DEPTHS[3:14]))))
+
+
+def svdf(random: Random, dtype: str) -> Program:
+    """An SVDF layer with the sizes of real models."""
+    sizes = (int(random.choice(DEPTHS[5:])), int(random.choice(DEPTHS[5:])), int(random.integers(1, 3)))
+    return random_layers.svdf(random, dtype, (*sizes, int(random.integers(2, 20))))
+
+
+INTEGERS = ("int8", "int16")
+OTHERS = {
+    convolution_sum: (20, ("int8",)),
+    nibbles: (12, ("int8",)),
+    matrices: (16, INTEGERS),
+    transposed: (16, INTEGERS),
+    grouped: (16, INTEGERS),
+    hybrid: (16, ("int8",)),
+    lstm: (14, ("int8", "int16", "float32")),
+    svdf: (14, ("int8",)),
+    pool: (16, ("uint8",)),
+}
+"""The functions for other dtypes, how many layers of each, and the dtypes."""
+
+
 def of_kernels(count: float = 1.0, first: int = 0) -> list[Operation]:
     """Return layers of the operations that have kernels; `count`: the share of SHARES."""
     found = []
-    others = [(convolution_sum, 20), (nibbles, 12), (matrices, 16), (transposed, 16), (grouped, 16), (hybrid, 16)]
-    for place, (make, share) in enumerate([*SHARES.items(), *others]):
-        for dtype in DTYPES.get(make, ("int8", "int16")):
+    usual = [(make, share, INTEGERS) for make, share in SHARES.items()]
+    for place, (make, share, dtypes) in enumerate([*usual, *((make, *row) for make, row in OTHERS.items())]):
+        for dtype in dtypes:
             for number in range(max(1, round(share * count))):
                 random = np.random.default_rng((place, len(dtype), number + first))
                 found += make(random, dtype).operations

@@ -10,12 +10,15 @@ from models.campaigns import (
     cases_of,
     check_configurations,
     check_dtypes,
+    graph_of,
     nonzero_cases,
     quantised,
 )
+from models.executor import program_of
 from models.layers import ACTIVATIONS
 from models.made import Model, of_one
 from models.oracle import litert
+from opwest.compiler.ir.elements import Clamped, Lookup
 
 QUANTISED = ["int8", "uint8", "int16"]
 NUMBERS = ["float32", *QUANTISED, "int32", "int64"]
@@ -211,3 +214,21 @@ def test_overflow(tmp_path):
     [[expected]] = litert(build(None).build(), [case])
     assert expected.max() == np.finfo(np.float32).max
     check_configurations(build, tmp_path, seed=1, count=1, resolver="AUTO", cases=lambda graph, random: [case])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_one_constant_makes_a_table(dtype, tmp_path):
+    def build(random, kind):
+        model = Model()
+        data = model.input(dtype, any_shape(random), *quantised(random, dtype))
+        shape = [(), (1,), (1, 1)][int(random.integers(0, 3))]
+        low, high = (0, 256) if dtype == "uint8" else (-128, 128)
+        constant = model.constant(random.integers(low, high, shape).astype(dtype), *quantised(random, dtype))
+        inputs = [data, constant] if random.random() < 0.5 else [constant, data]
+        return model.ending_with(kind, inputs, (dtype, *quantised(random, dtype, 2.0)), **activation(random))
+
+    check_dtypes(build, ["ADD", "SUB", "MUL"], tmp_path, "one constant")
+    for number, kind in enumerate(("ADD", "SUB", "MUL")):
+        [operation] = program_of(graph_of(build(np.random.default_rng(number), kind).build())).operations
+        assert isinstance(operation.function, Lookup | Clamped), kind
+        assert len(operation.inputs) == 1

@@ -87,7 +87,7 @@ def test_states(name, tmp_path):
 
 
 def test_factors_of_the_exponential():
-    for width, (*_, factors) in fixed_point._EXPONENTIALS.items():
+    for width, (*_, factors) in fixed_point.EXPONENTIALS.items():
         assert tuple(round(2 ** (width - 1) * math.exp(-(2.0**power))) for power in range(-2, 5)) == factors
 
 

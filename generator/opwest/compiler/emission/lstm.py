@@ -7,11 +7,13 @@ import contextlib
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.epilogue import ending
 from opwest.compiler.emission.expressions import plus, scale_twice, wrapped
 from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_of, emits, number
-from opwest.compiler.ir.operations import Filter, FloatMemory, Memory
+from opwest.compiler.ir.operations import Filter, FloatMemory, HybridWeights, Memory
 
 
 @emits(Filter)
@@ -98,6 +100,10 @@ class Sizes:
         batch, steps = self.batch, self.steps
         return f"(t * {batch} + n) * {length}" if self.is_time_major else f"(n * {steps} + t) * {length}"
 
+    def step(self, length: int) -> str:
+        """Return `row` without the number of the sequence if there is only one."""
+        return self.row(length) if self.batch > 1 else f"t * {length}"
+
 
 def sizes_of(operation: Memory) -> Sizes:
     """Return the sizes of a layer."""
@@ -115,10 +121,13 @@ def call_of_lstm(
     scratch: Iterable[Parameter],
     helpers: Iterable[str],
     headers: Iterable[str],
+    definitions: tuple[str, ...] = (),
+    without: tuple[str, ...] = (),
 ) -> Call:
-    """Return the call of a layer. `dtypes`: of gates and hidden results in scratch memory."""
+    """Return the call of a layer. `dtypes`: of gates and hidden results in scratch memory; `without`: absent arrays."""
     size, [gate_dtype, hidden_dtype] = sizes_of(operation), dtypes
-    arrays = ("weights", "bias", "peepholes", "norms", "projection", "projection_bias")
+    names = ("weights", "bias", "peepholes", "norms", "projection", "projection_bias")
+    arrays = [name for name in names if name not in without]
     own = []
     if operation.norms is not None:
         own.append(Parameter("gates", gate_dtype, "scratch", (), size.gates * size.cells))
@@ -134,6 +143,7 @@ def call_of_lstm(
         scratch=[*own, *scratch],
         helpers=sorted(helpers),
         headers=headers,
+        definitions=definitions,
     )
 
 
@@ -145,34 +155,82 @@ _ACTIVATIONS = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class Dots:
+    """The products of quantised rows with the int8 weights of a hybrid layer, by a function of a kernel."""
+
+    lines: tuple[str, ...]
+    """Statements from `quantised` to `dots`: for each cell the sums of DOTS / 2 gates with the data, then with the last
+    results. Coupled gates have no first one."""
+    constants: tuple[tuple[str, Any], ...]
+    scratch: tuple[Parameter, ...]
+    definitions: tuple[str, ...]
+    offset: int
+    """The place of the last results in `quantised`."""
+    elements: int
+    """The size of `quantised`."""
+
+
+DOTS = 8
+
+
 @emits(FloatMemory)
-def lstm(operation: FloatMemory) -> Call:
-    """Return the call."""
+def lstm(operation: FloatMemory, dots: Dots | None = None) -> Call:
+    """Return the call; with `dots` the products are those of a kernel."""
     size, constants, scratch = sizes_of(operation), [], []
     helpers = {"sigmoidf"}
     if operation.norms is not None:
         helpers.add("normalisef")
-    if operation.hybrid is not None:
-        longest = max(size.length + size.units, 0 if operation.projection is None else size.cells)
-        constants.append(("scales", operation.hybrid.scales))
+    hybrid = operation.hybrid
+    offset = size.length if dots is None else dots.offset
+    if hybrid is not None:
+        longest = size.length + size.units if dots is None else dots.elements
+        longest = max(longest, 0 if operation.projection is None else size.cells)
+        constants.append(("scales", hybrid.scales))
         scratch.append(Parameter("quantised", "int8", "scratch", (), longest))
-        helpers |= {"clamp", "quantise_row_with_zero" if operation.hybrid.is_asymmetric else "quantise_row"}
+        helpers |= {"clamp", "quantise_row_with_zero" if hybrid.is_asymmetric else "quantise_row"}
+    if dots is not None:
+        constants += dots.constants
+        scratch += dots.scratch
+        if hybrid is not None and hybrid.is_asymmetric:
+            constants.append(("totals", totals_of(operation)))
     lines = Lines()
     with lines.loop("n", size.batch), lines.loop("t", size.steps):
         lines.add(f"const float *x = data + {size.row(size.length)};", f"float *h = last + n * {size.units};")
         lines.add(f"float *c = cell + n * {size.cells};", f"float *y = result + {size.row(size.units)};", "")
-        if operation.hybrid is not None:
-            _quantise(lines, operation.hybrid.is_asymmetric, "x_", f"x, quantised, {size.length}")
-            row = f"h, quantised + {size.length}, {size.units}"
-            _quantise(lines, operation.hybrid.is_asymmetric, "h_", row)
+        if hybrid is not None:
+            _quantise(lines, hybrid.is_asymmetric, "x_", f"x, quantised, {size.length}")
+            _quantise(lines, hybrid.is_asymmetric, "h_", f"h, quantised + {offset}, {size.units}")
             lines.add("")
-        _cells(lines, operation, size)
+        if dots is not None:
+            lines.add(*dots.lines, "")
+        _cells(lines, operation, size, has_dots=dots is not None)
         if operation.projection is not None:
             _project(lines, operation, size)
         lines.add(f"memcpy(h, y, {size.units} * sizeof(float));")
     if "clampf(" in str(lines):
         helpers.add("clampf")
-    return call_of_lstm(operation, lines, ("float32", "float32"), constants, scratch, helpers, ("math.h", "string.h"))
+    definitions, without = ((), ()) if dots is None else (dots.definitions, ("weights",))
+    return call_of_lstm(
+        operation,
+        lines,
+        ("float32", "float32"),
+        constants,
+        scratch,
+        helpers,
+        ("math.h", "string.h"),
+        definitions=definitions,
+        without=without,
+    )
+
+
+def totals_of(operation: FloatMemory) -> Any:
+    """Return the sums of the weights that zero points are multiplied with, int32 [cells,DOTS]."""
+    size = sizes_of(operation)
+    missing = DOTS // 2 - size.gates
+    parts = operation.weights[:, :, : size.length], operation.weights[:, :, size.length :]
+    totals = [np.pad(part.sum(axis=2, dtype=np.int32).T, ((0, 0), (missing, 0))) for part in parts]
+    return np.concatenate(totals, axis=1)
 
 
 def _quantise(lines: Lines, is_asymmetric: bool, prefix: str, row: str) -> None:
@@ -185,12 +243,12 @@ def _quantise(lines: Lines, is_asymmetric: bool, prefix: str, row: str) -> None:
         lines.add(f"const float {prefix}scale = quantise_row({row});")
 
 
-def _cells(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
+def _cells(lines: Lines, operation: FloatMemory, size: Sizes, has_dots: bool) -> None:
     """Append the computation of the cells and of their products with the output gate."""
     cells = size.cells
     if operation.norms is None:
         with lines.loop("i", cells):
-            _sums(lines, operation, size)
+            _sums(lines, operation, size, has_dots)
             _peep(lines, operation, size, "s{g}", range(size.cell))
             _cell(lines, operation, size, "s{g}")
             _peep(lines, operation, size, "s{g}", [size.gates - 1])
@@ -198,7 +256,7 @@ def _cells(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
         return
     at = f"gates[{{g}} * {cells} + i]"
     with lines.loop("i", cells):
-        _sums(lines, operation, size)
+        _sums(lines, operation, size, has_dots)
         _peep(lines, operation, size, "s{g}", range(size.cell))
         lines.add(*(f"{at.format(g=g)} = s{g};" for g in range(size.gates)))
     place = f"{{0}} + g * {cells}"
@@ -225,17 +283,21 @@ def products(lines: Lines, size: Sizes, sums: str, row: tuple[str, int, int], ki
     lines.add("")
 
 
-def _sums(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
-    """Append the sums s0, s1, ... of the gates of cell i."""
+def _sums(lines: Lines, operation: FloatMemory, size: Sizes, has_dots: bool) -> None:
+    """Append the sums s0, s1, ... of the gates of cell i; their products are in `dots`, or computed."""
     cells, gates, hybrid = size.cells, range(size.gates), operation.hybrid
     starts = ["0.0f" if operation.norms is not None else f"bias[{g * cells} + i]" for g in gates]
     kind = "float" if hybrid is None else "int8_t"
-    lines.add(f"const {kind} *w = weights + i * {size.length + size.units};")
+    if not has_dots:
+        lines.add(f"const {kind} *w = weights + i * {size.length + size.units};")
     lines.add(f"float {', '.join(f's{g} = {start}' for g, start in enumerate(starts))};")
     if hybrid is None:
         lines.add("")
         products(lines, size, "s", ("x[k]", size.length, 0), "float")
         products(lines, size, "s", ("h[k]", size.units, size.length), "float")
+        return
+    if has_dots:
+        _add_dots(lines, hybrid, size)
         return
     for row in ("x", "h"):
         lines.add(f"int32_t {', '.join(f'{row}{g} = 0' for g in gates)};")
@@ -246,6 +308,16 @@ def _sums(lines: Lines, operation: FloatMemory, size: Sizes) -> None:
     for g in gates:
         lines.add(f"s{g} += (float)x{g} * (scales[{2 * g}] * x_scale);")
         lines.add(f"s{g} += (float)h{g} * (scales[{2 * g + 1}] * h_scale);")
+
+
+def _add_dots(lines: Lines, hybrid: HybridWeights, size: Sizes) -> None:
+    """Append the products of cell i to s0, s1, ...; each is rounded as without a kernel."""
+    lines.add("")
+    for g in range(size.gates):
+        for place, row in enumerate(("x", "h")):
+            index = f"i * {DOTS} + {place * DOTS // 2 + DOTS // 2 - size.gates + g}"
+            dot = f"dots[{index}]" + (f" - {row}_zero * totals[{index}]" if hybrid.is_asymmetric else "")
+            lines.add(f"s{g} += (float)({dot}) * (scales[{2 * g + place}] * {row}_scale);")
 
 
 def _peep(lines: Lines, operation: FloatMemory, size: Sizes, at: str, gates: Iterable[int]) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from opwest.compiler.ir import elements as ir
 from opwest.compiler.ir.operations import Elementwise, QuantizeEven
 from opwest.compiler.ir.program import Value
 from opwest.compiler.lowering.builder import Builder, lowers
+from opwest.compiler.reference.run import FUNCTIONS
 from opwest.compiler.semantics import arithmetic, elementwise, tables
 from opwest.compiler.semantics.elementwise import COMPARISONS, PLAIN, SAMPLED, compare_numbers, condition_shape
 from opwest.compiler.semantics.fixed_point import RANGES, one_quantization
@@ -90,7 +92,25 @@ _FUNCTIONS: dict[str, Callable[[Node], Any]] = {
 @lowers(*_FUNCTIONS)
 def function(node: Node, build: Builder) -> None:
     """The function of the table; all inputs are broadcast."""
-    lower_elementwise(node, build, _FUNCTIONS[node.kind](node))
+    data = _only_operand(node)
+    if data is None:
+        lower_elementwise(node, build, _FUNCTIONS[node.kind](node))
+        return
+    low, high = RANGES[data.dtype]
+    arrays = [np.arange(low, high + 1) if one is data else one.content for one in node.inputs if one is not None]
+    table = np.asarray(FUNCTIONS[node.kind](node, arrays, build.rules)).astype(node.output.dtype)
+    lookup(node, build, table.reshape(-1), data)
+
+
+def _only_operand(node: Node) -> Tensor | None:
+    """Return the 8-bit operand of an 8-bit sum, difference or product with one constant; None for other operators."""
+    varying = [one for one in node.inputs if one is not None and not one.is_constant]
+    constants = [one for one in node.inputs if one is not None and one.is_constant]
+    if node.kind not in ("ADD", "SUB", "MUL") or len(varying) != 1 or not arithmetic.is_quantised(node):
+        return None
+    if any(prod(one.shape) != 1 for one in constants) or prod(varying[0].shape) != prod(node.output.shape):
+        return None
+    return varying[0] if {varying[0].dtype, node.output.dtype} <= {"int8", "uint8"} else None
 
 
 @lowers("SELECT")
@@ -123,18 +143,19 @@ def unary(node: Node, build: Builder) -> None:
         lower_elementwise(node, build, ir.Rescaled(node.kind, rescale_of(node)))
 
 
-def lookup(node: Node, build: Builder, table: Any) -> None:
-    """Add a function of 8-bit values by its table, without the table if it only clamps."""
-    dtype = node.input(0).dtype
+def lookup(node: Node, build: Builder, table: Any, data: Tensor | None = None) -> None:
+    """Add a function of 8-bit values by its table, without the table if it only clamps. None: of the first input."""
+    data = node.input(0) if data is None else data
+    dtype = data.dtype
     low, high = RANGES[dtype]
     values = np.arange(low, high + 1)
     least, greatest = int(table.min()), int(table.max())
     if dtype == node.output.dtype and np.array_equal(table, values):
-        build.view(node.output, build.value(node.input(0)))
+        build.view(node.output, build.value(data))
     elif dtype == node.output.dtype and np.array_equal(table, np.clip(values, least, greatest)):
-        lower_elementwise(node, build, ir.Clamped(least, greatest))
+        build.lower(Elementwise, node, (data,), ir.Clamped(least, greatest))
     else:
-        lower_elementwise(node, build, ir.Lookup(node.kind, table))
+        build.lower(Elementwise, node, (data,), ir.Lookup(node.kind, table))
 
 
 @lowers("QUANTIZE")

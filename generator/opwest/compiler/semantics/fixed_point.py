@@ -216,7 +216,7 @@ def round_shift(value: Any, places: Any) -> Any:
 
 
 GREATEST = 2**31 - 1
-_EXPONENTIALS = {
+EXPONENTIALS = {
     32: (1895147668, 715827883, (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)),
     16: (28918, 10923, (25520, 19875, 12055, 4435, 600, 11, 0)),
 }
@@ -236,7 +236,7 @@ def leading_zeros(value: Any) -> Any:
 def exponential(value: Any, bits: int = 5, width: int = 32) -> Any:
     """Return exp with 0 integer bits of numbers that are not positive, with `bits` integer bits."""
     value = np.asarray(value, np.int64)
-    eighth, third, powers = _EXPONENTIALS[width]
+    eighth, third, powers = EXPONENTIALS[width]
     quarter = 1 << (width - 3 - bits)
     rest = (value & (quarter - 1)) - quarter
     x = (rest << bits) + (1 << (width - 4))

@@ -5,6 +5,7 @@ A new kind of layer is a function with `makes` in a module of this package, whic
 """
 
 from opwest.tuning.random_layers.conversions import dequantised, quantised
+from opwest.tuning.random_layers.curves import curve
 from opwest.tuning.random_layers.elements import add, elements, multiply
 from opwest.tuning.random_layers.floats import (
     float_convolution,
@@ -35,6 +36,7 @@ from opwest.tuning.random_layers.numbers import (
     weights_of,
     window,
 )
+from opwest.tuning.random_layers.recurrent import hybrid_lstm, integer_lstm, svdf
 from opwest.tuning.random_layers.rows import (
     extremes,
     interpolation,
@@ -56,6 +58,7 @@ __all__ = [
     "add",
     "convolution",
     "convolution_sum",
+    "curve",
     "dense",
     "depthwise",
     "dequantised",
@@ -69,8 +72,10 @@ __all__ = [
     "float_product",
     "grouped_convolution",
     "hybrid_convolution",
+    "hybrid_lstm",
     "hybrid_product",
     "inputs_of",
+    "integer_lstm",
     "interpolation",
     "makes",
     "matrix_product",
@@ -88,6 +93,7 @@ __all__ = [
     "sigmoid",
     "slopes",
     "softmax",
+    "svdf",
     "table",
     "transposed_convolution",
     "value",

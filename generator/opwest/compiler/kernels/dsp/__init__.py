@@ -7,12 +7,16 @@ Never: registers of the FPU without a guard and the same function in C.
 
 from opwest.compiler.kernels.dsp import (
     convolution,
+    curves,
     dense,
     depthwise,
     elements,
+    filters,
     floats,
     hybrid,
     interpolation,
+    lstm,
+    lstm_hybrid,
     matrix,
     matrix_wide,
     nibbles,
@@ -25,12 +29,16 @@ from opwest.compiler.kernels.dsp import (
 
 __all__ = [
     "convolution",
+    "curves",
     "dense",
     "depthwise",
     "elements",
+    "filters",
     "floats",
     "hybrid",
     "interpolation",
+    "lstm",
+    "lstm_hybrid",
     "matrix",
     "matrix_wide",
     "nibbles",
