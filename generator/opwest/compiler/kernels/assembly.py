@@ -25,12 +25,12 @@ NAKED = """\
 """The definition before the first naked function."""
 
 
-def naked(name: str, parameters: Sequence[str], lines: Iterable[str], result: str = "void ") -> str:
-    """Return a static function; `result` is a C type, with the space before a name.
+def naked(name: str, parameters: Sequence[str], lines: Iterable[str], result: str = "void ", first: str = "") -> str:
+    """Return a static function; `result` is a C type, with the space before a name, `first` the name of more lines.
 
     Its parameters are in r0 to r3, further ones on the stack (AAPCS32).
     """
-    body = "\n\t\t\t ".join(f'"{line}\\n"' for line in lines)
+    body = first + "\n\t\t\t ".join(f'"{line}\\n"' for line in lines)
     return f"static OPWEST_NAKED {result}{name}({', '.join(parameters)})\n{{\n\t__asm__ volatile({body});\n}}\n"
 
 

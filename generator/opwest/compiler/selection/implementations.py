@@ -260,6 +260,8 @@ def implementations(
     variants, rows, plain, choices = [], [], [], [(PORTABLE_CORE, general.choice)]
     cores = dict.fromkeys(PORTABLE_CORES, NONE)
     for processor in processor_classes() if options.kernels == "auto" else ():
+        if not processor.targets:
+            continue
         decision = decided(program, processor, options, measurements)
         core = core_of(processor, measurements)
         choices.append((core, decision.choice))
