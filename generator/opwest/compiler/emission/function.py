@@ -236,7 +236,14 @@ rvv: RV32 with the vector extension for embedded processors, Zve32x, or V.
 LIBRARY_VARIANTS = {"mla": "none", "dsp": "dsp", "mve": "mve"}
 """By class of processors: the end of the name of a library's variant with its instructions."""
 EVERYWHERE = ("portable", "stripes")
-"""The variants that run on all processors. An operation has one of them."""
+"""The variants that run on all processors: these and those whose names start with one of them and a hyphen."""
+
+
+def runs_everywhere(name: str) -> bool:
+    """Whether a variant is C for all processors."""
+    return name.split("-")[0] in EVERYWHERE
+
+
 Render = Callable[..., Call | None]
 """From an operation to its call; None if the variant does not apply.
 

@@ -5,6 +5,6 @@ Enters: an operation with folded numbers. Leaves: its call, or None where a vari
 between variants, the format of a model.
 """
 
-from opwest.compiler.kernels import cmsis_nn, dsp, mla, mve, rvv
+from opwest.compiler.kernels import cmsis_nn, dsp, lanes, mla, mve, rvv
 
-__all__ = ["cmsis_nn", "dsp", "mla", "mve", "rvv"]
+__all__ = ["cmsis_nn", "dsp", "lanes", "mla", "mve", "rvv"]

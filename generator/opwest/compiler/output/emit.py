@@ -14,13 +14,13 @@ import opwest.compiler.kernels  # noqa: F401 - registers the variants
 from opwest.base.diagnostics import Diagnostics, first_line
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import (
-    EVERYWHERE,
     LIBRARY_VARIANTS,
     PROCESSORS,
     VARIANTS,
     Call,
     Function,
     Variant,
+    runs_everywhere,
 )
 from opwest.compiler.emission.helpers import helpers_of
 from opwest.compiler.faults import fault
@@ -62,11 +62,16 @@ def candidates(operation: Operation, processor: str, libraries: Sequence[str] = 
     calls: dict[str, Call] = {}
     called = {library_variant(library, processor) for library in libraries if processor in LIBRARY_VARIANTS}
     variants = sorted(
-        VARIANTS[type(operation)], key=lambda variant: (variant.name not in EVERYWHERE, _rank(variant.name, processor))
+        VARIANTS[type(operation)],
+        key=lambda variant: (
+            variant.name != "portable",
+            not runs_everywhere(variant.name),
+            _rank(variant.name, processor),
+        ),
     )
     for variant in variants:
         applies = (
-            variant.name in EVERYWHERE or variant.name in called or _rank(variant.name, processor) <= len(PROCESSORS)
+            runs_everywhere(variant.name) or variant.name in called or _rank(variant.name, processor) <= len(PROCESSORS)
         )
         if variant.name not in calls and applies:
             call = variant.call(operation, loop_bytes=LOOP_BYTES)
