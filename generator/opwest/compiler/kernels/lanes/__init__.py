@@ -6,6 +6,6 @@ Never: instructions of a class of processors, assembly.
 """
 
 # The order of imports is that of the variants of an operation: the faster one first.
-from opwest.compiler.kernels.lanes import convolution
+from opwest.compiler.kernels.lanes import columns, convolution, dense
 
-__all__ = ["convolution"]
+__all__ = ["columns", "convolution", "dense"]
