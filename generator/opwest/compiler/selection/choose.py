@@ -147,13 +147,15 @@ def choose(
     prefer: Sequence[str] = (),
     libraries: Sequence[str] = (),
     limits: Limits | None = None,
+    given: Mapping[Operation, str] | None = None,
 ) -> Choice | None:
     """Return a variant for each operation; None if no choice is within the limits.
 
     Layers of equal geometry get the same variant: they share code. `max_flash`: bytes of constants and code of
     operators. `max_scratch`: the bytes that the scratch memory of an operation may have. `prefer`: variants of which
     the first one that applies is chosen, whatever it costs. `libraries`: those whose functions are candidates; the
-    code of each function counts once. `limits`: the names of the limits in the reasons.
+    code of each function counts once. `limits`: the names of the limits in the reasons. `given`: the variants of all
+    operations, if only their costs are wanted.
     """
     limits = limits or Limits(objective=objective)
     groups: dict[str, list[Operation]] = {}
@@ -164,6 +166,9 @@ def choose(
         _permitted(some, group, max_scratch or {}, prefer)
         for some, group in zip(applying, groups.values(), strict=True)
     ]
+    if given is not None:
+        names = [given[group[0]] for group in groups.values()]
+        offers = [[offer for offer in some if offer.name == name] for some, name in zip(applying, names, strict=True)]
     if not all(offers):
         return None
     options = [[_option(offer, objective) for offer in group] for group in offers]

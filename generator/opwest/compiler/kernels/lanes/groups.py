@@ -83,7 +83,7 @@ def groups_of(weights: Any, parts: Sequence[Block], words: int) -> Groups:
 def _cost(groups: Groups, parts: Sequence[Block], words: int) -> int:
     """Return the instructions of the ends of groups and of patches."""
     count, length = groups.weights.shape
-    cost = -(-length // groups.size) * count * words * 3
+    cost: int = -(-length // groups.size) * count * words * 3
     for own in _blocks(groups.rest, parts):
         cost += int(own.any(axis=0).sum()) * (PATCHED + words + len(own) * (1 + 5 * words))
     return cost
