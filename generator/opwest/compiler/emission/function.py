@@ -236,7 +236,7 @@ rvv: RV32 with the vector extension for embedded processors, Zve32x, or V.
 LIBRARY_VARIANTS = {"mla": "none", "dsp": "dsp", "mve": "mve"}
 """By class of processors: the end of the name of a library's variant with its instructions."""
 EVERYWHERE = ("portable", "stripes")
-"""The variants that run on all processors: these and those whose names start with one of them and a hyphen."""
+"""The variants that run on all processors. An operation has one of them, and perhaps portable-..., also in C."""
 
 
 def runs_everywhere(name: str) -> bool:

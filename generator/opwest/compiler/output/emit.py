@@ -14,6 +14,7 @@ import opwest.compiler.kernels  # noqa: F401 - registers the variants
 from opwest.base.diagnostics import Diagnostics, first_line
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import (
+    EVERYWHERE,
     LIBRARY_VARIANTS,
     PROCESSORS,
     VARIANTS,
@@ -57,22 +58,20 @@ def library_variant(library: str, processor: str) -> str:
 def candidates(operation: Operation, processor: str, libraries: Sequence[str] = ()) -> dict[str, Call]:
     """Return the variants that apply on a class of processors, by name: portable, those of the class, of libraries.
 
+    Without a class, further variants in C for all processors.
+
     The limit of the code of inner loops has no effect on which apply, nor on constants and scratch memory.
     """
     calls: dict[str, Call] = {}
     called = {library_variant(library, processor) for library in libraries if processor in LIBRARY_VARIANTS}
     variants = sorted(
-        VARIANTS[type(operation)],
-        key=lambda variant: (
-            variant.name != "portable",
-            not runs_everywhere(variant.name),
-            _rank(variant.name, processor),
-        ),
+        VARIANTS[type(operation)], key=lambda variant: (variant.name not in EVERYWHERE, _rank(variant.name, processor))
     )
     for variant in variants:
-        applies = (
-            runs_everywhere(variant.name) or variant.name in called or _rank(variant.name, processor) <= len(PROCESSORS)
-        )
+        # Classes have faster variants of the layers that further ones in C apply to.
+        is_general = runs_everywhere(variant.name) and processor not in PROCESSORS
+        applies = variant.name in EVERYWHERE or is_general or variant.name in called
+        applies = applies or _rank(variant.name, processor) <= len(PROCESSORS)
         if variant.name not in calls and applies:
             call = variant.call(operation, loop_bytes=LOOP_BYTES)
             if call is not None:
