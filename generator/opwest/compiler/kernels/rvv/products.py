@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from opwest.compiler.emission.epilogue import ending
 from opwest.compiler.emission.function import Call, Lines, call_for, emits
-from opwest.compiler.ir.operations import Clamp, Convolution
+from opwest.compiler.ir.operations import Convolution
+from opwest.compiler.kernels.lanes.ends import end_of
 from opwest.compiler.kernels.rvv.assembly import BASE, function
 from opwest.compiler.kernels.scaling import int8_sums
+from opwest.compiler.semantics.fixed_point import Requantisation
 
 PRODUCTS = function(
     "rvv_products",
@@ -44,11 +45,11 @@ PRODUCTS = function(
 
 
 @emits(Convolution, "rvv-products")
-def render(operation: Convolution) -> Call | None:
+def render(operation: Convolution, shared: bool = False) -> Call | None:
     """Return the call; None for several rows, other dtypes, and groups."""
     data, result = operation.inputs[0], operation.results[0]
     given = int8_sums(operation)
-    if given is None or result.dtype != "int8" or isinstance(operation.finish, Clamp):
+    if given is None or result.dtype != "int8" or not isinstance(operation.finish, Requantisation):
         return None
     weights, bias, bounds = given
     results, length = weights.shape
@@ -56,9 +57,9 @@ def render(operation: Convolution) -> Call | None:
     is_single = data.size == length and result.size == results
     if not is_single or operation.window.is_padded((shape[1], shape[2])):
         return None
-    end = ending(operation.finish, bounds, operation.zero)
+    end = end_of(operation.finish, weights, bias, bounds, operation.zero, shared)
     lines = Lines()
-    lines.add("int32_t sums[2];", "")
+    lines.add(*(line for line in end.prologue if " fill " not in line), "int32_t sums[2];", "")
     with lines.loop("c", results // 2 * 2, 2):
         lines.add(f"const int8_t *w = weights + c * {length};", "")
         lines.add(f"rvv_products(data, w, w + {length}, sums, {length});")
