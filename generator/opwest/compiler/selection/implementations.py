@@ -288,10 +288,13 @@ def implementations(
 
 
 def _equal(choice: Choice, base: Choice) -> bool:
-    """Whether a class of processors has the operators of the base; only their places of concatenations may differ."""
+    """Whether a class of processors has the operators of the base; only their places of concatenations may differ.
+
+    Layers in stripes have variants of the class.
+    """
     names = {row.operation.label: row.variant for row in base.rows}
     return all(
-        runs_everywhere(row.variant) and names.get(row.operation.label, row.variant) == row.variant
+        row.variant.startswith("portable") and names.get(row.operation.label, row.variant) == row.variant
         for row in choice.rows
     )
 
