@@ -15,7 +15,7 @@ from opwest.compiler.ir.operations import Convolution, ConvolutionSum
 from opwest.compiler.kernels.lanes.ends import end_of
 from opwest.compiler.kernels.lanes.groups import (
     Block,
-    add_group,
+    add_groups,
     add_starts,
     add_taken,
     groups_of,
@@ -172,12 +172,7 @@ class _Tile:
         lines.add("")
         loads = [f"const uint32_t x{word} = p[{{tap}} * {self.words} + {word}];" for word in words]
         loads += [f"const uint32_t w{c} = (uint32_t)q[{{tap}} * {channels} + {c}];" for c in range(channels)]
-        turns, rest = divmod(self.sizes[0], self.size)
-        for count, size in ((turns, self.size), (1, rest)):
-            if size and count:
-                with lines.loop("k", count) if count > 1 else lines.block(""):
-                    add_group(lines, size, loads, products)
-                    lines.add(f"p += {size * self.words};", f"q += {size * channels};")
+        add_groups(lines, (self.sizes[0], self.size), loads, products, (self.words, channels))
         if self.is_patched:
             with lines.block(f"for (; *patch >= 0; patch += {1 + channels})"):
                 lines.add(f"const uint32_t *from = words + *patch * {self.words};")

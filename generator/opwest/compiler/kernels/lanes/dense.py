@@ -12,7 +12,7 @@ from opwest.compiler.emission.function import Call, Lines, call_for, emits
 from opwest.compiler.emission.matrix import blocks
 from opwest.compiler.ir.operations import Convolution
 from opwest.compiler.kernels.lanes.ends import end_of
-from opwest.compiler.kernels.lanes.groups import Block, Groups, add_group, add_taken, groups_of, lane_of, plus_of
+from opwest.compiler.kernels.lanes.groups import Block, Groups, add_groups, add_taken, groups_of, lane_of, plus_of
 from opwest.compiler.kernels.scaling import int8_sums
 from opwest.compiler.semantics.fixed_point import Requantisation
 
@@ -96,12 +96,7 @@ def _block(lines: Lines, sizes: tuple[int, int], groups: Groups, end: LayerEpilo
     lines.add(*starts, "")
     loads = ["const uint32_t x = (uint32_t)p[{tap}];"]
     loads += [f"const uint32_t w{word} = q[{{tap}} * {words} + {word}];" for word in range(words)]
-    turns, rest = divmod(length, groups.size)
-    for count, size in ((turns, groups.size), (1, rest)):
-        if size and count:
-            with lines.loop("k", count) if count > 1 else lines.block(""):
-                add_group(lines, size, loads, products)
-                lines.add(f"p += {size};", f"q += {size * words};")
+    add_groups(lines, (length, groups.size), loads, products, (1, words))
     if groups.is_patched:
         with lines.block(f"for (; *patch >= 0; patch += {1 + words})"):
             lines.add("const uint32_t x = (uint32_t)data[*patch];")

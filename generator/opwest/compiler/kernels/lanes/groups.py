@@ -14,6 +14,7 @@ in the groups, and patches: products of their own after all groups.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Lines
 from opwest.compiler.emission.matrix import blocks
 
-SIZES = (8, 4, 2)
+SIZES = (8, 6, 5, 4, 3, 2)
 """The taps of a group."""
 PATCHED = 8
 """The instructions of a patch beside its products."""
@@ -97,16 +98,21 @@ def _blocks(array: Any, parts: Sequence[Block]) -> Iterator[Any]:
 def _divided(weights: Any, size: int) -> Groups:
     """Return groups of a size: the largest weights of those that do not fit are patches."""
     channels, length = weights.shape
-    main = np.pad(weights.astype(np.int32), ((0, 0), (0, -length % size))).reshape(channels, -1, size)
-    while True:
-        ends = np.stack([-128 * main, 127 * main])
-        wide = (ends.min(axis=0).sum(axis=2) < -32768) | (ends.max(axis=0).sum(axis=2) > 32767)
-        if not wide.any():
-            break
-        first, second = np.nonzero(wide)
-        main[first, second, np.abs(main[first, second]).argmax(axis=1)] = 0
+    main = np.pad(weights, ((0, 0), (0, -length % size))).reshape(-1, size).astype(np.int32)
+    wide = np.flatnonzero(_are_wide(main))
+    while len(wide):
+        some = main[wide]
+        some[np.arange(len(wide)), np.abs(some).argmax(axis=1)] = 0
+        main[wide] = some
+        wide = wide[_are_wide(some)]
     flat = main.reshape(channels, -1)[:, :length].astype(np.int8)
     return Groups(size, flat, weights - flat)
+
+
+def _are_wide(groups: Any) -> Any:
+    """Return which groups [..., taps] of weights have sums with int8 data that do not fit 16 bits."""
+    most, least = np.maximum(groups, 0).sum(axis=1), np.minimum(groups, 0).sum(axis=1)
+    return (127 * most - 128 * least > 32767) | (128 * most - 127 * least > 32768)
 
 
 def add_starts(lines: Lines, channel: str, count: int, words: int) -> None:
@@ -133,11 +139,29 @@ def add_taken(lines: Lines, names: Sequence[str]) -> None:
         lines.add(f"t{name} += s{name};", f"h{name} += (int32_t)(s{name} + 0x8000) >> 16;")
 
 
-def add_group(lines: Lines, size: int, loads: Sequence[str], products: Mapping[str, str]) -> None:
-    """Append the products of a group and their additions: by name the words x and the numbers w.
+def add_groups(
+    lines: Lines, sizes: tuple[int, int], loads: Sequence[str], products: Mapping[str, str], steps: tuple[int, int]
+) -> None:
+    """Append the products of all groups and their additions, from the pointers p and q on.
 
-    `loads`: the declarations of a tap, {tap} is its place in the group.
+    `sizes`: the taps of a sum and of a group. `loads`: the declarations of a tap, {tap} is its place in the group.
+    `products`: by name the products of a tap. `steps`: the elements of a tap behind p and q.
     """
+    length, size = sizes
+    turns, rest = divmod(length, size)
+    # A branch for at least 5 taps, unless the compiler would keep sums of the second group on the stack.
+    joined = 1 if size > 4 or len(products) > 4 else 2
+    for count, parts in ((turns // joined, [size] * joined), (turns % joined, [size]), (1, [rest])):
+        if not count or not parts[0]:
+            continue
+        with lines.loop("k", count) if count > 1 else nullcontext():
+            for part in parts:
+                with lines.block(""):
+                    _group(lines, part, loads, products)
+                lines.add(f"p += {part * steps[0]};", f"q += {part * steps[1]};")
+
+
+def _group(lines: Lines, size: int, loads: Sequence[str], products: Mapping[str, str]) -> None:
     lines.add(*(f"uint32_t s{name};" for name in products), "")
     for tap in range(size):
         with lines.block(""):
