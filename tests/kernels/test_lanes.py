@@ -15,6 +15,8 @@ from models.commands import check_vectors, dense
 from models.test_max_ram import convolutions
 from opwest.compiler.kernels.lanes.groups import SIZES, _divided, groups_of, parts_of
 from opwest.compiler.output.emit import candidates
+from opwest.compiler.selection.choose import choose
+from opwest.compiler.selection.costs import Table, key_of
 from opwest.compiler.semantics.fixed_point import Rounding
 from opwest.tuning import random_layers
 
@@ -166,6 +168,20 @@ def test_measured_costs_choose_the_operators_of_the_base(model, text, tmp_path):
     assert text in source and "0x8000" in source
     assert "0x8000" not in (tmp_path / "first/operators.c").read_text()
     check_vectors(tmp_path / "tuned")
+
+
+def test_the_base_is_slower_on_no_other_core():
+    """The costs of RV32 decide, unless those of the Cortex-M0+ are known to increase."""
+    program = random_layers.dense(np.random.default_rng(3), 64, 12, 1, kind="relu", rounding=Rounding.ONCE)
+    key = key_of(program.operations[0])
+    fast, slow = ({key: {"portable": (1000, 200), "portable-words": (cycles, 900)}} for cycles in (500, 1100))
+    table, unknown = Table("rv32", fast, {}), Table("cortex-m0plus", {}, {})
+    for other, found in ((slow, "portable"), (fast, "portable-words")):
+        chosen = choose(program, "", table, other=Table("cortex-m0plus", other, {}))
+        assert [row.variant for row in chosen.rows] == [found]
+    assert choose(program, "", table, other=unknown).rows[0].variant == "portable-words"
+    preferred = choose(program, "", table, prefer=["portable-words"], other=Table("cortex-m0plus", slow, {}))
+    assert preferred.rows[0].variant == "portable-words"
 
 
 def test_a_limit_of_flash_excludes_packed_weights(tmp_path):

@@ -113,12 +113,13 @@ def decided(program: Program, processor: ProcessorClass, options: Options, measu
 def decided_without_class(program: Program, options: Options, measurements: Tables) -> Decision:
     """Return the decision for processors without a class, whose operators are portable.
 
-    A limit of memory can be exceeded: hosts have no limit.
+    No variant is slower than the first one on the other core without a class. A limit of memory can be exceeded: hosts
+    have no limit.
     """
-    table = measurements.of(PORTABLE_CORE)
+    table, other = map(measurements.of, PORTABLE_CORES)
     # Stores between other channels are as fast as others.
     joined = _joined(program, options)
-    chooser = _Chooser("", table, options, default_limit(program))
+    chooser = _Chooser("", table, options, default_limit(program), other)
     plain = chooser.portable(joined)
     limit = options.max_ram
     if options.optimize != RAM and (limit is None or plain.memory <= limit):
@@ -139,9 +140,11 @@ def _joined(program: Program, options: Options, needs: Needs | None = None) -> P
 class _Chooser:
     """The choices for a class of processors."""
 
-    def __init__(self, processor: str, table: Table, options: Options, default_flash: int | None) -> None:
-        """`default_flash`: the limit of flash without one of the user."""
-        self.processor, self.table, self.options = processor, table, options
+    def __init__(
+        self, processor: str, table: Table, options: Options, default_flash: int | None, other: Table | None = None
+    ) -> None:
+        """`default_flash`: the limit of flash without one of the user. `other`: that of `choose`."""
+        self.processor, self.table, self.options, self.other = processor, table, options, other
         self.default_flash = default_flash
         self.prefer = [library_variant(name, processor) if name in LIBRARIES else name for name in options.prefer]
 
@@ -200,7 +203,16 @@ class _Chooser:
             options.optimize,
         )
         return choose(
-            program, self.processor, self.table, objective, flash, scratch, self.prefer, options.libraries, limits
+            program,
+            self.processor,
+            self.table,
+            objective,
+            flash,
+            scratch,
+            self.prefer,
+            options.libraries,
+            limits,
+            other=self.other,
         )
 
     def _fitting(self, program: Program, flash: int | None) -> Decision | None:
