@@ -55,6 +55,12 @@ def test_code_does_not_depend_on_optimisation(tmp_path):
     variants.check(found, "rv32", tmp_path / "size", ("-Os", "-Wconversion", "-Werror"))
 
 
+def test_a_depthwise_convolution_of_one_channel_has_pairs(tmp_path):
+    found = layers("portable-pairs", "depthwise", sized(4, 60), 77, shape=(2, 9, 7, 1))
+    assert len(found) == sized(4, 60)
+    variants.check(found, "rv32", tmp_path)
+
+
 def test_every_number_of_rows_and_channels(tmp_path):
     """Tiles of 2, 4 and 6 rows, of 1 to 3 channels, with rows that the last tile lacks."""
     shapes = list(itertools.product((2, 3, 4, 5, 6, 7, 11, 12), sized((1, 2, 4), range(1, 9))))

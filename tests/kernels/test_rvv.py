@@ -76,6 +76,19 @@ def test_all_pairs_of_values(kind, tmp_path):
     variants.check(found, CORE, tmp_path)
 
 
+@pytest.mark.parametrize("multiplier", [2, 3, 8])
+def test_several_results_of_a_channel(multiplier, tmp_path):
+    """Channels are repeated in the copies of rows; a single channel is a convolution."""
+    found = []
+    for number, depth in enumerate((1, 3, 16, 40) * sized(1, 10)):
+        random = np.random.default_rng((56, multiplier, number))
+        made = random_layers.depthwise(random, (1, 5, 7, depth), multiplier=multiplier, kind="relu")
+        inputs = random_layers.inputs_of(random, made, number)
+        found.append(variants.candidate(made, "rvv-channels", number, inputs))
+    assert {variant_of(one) for one in found} == {"rvv-channels"}
+    variants.check(found, CORE, tmp_path)
+
+
 @pytest.mark.parametrize("rounding", [Rounding.ONCE, Rounding.TWICE])
 def test_every_kind_of_rounding(rounding, tmp_path):
     kinds = ("exponents", "left", "halves", "greatest", "one", "relu")
@@ -90,12 +103,11 @@ def test_every_kind_of_rounding(rounding, tmp_path):
 
 
 def test_layers_that_the_variants_refuse():
-    """Groups, int16 data, several results of a channel, scales in floating point, operands of other shapes."""
+    """Wide windows, int16 data, operands of other shapes."""
     random = np.random.default_rng(3)
-    several = random_layers.depthwise(random, (1, 4, 4, 3), (3, 3), 2).operations[0]
     wide = random_layers.depthwise(random, (1, 4, 20, 3), (1, 13), 1, stride=(1, 1), same=True).operations[0]
     int16 = [getattr(random_layers, kind)(random, dtype="int16").operations[0] for kind in ("convolution", "pool")]
-    for operation in (several, wide, *int16):
+    for operation in (wide, *int16):
         assert not any(name.startswith("rvv") for name in candidates(operation, "rvv"))
     function = random_layers.elements(random, (2, 8), "add").operations[0].function
     operands = [random_layers.value("input", "int8", shape) for shape in ((2, 8), (1, 8))]

@@ -11,7 +11,7 @@ from opwest.compiler.emission.convolution import Gather
 from opwest.compiler.emission.epilogue import LayerEpilogue
 from opwest.compiler.emission.expressions import Expression, expression_of, plus, times
 from opwest.compiler.emission.function import Call, Lines, Parameter, call_for, emits
-from opwest.compiler.ir.operations import Convolution, ConvolutionSum
+from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Depthwise
 from opwest.compiler.kernels.lanes.ends import end_of
 from opwest.compiler.kernels.lanes.groups import (
     Block,
@@ -23,7 +23,7 @@ from opwest.compiler.kernels.lanes.groups import (
     parts_of,
     plus_of,
 )
-from opwest.compiler.kernels.scaling import int8_sums
+from opwest.compiler.kernels.scaling import int8_sums, without_channels
 from opwest.compiler.semantics.fixed_point import Requantisation
 
 WIDE = 341
@@ -57,6 +57,13 @@ def render(operation: Convolution, shared: bool = False) -> Call | None:
 def with_sum(operation: ConvolutionSum, shared: bool = False) -> Call | None:
     """Return the call: each result is added to the other operand before it is stored."""
     return _render(operation, shared, expression_of(operation.function, ("int8", "int8"), "int8"))
+
+
+@emits(Depthwise, "portable-pairs", has_pitch=True)
+def without_depth(operation: Depthwise, shared: bool = False) -> Call | None:
+    """Return the call; None for data of several channels."""
+    single = without_channels(operation)
+    return None if single is None else _render(single, shared, None)
 
 
 def _render(operation: Convolution, shared: bool, total: Expression | None) -> Call | None:

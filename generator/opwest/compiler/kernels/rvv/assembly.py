@@ -128,3 +128,24 @@ FILL = function(
     "Fill memory; return its end.",
     "int8_t *",
 )
+SPREAD = function(
+    "spread_bytes",
+    ("int8_t *to", "const int8_t *from", "int32_t size", "int32_t times"),
+    (
+        "1: vsetvli t0, a2, e8, m8, ta, ma",
+        "vle8.v v8, (a1)",
+        "add a1, a1, t0",
+        "sub a2, a2, t0",
+        "mv t1, a3",
+        "mv t2, a0",
+        "2: vsse8.v v8, (t2), a3",
+        "addi t2, t2, 1",
+        "addi t1, t1, -1",
+        "bnez t1, 2b",
+        "mul t0, t0, a3",
+        "add a0, a0, t0",
+        "bnez a2, 1b",
+    ),
+    "Copy each of `size` bytes several times; return the end of `to`.",
+    "int8_t *",
+)

@@ -12,6 +12,7 @@ from opwest.compiler.kernels.rvv.assembly import (
     COPY,
     FILL,
     HEADER,
+    SPREAD,
     ending_of,
     function,
     numbers_of,
@@ -19,7 +20,8 @@ from opwest.compiler.kernels.rvv.assembly import (
     scaled,
 )
 from opwest.compiler.kernels.rvv.channels import SUMS
-from opwest.compiler.kernels.scaling import int8_sums
+from opwest.compiler.kernels.rvv.channels import render as convolution
+from opwest.compiler.kernels.scaling import int8_sums, without_channels
 from opwest.compiler.kernels.windows import Rows
 
 MAX_COLUMNS = 12
@@ -28,18 +30,22 @@ MAX_COLUMNS = 12
 
 @emits(Depthwise, "rvv-channels", has_pitch=True)
 def render(operation: Depthwise) -> Call | None:
-    """Return the call; None for other dtypes, several results of a channel, wide windows, and ends that differ."""
+    """Return the call; None for other dtypes, wide windows, and ends that differ."""
     data, result, window = operation.inputs[0], operation.results[0], operation.window
+    single = without_channels(operation)
+    if single is not None:
+        return convolution(single)
     given = int8_sums(operation)
     kh, kw, channels = operation.weights.shape
-    if given is None or result.dtype != "int8" or channels != data.shape[3] or kw > MAX_COLUMNS:
+    if given is None or result.dtype != "int8" or kw > MAX_COLUMNS:
         return None
     weights, bias, bounds = given
     ending = ending_of(operation.finish, channels, bounds)
     if ending is None:
         return None
     is_in_place = not result.pitch and can_replace(data.shape, window, channels)
-    rows = Rows(data.shape, window, is_copied=is_in_place)
+    repeats = channels // data.shape[3]
+    rows = Rows(data.shape, window, is_copied=is_in_place or repeats > 1, repeats=repeats)
     columns = window.result[1]
     name, text = function_of(min(len(SUMS), columns), kw, ending)
     # From the last tap of a row of a window to the first one of the next row.
@@ -54,7 +60,8 @@ def render(operation: Depthwise) -> Call | None:
         lines.add(f"{name}({row}, weights, numbers, y, {columns}, {step}, {down});", f"y += {columns * result.row};")
     arguments = {"data": data, "weights": weights.T.reshape(kh, kw, channels).copy(), "numbers": numbers}
     scratch = [Parameter("ring", "int8", "scratch", elements=rows.size)] if rows.is_kept else []
-    copies = ((COPY,) if rows.is_kept else ()) + ((FILL,) if "fill_bytes" in str(lines) else ())
+    called = {"copy_bytes": COPY, "fill_bytes": FILL, "spread_bytes": SPREAD}
+    copies = [text for called_name, text in called.items() if called_name in str(lines)]
     in_place = ("data",) if is_in_place else ()
     return call_for(operation, "depthwise", lines, arguments, in_place, scratch, definitions=(*BASE, *copies, text))
 
