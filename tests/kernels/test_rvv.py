@@ -14,11 +14,11 @@ from kernels.variants import FLAGS, candidates_of, images, variant_of
 from models.commands import dense
 from models.test_max_ram import convolutions
 from opwest.compiler.emission.function import VARIANTS
-from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import Elementwise
-from opwest.compiler.output.emit import candidates
+from opwest.compiler.output.emit import candidates, emit_program
 from opwest.compiler.semantics.fixed_point import Rounding
 from opwest.tuning import random_layers
+from opwest.tuning.image import Candidate
 from opwest.tuning.machines import machines
 from opwest.tuning.measure import run
 from requirements_support import need
@@ -103,16 +103,34 @@ def test_every_kind_of_rounding(rounding, tmp_path):
 
 
 def test_layers_that_the_variants_refuse():
-    """Wide windows, int16 data, operands of other shapes."""
+    """Wide windows, int16 data."""
     random = np.random.default_rng(3)
     wide = random_layers.depthwise(random, (1, 4, 20, 3), (1, 13), 1, stride=(1, 1), same=True).operations[0]
     int16 = [getattr(random_layers, kind)(random, dtype="int16").operations[0] for kind in ("convolution", "pool")]
     for operation in (wide, *int16):
         assert not any(name.startswith("rvv") for name in candidates(operation, "rvv"))
-    function = random_layers.elements(random, (2, 8), "add").operations[0].function
-    operands = [random_layers.value("input", "int8", shape) for shape in ((2, 8), (1, 8))]
-    row = Elementwise("layer", tuple(operands), (random_layers.value("output", "int8", (2, 8)),), function)
-    assert isinstance(function, AddQuantised | Product) and list(candidates(row, "rvv")) == ["portable"]
+
+
+SHAPES = [((3, 5, 7), (7,)), ((3, 5, 7), (5, 1)), ((1,), (2, 40)), ((4, 1, 33), (1, 6, 33)), ((1, 1), (1, 1))]
+
+
+@pytest.mark.parametrize("kind", ["add", "subtract", "multiply"])
+def test_operands_that_are_repeated(kind, tmp_path):
+    """Rows and single elements, as either operand."""
+    found = []
+    for number, shapes in enumerate([pair[::turn] for turn in (1, -1) for pair in SHAPES]):
+        random = np.random.default_rng((57, number))
+        result = random_layers.value("output", "int8", np.broadcast_shapes(*shapes))
+        function = random_layers.elements(random, result.shape, kind).operations[0].function
+        operands = [random_layers.value("input", "int8", shape) for shape in shapes]
+        made = random_layers.program(Elementwise("layer", tuple(operands), (result,), function))
+        inputs = random_layers.inputs_of(random, made, number)
+        for variant in ("portable", "rvv-elements"):
+            prefix = f"c{number}_{variant.replace('-', '_')}_"
+            emitted = emit_program(made, "made by a test", variant, prefix=prefix)
+            assert emitted.steps[0].variant == variant
+            found.append(Candidate(made, emitted, inputs, None, None if variant == "portable" else len(found) - 1))
+    variants.check(found, CORE, tmp_path)
 
 
 def usual(program, seed=3):

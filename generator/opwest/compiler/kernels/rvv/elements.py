@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums, differences and products of quantised int8 values of equal shapes, as vectors of 32-bit values."""
+"""Sums, differences and products of quantised int8 values, as vectors of 32-bit values."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import Call, call_for, emits, is_int8_pair
+from opwest.compiler.emission.elementwise import joined
+from opwest.compiler.emission.expressions import times
+from opwest.compiler.emission.function import Call, Lines, call_for, emits
 from opwest.compiler.ir.elements import AddQuantised, Product
 from opwest.compiler.ir.operations import Elementwise
 from opwest.compiler.kernels.rvv.assembly import BASE, function
@@ -20,15 +23,32 @@ REGISTERS = ("a5", "a6", "a7", "t1", "t2", "t3", "t4", "t5", "t6")
 
 @emits(Elementwise, "rvv-elements")
 def render(operation: Elementwise) -> Call | None:
-    """Return the call; None for other functions and dtypes, and for operands that are repeated."""
+    """Return the call; None for other functions and dtypes."""
     function, [result] = operation.function, operation.results
-    if not isinstance(function, AddQuantised | Product) or not is_int8_pair(operation):
+    if not isinstance(function, AddQuantised | Product):
         return None
-    loop = loop_of(function)
+    if any(value.dtype != "int8" for value in (*operation.inputs, result)):
+        return None
+    dimensions, strides = joined([value.shape for value in operation.inputs], result.shape)
+    loop = loop_of(function, (strides[0][-1] == 0, strides[1][-1] == 0))
+    lines = Lines()
+    with ExitStack() as stack:
+        if len(dimensions) > 1:
+            lines.add("int8_t *y = result;", "")
+        for level, count in enumerate(dimensions[:-1]):
+            stack.enter_context(lines.loop(f"i{level}", count))
+        operands = []
+        for name, steps in zip("ab", strides, strict=True):
+            offsets = [times(f"i{level}", step) for level, step in enumerate(steps[:-1]) if step]
+            operands.append(" + ".join([name, *offsets]))
+        target = "y" if len(dimensions) > 1 else "result"
+        lines.add(f"{loop.name}({', '.join(operands)}, numbers, {target}, {dimensions[-1]});")
+        if len(dimensions) > 1:
+            lines.add(f"y += {dimensions[-1]};")
     a, b = operation.inputs
     arguments = {"a": a, "b": b, "numbers": loop.numbers}
-    body = f"\t{loop.name}(a, b, numbers, result, {result.size});\n"
-    return call_for(operation, loop.base, body, arguments, ("a", "b"), definitions=(*BASE, loop.text))
+    in_place = tuple(name for name, value in (("a", a), ("b", b)) if value.size == result.size)
+    return call_for(operation, loop.base, lines, arguments, in_place, definitions=(*BASE, loop.text))
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +61,9 @@ class Loop:
     numbers: Any
 
 
-def loop_of(function: AddQuantised | Product) -> Loop:
-    """Return the loop over the elements of two arrays."""
-    given, turn = function.numbers, _Turn()
+def loop_of(function: AddQuantised | Product, are_single: tuple[bool, bool] = (False, False)) -> Loop:
+    """Return the loop over the elements of two arrays; `are_single`: whether an operand is one element for all."""
+    given, turn = function.numbers, _Turn(are_single)
     if isinstance(function, AddQuantised):
         base = "subtract" if function.subtract else "add"
         turn.sum(function)
@@ -55,6 +75,7 @@ def loop_of(function: AddQuantised | Product) -> Loop:
     if given.low < given.zero:
         turn.words.append("signed")
     turn.end("v8", last, given.low < given.zero)
+    turn.words += [f"single_{letter}" for letter, is_single in zip("ab", are_single, strict=True) if is_single]
     name = "_".join([f"rvv_{base}", *turn.words])
     if (given.low, given.high) != (-128, 127):
         name += "_clamp"
@@ -66,7 +87,8 @@ def loop_of(function: AddQuantised | Product) -> Loop:
 class _Turn:
     """The instructions for a vector of values, 32 bits wide in v8 and v16, and the numbers in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, are_single: tuple[bool, bool]) -> None:
+        self.are_single = are_single
         self.numbers: list[int] = []
         self.lines: list[str] = []
         self.words: list[str] = []
@@ -127,8 +149,14 @@ class _Turn:
         lines = ["addi sp, sp, -16", "sw s0, 0(sp)", "sw s1, 4(sp)", "csrwi vxrm, 0", "mv s1, a4"]
         lines += ["lw s0, 0(a2)", "lw t0, 4(a2)", "lw a4, 8(a2)"]
         lines += [f"lw {register}, {12 + 4 * place}(a2)" for place, register in enumerate(used)]
-        lines += ["1:", "vsetvli a2, s1, e32, m8, ta, mu", "vle8.v v24, (a0)", "vle8.v v26, (a1)"]
-        lines += ["add a0, a0, a2", "vsext.vf4 v8, v24", "add a1, a1, a2", "vsext.vf4 v16, v26", *self.lines]
+        lines += ["1:", "vsetvli a2, s1, e32, m8, ta, mu"]
+        for place, (loaded, group) in enumerate((("v24", "v8"), ("v26", "v16"))):
+            if self.are_single[place]:
+                lines.append(f"vlse8.v {loaded}, (a{place}), zero")
+            else:
+                lines += [f"vle8.v {loaded}, (a{place})", f"add a{place}, a{place}, a2"]
+            lines.append(f"vsext.vf4 {group}, {loaded}")
+        lines += self.lines
         lines += ["sub s1, s1, a2", "vse8.v v8, (a3)", "add a3, a3, a2", "bnez s1, 1b"]
         lines += ["lw s0, 0(sp)", "lw s1, 4(sp)", "addi sp, sp, 16"]
         parameters = ["const int8_t *a", "const int8_t *b", "const int32_t *numbers", "int8_t *y", "int32_t count"]
