@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from opwest.compiler.emission.scaling_helpers import FUNCTIONS
+
 _ROUNDING = """\
 #ifdef CMSIS_NN_USE_SINGLE_ROUNDING
 #error "the operators need CMSIS-NN without CMSIS_NN_USE_SINGLE_ROUNDING: it changes results"
@@ -56,27 +58,6 @@ static inline int32_t scale_once_high(int32_t sum, int32_t multiplier, int place
 static inline int32_t scale_once(int64_t sum, int32_t multiplier, int places)
 {
 	return (int32_t)((sum * multiplier + (INT64_C(1) << (places - 1))) >> places);
-}
-/* scale_twice_positive() with twice the multiplier, and an addend for the rounding and the zero point. */
-static inline int32_t scale_added_positive(int32_t sum, int32_t twice, int32_t addend, int shift)
-{
-	int64_t product = (int64_t)sum * (uint32_t)twice;
-	int32_t high = (int32_t)(product >> 32) + (int32_t)((uint32_t)product >> 31);
-
-	return (high + addend) >> shift;
-}
-/* scale_added_positive() with halves away from zero. */
-static inline int32_t scale_added_signed(int32_t sum, int32_t twice, int32_t addend, int shift)
-{
-	int64_t product = (int64_t)sum * (uint32_t)twice;
-	int32_t high = (int32_t)(product >> 32) + (int32_t)((uint32_t)product >> 31);
-
-	return (high + (high >> 31) + addend) >> shift;
-}
-/* scale_once_high() with an addend for the rounding and the zero point. */
-static inline int32_t scale_added_once(int32_t sum, int32_t multiplier, int32_t addend, int shift)
-{
-	return ((int32_t)(((int64_t)sum * multiplier) >> 32) + addend) >> shift;
 }
 static inline int32_t clamp(int32_t value, int32_t low, int32_t high)
 {
@@ -493,7 +474,9 @@ HELPERS = {
     "cmsis_nn_rounding": _ROUNDING,
     **{
         one[1]: one[0]
-        for one in re.finditer(r"(?:/\*[^\n]*\n)?static [^(]*?(\w+)\(.*?^}\n", _FUNCTIONS, re.DOTALL | re.MULTILINE)
+        for one in re.finditer(
+            r"(?:/\*[^\n]*\n)?static [^(]*?(\w+)\(.*?^}\n", FUNCTIONS + _FUNCTIONS, re.DOTALL | re.MULTILINE
+        )
     },
 }
 """Texts by name, in the order in which they call each other."""
