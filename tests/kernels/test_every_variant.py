@@ -25,8 +25,8 @@ from opwest.tuning.image import Candidate
 from opwest.tuning.tune import PlacementOffer, offers, offers_text
 from requirements_support import need
 
-CORES = {"portable": "cortex-m0plus", "mla": "cortex-m3", "dsp": "cortex-m4", "mve": "cortex-m55"}
-SUMS = ["mla-pairs", "mla-bytes", "dsp-bytes", "dsp-halves", "mve-rows"]
+CORES = {"portable": "cortex-m0plus", "mla": "cortex-m3", "dsp": "cortex-m4", "mve": "cortex-m55", "rvv": "rv32-v"}
+SUMS = ["mla-pairs", "mla-bytes", "dsp-bytes", "dsp-halves", "mve-rows", "rvv-channels", "portable-pairs"]
 UNPADDED = ("mve-nibbles",)
 """The variants for one window without padding, and weights that these layers do not have."""
 PADDED = [
@@ -42,6 +42,9 @@ PITCHED = {
     "mve-gathers": "depthwise",
     "mve-words": "elements",
     "portable": "convolution depthwise pool elements",
+    "portable-pairs": "convolution",
+    "portable-columns": "depthwise",
+    "rvv-channels": "convolution depthwise pool",
 }
 
 
@@ -79,12 +82,17 @@ def test_windows_in_the_padding(tmp_path, kind, variant):
 
 
 CLANG = "clang -std=c11 -ffreestanding -Wall -Wextra -Wconversion -Werror -c -o /dev/null --target="
-TARGETS = {"mla": "thumbv7m-none-eabi -mcpu=cortex-m3", "mve": "thumbv8.1m.main-none-eabihf -mcpu=cortex-m55"}
+TARGETS = {
+    "mla": "thumbv7m-none-eabi -mcpu=cortex-m3",
+    "mve": "thumbv8.1m.main-none-eabihf -mcpu=cortex-m55",
+    "rvv": "riscv32-unknown-elf -march=rv32imac_zve32x -mabi=ilp32",
+}
+MORE = [("mla-bytes", "convolution"), ("mve", "add"), ("rvv", "add"), ("rvv-products", "dense")]
 COMPILED = [(name, kind) for name in TARGETS for kind in ("convolution", "dense", "depthwise", "pool")]
 
 
 @pytest.mark.parametrize("level", ["-O0", "-Os", "-O2"])
-@pytest.mark.parametrize(("kernels", "kind"), [*COMPILED, ("mla-bytes", "convolution"), ("mve", "add")])
+@pytest.mark.parametrize(("kernels", "kind"), [*COMPILED, *MORE])
 def test_clang_compiles_the_variants_without_warnings(kernels, kind, level, tmp_path):
     need("clang")
     made = [getattr(random_layers, kind)(np.random.default_rng((4, number)), dtype="int8") for number in range(4)]
@@ -151,7 +159,7 @@ def test_variants_that_write_such_results_are_tested():
     assert {one.name for some in VARIANTS.values() for one in some if one.has_pitch} == set(PITCHED) | floats
 
 
-CLASSES = {"cortex-m0plus": "portable", "cortex-m3": "mla", "cortex-m4": "dsp", "cortex-m55": "mve"}
+CLASSES = {name: processor for processor, name in CORES.items()}
 FORMS = ((1, 1), (1, 2), (1, 8), (2, 4), (3, 9))
 STACK = 600
 """The greatest use of stack of a block, in bytes, with its arguments: docs/contributing/imports.md."""

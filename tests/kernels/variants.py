@@ -73,7 +73,7 @@ def images(candidates):
 
 def check(candidates, core, folder, flags=FLAGS):
     """Run candidates; every result and every byte around it must be right. Return what was measured."""
-    need("arm-none-eabi-gcc", "qemu-system-arm", "cc")
+    need(machines()[core].compiler[0], machines()[core].emulator[0], "cc")
     found = []
     for number, image in enumerate(images(candidates)):
         found += run(image, machines()[core], folder / f"image{number}", flags)

@@ -19,6 +19,7 @@ class ProcessorClass:
     core: str
     """The core whose costs decide, unless a file of measurements names another one."""
     targets: tuple[str, ...]
+    """Without any, no configuration of Zephyr selects the class, and only `--kernels` chooses its variants."""
     declared: Mapping[str, Mapping[str, Any]]
     """Targets that are not built in: entries of `targets` of a manifest."""
 
@@ -46,6 +47,7 @@ def processor_classes() -> tuple[ProcessorClass, ...]:
         ProcessorClass("mla", "cortex-m3", tuple(targets["mla"]), {}),
         ProcessorClass("dsp", "cortex-m4", (*targets["dsp"], *declared), declared),
         ProcessorClass("mve", "cortex-m55", tuple(targets["mve"]), {}),
+        ProcessorClass("rvv", "rv32-v", (), {}),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from opwest.base.frozen_dataclass import dataclass
 from opwest.objects.flash import FORM, UNKNOWN, Flash, flash_of_text
 
-KERNELS = ("auto", "portable", "cmsis-nn", "cmsis-nn-none", "cmsis-nn-dsp", "cmsis-nn-mve")
+KERNELS = ("auto", "portable", "rvv", "cmsis-nn", "cmsis-nn-none", "cmsis-nn-dsp", "cmsis-nn-mve")
 """The variants of operators; auto: those with the least cost on each class of processors."""
 LIBRARIES = ("cmsis-nn",)
 """Libraries whose functions can be candidates beside the variants of operators."""
@@ -69,8 +69,9 @@ class Options:
     kernels: str = _option(
         KERNELS[0],
         "auto: variants for classes of processors, chosen by measured costs (default); portable: C for every "
-        "processor; cmsis-nn: call CMSIS-NN where the results are equal, with scratch memory for every Cortex-M; "
-        "cmsis-nn-none, -dsp, -mve: for processors with these instructions",
+        "processor; rvv: for RV32 with the vector extension, chosen by measured costs; cmsis-nn: call CMSIS-NN where "
+        "the results are equal, with scratch memory for every Cortex-M; cmsis-nn-none, -dsp, -mve: for processors with "
+        "these instructions",
         choices=KERNELS,
         with_npu=True,
         group=_VARIANTS,

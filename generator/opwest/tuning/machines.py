@@ -44,7 +44,8 @@ def _machine(processor: Processor) -> Machine:
     flags, cycles = row.get("flags", "").split(), row.get("cycles", "")
     if processor.machine == "riscv":
         compiler: tuple[str, ...] = ("riscv64-unknown-elf-gcc", "--specs=picolibc.specs", *flags, *RISCV_SPEED)
-        emulator: tuple[str, ...] = ("qemu-system-riscv32", "-M", machine, "-bios", "none")
+        cpu = ("-cpu", row["cpu"]) if "cpu" in row else ()
+        emulator: tuple[str, ...] = ("qemu-system-riscv32", "-M", machine, *cpu, "-bios", "none")
         return Machine(emulator, compiler, memories, "startup_riscv.c", cycles)
     compiler = ("arm-none-eabi-gcc", "-mthumb", f"-mcpu={processor.name}", *flags)
     emulator = ("qemu-system-arm", "-M", machine)

@@ -31,6 +31,8 @@ class Gather:
     dtype: str
     fill: str
     """The value of padding. For dtypes of several bytes it is 0."""
+    functions: tuple[str, str] = ("memcpy", "memset")
+    """The functions that copy and fill bytes, with their arguments in the order of these."""
 
     @property
     def length(self) -> int:
@@ -60,7 +62,8 @@ class Gather:
                 return
             with lines.loop("kx", kw):
                 lines.add(f"const int ix = x0 + {times('kx', dx)};", "")
-                copy = f"memcpy(t, {source} + {times(f'(iy * {width} + ix)', self.data[3])}, {channels * item});"
+                at = times(f"(iy * {width} + ix)", self.data[3])
+                copy = f"{self.functions[0]}(t, {source} + {at}, {channels * item});"
                 if pads_x:
                     with lines.block(f"if (ix < 0 || ix >= {width})"):
                         lines.add(self._fill(channels * item))
@@ -72,11 +75,11 @@ class Gather:
 
     def _fill(self, size: int) -> str:
         """Return the statement that fills bytes."""
-        return f"memset(t, {self.fill}, {size if size > 1 else 'sizeof(*t)'});"
+        return f"{self.functions[1]}(t, {self.fill}, {size if size > 1 else 'sizeof(*t)'});"
 
     def _copy_row(self, lines: Lines, source: str, size: int, row: int) -> None:
         first = times(f"(iy * {self.data[2]} + x0)", self.data[3])
-        lines.add(f"memcpy(t, {source} + {first}, {size});", f"t += {row};")
+        lines.add(f"{self.functions[0]}(t, {source} + {first}, {size});", f"t += {row};")
 
 
 def folded(weights: Any, bias: Any, zero: int, dtype: str) -> Any:

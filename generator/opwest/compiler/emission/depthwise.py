@@ -22,7 +22,7 @@ MAX_UNROLLED = 32
 
 
 @dataclass(frozen=True, eq=False)
-class _Layer:
+class RingLayer:
     """The numbers of a layer."""
 
     data: Shape
@@ -48,6 +48,28 @@ class _Layer:
     def row(self) -> int:
         """The elements of a row of the ring."""
         return self.width * self.data[3]
+
+    @property
+    def scratch(self) -> Parameter:
+        """The ring."""
+        return Parameter("ring", self.dtype, "scratch", elements=self.rows * self.row)
+
+    @contextlib.contextmanager
+    def rows_of(self, lines: Lines) -> Iterator[None]:
+        """Append the loops over images and rows of results; r0, r1, ... are the rows under the windows."""
+        n, height, width, depth = self.data
+        (stride, _), (dilation, _), kind = self.window.stride, self.window.dilation, c_type(self.dtype)
+        with lines.repeat("n", n):
+            image = "data" if n == 1 else f"data + n * {height * width * depth}"
+            lines.add("int next = 0;", "")
+            with lines.loop("oy", self.window.result[0]):
+                with lines.block(f"for (; next < {times('oy', stride)} + {self.rows}; next++)"):
+                    _load(lines, self, kind, image)
+                for ky in range(self.window.size[0]):
+                    at = f"({times('oy', stride)} + {ky * dilation}) % {self.rows}"
+                    lines.add(f"const {kind} *r{ky} = ring + {at} * {self.row};")
+                lines.add("")
+                yield
 
 
 def can_replace(data: Shape, window: Window, results: int, strip: int = 1) -> bool:
@@ -75,7 +97,7 @@ def render_depthwise(operation: Depthwise, shared: bool = False) -> Call:
     bias = folded(channels_first, operation.bias, operation.zero, dtype)
     bound = bound_of(channels_first, bias, dtype) if dtype in ("int8", "uint8") else None
     end = ending(operation.finish, bound, operation.zero, shared, dtype == "int16", result=result.dtype)
-    layer = _Layer(data.shape, operation.window, results, dtype, end, bias is not None, result.row - results)
+    layer = RingLayer(data.shape, operation.window, results, dtype, end, bias is not None, result.row - results)
     lines = Lines()
     is_padded = operation.window.is_padded((data.shape[1], data.shape[2]))
     lines.add(*(line for line in end.prologue if is_padded or " fill " not in line))
@@ -83,43 +105,32 @@ def render_depthwise(operation: Depthwise, shared: bool = False) -> Call:
     _body(lines, layer, c_type(result.dtype))
     arguments = {"data": data, "weights": weights, **({} if bias is None else {"bias": bias}), **end.constants}
     in_place = ("data",) if is_in_place else ()
-    scratch = [Parameter("ring", dtype, "scratch", elements=layer.rows * layer.row)]
     headers = (*end.headers, "string.h")
-    return call_for(operation, "depthwise", lines, arguments, in_place, scratch, helpers=end.helpers, headers=headers)
+    return call_for(
+        operation, "depthwise", lines, arguments, in_place, [layer.scratch], helpers=end.helpers, headers=headers
+    )
 
 
-def _body(lines: Lines, layer: _Layer, result: str) -> None:
+def _body(lines: Lines, layer: RingLayer, result: str) -> None:
     """Append the loops over images, rows and columns."""
-    n, height, width, depth = layer.data
-    rows, columns = layer.window.result
-    stride, dilation, kind = layer.window.stride, layer.window.dilation, c_type(layer.dtype)
+    depth, stride = layer.data[3], layer.window.stride[1]
     lines.add(f"{result} *y = result;", "")
-    with lines.repeat("n", n):
-        image = "data" if n == 1 else f"data + n * {height * width * depth}"
-        lines.add("int next = 0;", "")
-        with lines.loop("oy", rows):
-            with lines.block(f"for (; next < {times('oy', stride[0])} + {layer.rows}; next++)"):
-                _load(lines, layer, kind, image)
-            for ky in range(layer.window.size[0]):
-                at = f"({times('oy', stride[0])} + {ky * dilation[0]}) % {layer.rows}"
-                lines.add(f"const {kind} *r{ky} = ring + {at} * {layer.row};")
-            lines.add("")
-            with lines.loop("ox", columns):
-                multiplier = layer.results // depth
-                if multiplier == 1:
-                    with lines.loop("c", depth):
-                        _channel(lines, layer, "c")
-                else:
-                    lines.add("int o = 0;", "")
-                    with lines.loop("c", depth), lines.block(f"for (int m = 0; m < {multiplier}; m++, o++)"):
-                        _channel(lines, layer, "o")
-                for ky in range(layer.window.size[0]):
-                    lines.add(f"r{ky} += {stride[1] * depth};")
-                if layer.skipped:
-                    lines.add(f"y += {layer.skipped};")
+    with layer.rows_of(lines), lines.loop("ox", layer.window.result[1]):
+        multiplier = layer.results // depth
+        if multiplier == 1:
+            with lines.loop("c", depth):
+                _channel(lines, layer, "c")
+        else:
+            lines.add("int o = 0;", "")
+            with lines.loop("c", depth), lines.block(f"for (int m = 0; m < {multiplier}; m++, o++)"):
+                _channel(lines, layer, "o")
+        for ky in range(layer.window.size[0]):
+            lines.add(f"r{ky} += {stride * depth};")
+        if layer.skipped:
+            lines.add(f"y += {layer.skipped};")
 
 
-def _load(lines: Lines, layer: _Layer, kind: str, image: str) -> None:
+def _load(lines: Lines, layer: RingLayer, kind: str, image: str) -> None:
     """Append the copy of the row `next`, counted from the first row of the padding, to the ring."""
     _, height, width, depth = layer.data
     top, item = layer.window.before[0], BYTES[layer.dtype]
@@ -137,7 +148,7 @@ def _load(lines: Lines, layer: _Layer, kind: str, image: str) -> None:
         lines.add(f"memset(to + {(left + columns) * depth}, {layer.end.fill}, {right * depth * item});")
 
 
-def _channel(lines: Lines, layer: _Layer, result: str) -> None:
+def _channel(lines: Lines, layer: RingLayer, result: str) -> None:
     """Append one result of the channel c; `result` is the variable with its number."""
     depth, (kh, kw), dilation = layer.data[3], layer.window.size, layer.window.dilation[1]
     kind = accumulator(layer.dtype)

@@ -227,15 +227,23 @@ def call_of(
     return call_for(operation, base, lines, arguments, **options)
 
 
-PROCESSORS = {"mla": ("mla",), "dsp": ("dsp", "mla"), "mve": ("mve", "dsp", "mla")}
+PROCESSORS = {"mla": ("mla",), "dsp": ("dsp", "mla"), "mve": ("mve", "dsp", "mla"), "rvv": ("rvv",)}
 """The classes of processors, and the prefixes of the variants that run on each, the fastest first.
 
 mla: Armv7-M without the DSP extension (Cortex-M3); dsp: with it (M4, M7, M33); mve: the vector extension (M55, M85).
+rvv: RV32 with the vector extension for embedded processors, Zve32x, or V.
 """
 LIBRARY_VARIANTS = {"mla": "none", "dsp": "dsp", "mve": "mve"}
 """By class of processors: the end of the name of a library's variant with its instructions."""
 EVERYWHERE = ("portable", "stripes")
-"""The variants that run on all processors. An operation has one of them."""
+"""The variants that run on all processors. An operation has one of them, and perhaps portable-..., also in C."""
+
+
+def runs_everywhere(name: str) -> bool:
+    """Whether a variant is C for all processors."""
+    return name.split("-")[0] in EVERYWHERE
+
+
 Render = Callable[..., Call | None]
 """From an operation to its call; None if the variant does not apply.
 

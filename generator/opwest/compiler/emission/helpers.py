@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from opwest.compiler.emission.scaling_helpers import FUNCTIONS
+
 _ROUNDING = """\
 #ifdef CMSIS_NN_USE_SINGLE_ROUNDING
 #error "the operators need CMSIS-NN without CMSIS_NN_USE_SINGLE_ROUNDING: it changes results"
@@ -472,7 +474,9 @@ HELPERS = {
     "cmsis_nn_rounding": _ROUNDING,
     **{
         one[1]: one[0]
-        for one in re.finditer(r"(?:/\*[^\n]*\n)?static [^(]*?(\w+)\(.*?^}\n", _FUNCTIONS, re.DOTALL | re.MULTILINE)
+        for one in re.finditer(
+            r"(?:/\*[^\n]*\n)?static [^(]*?(\w+)\(.*?^}\n", FUNCTIONS + _FUNCTIONS, re.DOTALL | re.MULTILINE
+        )
     },
 }
 """Texts by name, in the order in which they call each other."""

@@ -5,6 +5,14 @@ Enters: an operation with folded numbers. Leaves: its call, or None where a vari
 between variants, the format of a model.
 """
 
-from opwest.compiler.kernels import cmsis_nn, dsp, lookups, mla, mve
+from opwest.compiler.kernels import cmsis_nn, dsp, lanes, lookups, mla, mve, rvv
 
-__all__ = ["cmsis_nn", "dsp", "lookups", "mla", "mve"]
+__all__ = [
+    "cmsis_nn",
+    "dsp",
+    "lanes",
+    "lookups",
+    "mla",
+    "mve",
+    "rvv",
+]

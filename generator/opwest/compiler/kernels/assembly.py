@@ -33,19 +33,21 @@ def naked(
     lines: Iterable[str],
     result: str = "void ",
     paired: Iterable[str] | None = None,
+    first: str = "",
 ) -> str:
-    """Return a static function; `result` is a C type, with the space before a name.
+    """Return a static function; `result` is a C type, with the space before a name, `first` the name of
+    more lines.
 
     Its parameters are in r0 to r3, further ones on the stack (AAPCS32). `paired`: the instructions for a Cortex-M7.
     """
-    body = _statement(lines)
+    body = _statement(lines, first)
     if paired is not None:
         body = f"#if defined({PAIRED})\n{_statement(paired)}\n#else\n{body}\n#endif"
     return f"static OPWEST_NAKED {result}{name}({', '.join(parameters)})\n{{\n{body}\n}}\n"
 
 
-def _statement(lines: Iterable[str]) -> str:
-    body = "\n\t\t\t ".join(f'"{line}\\n"' for line in lines)
+def _statement(lines: Iterable[str], first: str = "") -> str:
+    body = first + "\n\t\t\t ".join(f'"{line}\\n"' for line in lines)
     return f"\t__asm__ volatile({body});"
 
 

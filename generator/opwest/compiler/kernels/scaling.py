@@ -109,6 +109,25 @@ def flat_weights(operation: Convolution | Depthwise) -> Any:
     return weights.reshape(len(weights), -1)
 
 
+def without_channels(operation: Depthwise) -> Convolution | None:
+    """Return a depthwise convolution of a single channel as the same convolution; None: several channels."""
+    if operation.inputs[0].shape[3] != 1:
+        return None
+    weights = np.ascontiguousarray(np.moveaxis(operation.weights, -1, 0)[..., None])
+    return Convolution(
+        operation.label,
+        operation.inputs,
+        operation.results,
+        operation.window,
+        1,
+        weights,
+        operation.bias,
+        operation.zero,
+        operation.weight_zero,
+        operation.finish,
+    )
+
+
 def int8_sums(operation: Convolution | Depthwise, accepts_groups: bool = False) -> tuple[Any, Any, Any] | None:
     """Return weights int8 [o,k], the first sums [o], and the greatest magnitudes of sums [o].
 

@@ -34,6 +34,8 @@ class Rows:
     """The pointer to the bytes of the data."""
     functions: tuple[str, str] = ("copy_bytes", "fill_bytes")
     """The names of the functions that copy and fill bytes: those of `assembly.py`, or others with their parameters."""
+    repeats: int = 1
+    """How often each channel is in a column of the buffer, one after the other; more than once, rows are copied."""
 
     @property
     def is_padded(self) -> bool:
@@ -48,7 +50,7 @@ class Rows:
     @property
     def depth(self) -> int:
         """The bytes of a column."""
-        return self.data[3] * self.item
+        return self.data[3] * self.item * self.repeats
 
     @property
     def pitch(self) -> int:
@@ -65,10 +67,10 @@ class Rows:
     @contextmanager
     def loop(self, lines: Lines, buffer: str, fill: str) -> Iterator[str]:
         """Append the loops over images and rows of results; yield the pointer to the first window of a row."""
-        n, height, width, _ = self.data
+        n, height, width, channels = self.data
         (stride, _), (top, _) = self.window.stride, self.window.before
         copy = self.functions[0]
-        image = self.source if n == 1 else f"{self.source} + n * {height * width * self.depth}"
+        image = self.source if n == 1 else f"{self.source} + n * {height * width * channels * self.item}"
         with lines.repeat("n", n):
             if self.is_kept:
                 lines.add("int next = 0;", "")
@@ -117,8 +119,9 @@ class Rows:
 
     def _load(self, lines: Lines, to: str, image: str, top: int, fill: str) -> None:
         """Append the copy of the row `next`, counted from the first row of the padding."""
-        _, height, width, _ = self.data
-        depth, (copy, fill_bytes) = self.depth, self.functions
+        _, height, width, channels = self.data
+        depth, column = self.depth, channels * self.item
+        copy, fill_bytes = self.functions
         left, inside, right = row_of(self.window.before[1], width, self.pitch // depth)
         lines.add(f"int8_t *to = {to};", "")
         if self.window.pads((height, width))[0]:
@@ -127,8 +130,11 @@ class Rows:
         if left:
             lines.add(f"to = {fill_bytes}(to, {fill}, {left * depth});")
         first = f"next - {top}" if top else "next"
-        at = f"({first}) * {width * depth}" if top else f"next * {width * depth}"
+        at = f"({first}) * {width * column}" if top else f"next * {width * column}"
         assign = "to = " if right else ""
-        lines.add(f"{assign}{copy}(to, {image} + {at}, {inside * depth});")
+        copied = f"{copy}(to, {image} + {at}, {inside * depth})"
+        if self.repeats > 1:
+            copied = f"spread_bytes(to, {image} + {at}, {inside * column}, {self.repeats})"
+        lines.add(f"{assign}{copied};")
         if right:
             lines.add(f"{fill_bytes}(to, {fill}, {right * depth});")

@@ -21,6 +21,7 @@ from opwest.compiler.emission.function import (
     Call,
     Function,
     Variant,
+    runs_everywhere,
 )
 from opwest.compiler.emission.helpers import helpers_of
 from opwest.compiler.faults import fault
@@ -57,6 +58,8 @@ def library_variant(library: str, processor: str) -> str:
 def candidates(operation: Operation, processor: str, libraries: Sequence[str] = ()) -> dict[str, Call]:
     """Return the variants that apply on a class of processors, by name: portable, those of the class, of libraries.
 
+    Without a class, further variants in C for all processors.
+
     The limit of the code of inner loops has no effect on which apply, nor on constants and scratch memory.
     """
     calls: dict[str, Call] = {}
@@ -65,9 +68,10 @@ def candidates(operation: Operation, processor: str, libraries: Sequence[str] = 
         VARIANTS[type(operation)], key=lambda variant: (variant.name not in EVERYWHERE, _rank(variant.name, processor))
     )
     for variant in variants:
-        applies = (
-            variant.name in EVERYWHERE or variant.name in called or _rank(variant.name, processor) <= len(PROCESSORS)
-        )
+        # Classes have faster variants of the layers that further ones in C apply to.
+        is_general = runs_everywhere(variant.name) and processor not in PROCESSORS
+        applies = variant.name in EVERYWHERE or is_general or variant.name in called
+        applies = applies or _rank(variant.name, processor) <= len(PROCESSORS)
         if variant.name not in calls and applies:
             call = variant.call(operation, loop_bytes=LOOP_BYTES)
             if call is not None:

@@ -17,6 +17,7 @@ from opwest.compiler.ir.program import Value
 from opwest.compiler.ir.stripes import ALIGN, Buffer, Source, Striped
 from opwest.compiler.kernels.assembly import FILL, NAKED
 from opwest.compiler.kernels.mla.assembly import COPY
+from opwest.compiler.kernels.rvv import assembly as rvv
 from opwest.compiler.names import identifier
 from opwest.compiler.output.emit import joint_calls
 from opwest.compiler.output.placement import layers_of
@@ -39,7 +40,9 @@ def render(operation: Striped, loop_bytes: int | None = None) -> Call:
     block = _Block(operation, name, calls, names)
     functions = list(names)
     text = [block.structure(), *block.functions(), block.body()]
-    copying = {"mla_copy(": (NAKED, COPY), "fill_bytes(": (NAKED, FILL)}
+    copying: dict[str, tuple[str, ...]] = {"mla_copy(": (NAKED, COPY), "fill_bytes(": (NAKED, FILL)}
+    if operation.copies == "rvv":
+        copying = {"copy_bytes(": (*rvv.BASE, rvv.COPY), "fill_bytes(": (*rvv.BASE, rvv.FILL)}
     copies = [copy for call, some in copying.items() for copy in some if call in "".join(text)]
     function = Function(
         "stripes",
@@ -244,6 +247,8 @@ class _Block:
         if self.operation.copies == "portable":
             function = "memmove" if is_overlapping else "memcpy"
             return _call_of(function, [target, source, f"(size_t)({size})"])
+        if self.operation.copies == "rvv":
+            return _call_of("copy_bytes", [target, source, size])
         return _call_of("mla_copy", [target, source, f"(uint32_t)({size})"])
 
     def _fill(self, target: str, buffer: Buffer, size: str) -> str:

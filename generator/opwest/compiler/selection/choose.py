@@ -147,13 +147,16 @@ def choose(
     prefer: Sequence[str] = (),
     libraries: Sequence[str] = (),
     limits: Limits | None = None,
+    given: Mapping[Operation, str] | None = None,
+    other: Table | None = None,
 ) -> Choice | None:
     """Return a variant for each operation; None if no choice is within the limits.
 
     Layers of equal geometry get the same variant: they share code. `max_flash`: bytes of constants and code of
     operators. `max_scratch`: the bytes that the scratch memory of an operation may have. `prefer`: variants of which
     the first one that applies is chosen, whatever it costs. `libraries`: those whose functions are candidates; the
-    code of each function counts once. `limits`: the names of the limits in the reasons.
+    code of each function counts once. `limits`: the names of the limits in the reasons. `given`: the variants of all
+    operations, if only their costs are wanted. `other`: a core on which no variant may be slower than the portable one.
     """
     limits = limits or Limits(objective=objective)
     groups: dict[str, list[Operation]] = {}
@@ -161,9 +164,12 @@ def choose(
         groups.setdefault(geometry_of(operation), []).append(operation)
     applying = [_offers(group, processor, table, libraries) for group in groups.values()]
     offers = [
-        _permitted(some, group, max_scratch or {}, prefer)
+        _permitted(_not_slower(some, group, other, prefer), group, max_scratch or {}, prefer)
         for some, group in zip(applying, groups.values(), strict=True)
     ]
+    if given is not None:
+        names = [given[group[0]] for group in groups.values()]
+        offers = [[offer for offer in some if offer.name == name] for some, name in zip(applying, names, strict=True)]
     if not all(offers):
         return None
     options = [[_option(offer, objective) for offer in group] for group in offers]
@@ -201,6 +207,22 @@ def _offers(group: Sequence[Operation], processor: str, table: Table, libraries:
         }
         offers.append(_Offer(name, calls, [table.cost(operation, name) for operation in group], functions))
     return offers
+
+
+def _not_slower(
+    offers: Sequence[_Offer], group: Sequence[Operation], table: Table | None, prefer: Sequence[str]
+) -> Sequence[_Offer]:
+    """Return the variants that are not slower on a core than the portable one, preferred ones, and unknown costs."""
+    if table is None or len(offers) < 2:
+        return offers
+
+    def cycles(name: str) -> float:
+        costs = [table.cost(operation, name) for operation in group]
+        known = all(cost.is_known for cost in costs)
+        return sum(cost.cycles for cost in costs) if known else 0.0
+
+    most = cycles("portable")
+    return [offer for offer in offers if offer.name in ("portable", *prefer) or cycles(offer.name) <= most]
 
 
 def _permitted(

@@ -251,6 +251,8 @@ class Cost:
     """That of a measurement, if it is known."""
     stalls: float = 0.0
     """The cycles that the processor waits for the flash, in a model; 0 if they were not counted, as on boards."""
+    is_known: bool = True
+    """Whether there is a measurement or an estimate of the variant."""
 
     @property
     def origin(self) -> str:
@@ -303,7 +305,7 @@ class Table:
         given: Mapping[str, float] = ABSENT if terms is None else terms
         cycles = sum(given.get(term, 0.0) * number for term, number in numbers.items())
         if terms is None:
-            return Cost(cycles, ABSENT_CODE, False)
+            return Cost(cycles, ABSENT_CODE, False, is_known=False)
         stalls = self._stalls(terms.get("stalls", 0.0) * stalls_per(operation))
         return Cost(cycles + stalls, int(terms["code"]), False, stalls=stalls)
 

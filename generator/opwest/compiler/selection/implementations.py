@@ -14,7 +14,7 @@ from typing import Any
 
 from opwest.base.diagnostics import OpwestError
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.emission.function import PROCESSORS, VARIANTS
+from opwest.compiler.emission.function import PROCESSORS, VARIANTS, runs_everywhere
 from opwest.compiler.faults import fault
 from opwest.compiler.ir.labels import layer
 from opwest.compiler.ir.operations import Convolution, Depthwise
@@ -113,12 +113,13 @@ def decided(program: Program, processor: ProcessorClass, options: Options, measu
 def decided_without_class(program: Program, options: Options, measurements: Tables) -> Decision:
     """Return the decision for processors without a class, whose operators are portable.
 
-    A limit of memory can be exceeded: hosts have no limit.
+    No variant is slower than the first one on the other core without a class. A limit of memory can be exceeded: hosts
+    have no limit.
     """
-    table = measurements.of(PORTABLE_CORE)
+    table, other = map(measurements.of, PORTABLE_CORES)
     # Stores between other channels are as fast as others.
     joined = _joined(program, options)
-    chooser = _Chooser("", table, options, None)
+    chooser = _Chooser("", table, options, default_limit(program), other)
     plain = chooser.portable(joined)
     limit = options.max_ram
     if options.optimize != RAM and (limit is None or plain.memory <= limit):
@@ -139,15 +140,20 @@ def _joined(program: Program, options: Options, needs: Needs | None = None) -> P
 class _Chooser:
     """The choices for a class of processors."""
 
-    def __init__(self, processor: str, table: Table, options: Options, default_flash: int | None) -> None:
-        """`default_flash`: the limit of flash without one of the user."""
-        self.processor, self.table, self.options = processor, table, options
+    def __init__(
+        self, processor: str, table: Table, options: Options, default_flash: int | None, other: Table | None = None
+    ) -> None:
+        """`default_flash`: the limit of flash without one of the user. `other`: that of `choose`."""
+        self.processor, self.table, self.options, self.other = processor, table, options, other
         self.default_flash = default_flash
         self.prefer = [library_variant(name, processor) if name in LIBRARIES else name for name in options.prefer]
 
     def portable(self, program: Program) -> Decision:
-        """Return the decision for portable operators."""
-        choice = choose(program, "", self.table)
+        """Return the decision for portable operators: within the limit of flash if that is possible."""
+        options = self.options
+        limit = self.default_flash if options.max_flash is None else options.max_flash
+        limit = None if limit == UNLIMITED else limit
+        choice = self.best(program, options.optimize, limit) or self.best(program, FLASH, None)
         assert choice is not None
         return Decision(program, choice, arena_of(program, choice, self.options.caller_memory))
 
@@ -197,7 +203,16 @@ class _Chooser:
             options.optimize,
         )
         return choose(
-            program, self.processor, self.table, objective, flash, scratch, self.prefer, options.libraries, limits
+            program,
+            self.processor,
+            self.table,
+            objective,
+            flash,
+            scratch,
+            self.prefer,
+            options.libraries,
+            limits,
+            other=self.other,
         )
 
     def _fitting(self, program: Program, flash: int | None) -> Decision | None:
@@ -252,18 +267,24 @@ def implementations(
 ) -> tuple[Implementation, Sequence[Implementation], dict[str, Any]]:
     """Return the base, the implementations that differ from it, and the choices as JSON values. Raises OpwestError."""
     _check_candidates(options)
+    measurements = read_tables(map(Path, options.tuning))
+    selected = next((some for some in processor_classes() if some.name == options.kernels), None)
+    if selected is not None:
+        decision = decided(program, selected, options, measurements)
+        return _implementation(decision.program, decision.choice.variants, heading, options), (), {}
     if options.kernels not in ("auto", "portable"):
         return _implementation(program, options.kernels, heading, options), (), {}
-    measurements = read_tables(map(Path, options.tuning))
     general = decided_without_class(program, options, measurements)
-    base = _implementation(general.program, "portable", heading, options)
+    base = _implementation(general.program, general.choice.variants, heading, options)
     variants, rows, plain, choices = [], [], [], [(PORTABLE_CORE, general.choice)]
     cores = dict.fromkeys(PORTABLE_CORES, NONE)
     for processor in processor_classes() if options.kernels == "auto" else ():
+        if not processor.targets:
+            continue
         decision = decided(program, processor, options, measurements)
         core = core_of(processor, measurements)
         choices.append((core, decision.choice))
-        if all(row.variant == "portable" for row in decision.choice.rows):
+        if _equal(decision.choice, general.choice):
             plain.append(processor.name)
             cores[core] = flash_of_class(processor.name, options)
             continue
@@ -278,9 +299,21 @@ def implementations(
     return base, variants, {"processors": rows, "portable": plain, "others": others, "remark": remark}
 
 
+def _equal(choice: Choice, base: Choice) -> bool:
+    """Whether a class of processors has the operators of the base; only their places of concatenations may differ.
+
+    Layers in stripes have variants of the class.
+    """
+    names = {row.operation.label: row.variant for row in base.rows}
+    return all(
+        row.variant.startswith("portable") and names.get(row.operation.label, row.variant) == row.variant
+        for row in choice.rows
+    )
+
+
 def _portable_rows(general: Decision, table: Table, flash: Flash) -> dict[str, Any]:
     """Return the costs of the portable operators on a core."""
-    choice = choose(general.program, "", table)
+    choice = choose(general.program, "", table, given=general.choice.variants)
     assert choice is not None
     return choice_rows("portable", table.core, choice, general.memory, flash)
 
@@ -305,7 +338,7 @@ def _check_candidates(options: Options) -> None:
         variant.name
         for variants in VARIANTS.values()
         for variant in variants
-        if variant.name.split("-")[0] in PROCESSORS
+        if variant.name.split("-")[0] in PROCESSORS or (runs_everywhere(variant.name) and "-" in variant.name)
     }
     known.update(options.libraries)
     for name in options.prefer:

@@ -35,8 +35,16 @@ __attribute__((noreturn, used)) void reset(void)
 	}
 }
 
-/* The plugin counts the instructions between the jalr and the next load. */
+/*
+ * The field VS of mstatus enables the vector extension; without this extension it does not exist.
+ * The plugin counts the instructions between the jalr and the next load.
+ */
 __asm__(".section .vectors, \"ax\"\n"
+	".option push\n"
+	".option arch, +zicsr\n"
+	"li t0, 0x600\n"
+	"csrs mstatus, t0\n"
+	".option pop\n"
 	"la sp, stack_top\n"
 	"la tp, thread_variables\n"
 	"j reset\n"
