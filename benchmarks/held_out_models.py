@@ -20,7 +20,7 @@ Quantised = tuple[Any, float, int]
 """A tensor with its scale and zero point."""
 
 
-class _Layers:
+class Layers:
     """A model in the making: each layer has the result of the one before it as data."""
 
     def __init__(self, seed: int, shape: tuple[int, ...], dtype: str = "int8") -> None:
@@ -45,7 +45,7 @@ class _Layers:
     def last(self, chosen: Quantised) -> None:
         self.data, self.scale, self.zero = chosen
 
-    def _constants(self, shape: tuple[int, ...], results: int, fan_in: int, axis: int) -> list[Any]:
+    def constants_of(self, shape: tuple[int, ...], results: int, fan_in: int, axis: int) -> list[Any]:
         scales = self.random.uniform(0.5, 1.0, results) * 0.02
         weights = np.clip(np.rint(self.random.normal(0, 40, shape)), -127, 127).astype(np.int8)
         bias = self.random.integers(-500, 500, results).astype(self.bias)
@@ -64,7 +64,7 @@ class _Layers:
         relu: bool = True,
     ) -> Any:
         """Add a convolution; return its result."""
-        arrays = self._constants((results, *size, channels), results, size[0] * size[1] * channels, 0)
+        arrays = self.constants_of((results, *size, channels), results, size[0] * size[1] * channels, 0)
         return self._add("CONV_2D", arrays, relu, **_window(stride, dilation))
 
     def depthwise(
@@ -76,7 +76,7 @@ class _Layers:
         dilation: tuple[int, int] = (1, 1),
     ) -> Any:
         """Add a depthwise convolution; return its result."""
-        arrays = self._constants((1, *size, channels), channels, size[0] * size[1], 3)
+        arrays = self.constants_of((1, *size, channels), channels, size[0] * size[1], 3)
         return self._add("DEPTHWISE_CONV_2D", arrays, True, depth_multiplier=1, **_window(stride, dilation))
 
     def dense(self, results: int, length: int, *, relu: bool = True) -> Any:
@@ -139,7 +139,7 @@ def _window(stride: tuple[int, int], dilation: tuple[int, int]) -> dict[str, Any
 
 def separable() -> bytes:
     """Return a network of depthwise and 1x1 convolutions: 40x20 values, 48 and 72 channels, 5x5 windows."""
-    layers = _Layers(1, (1, 40, 20, 1))
+    layers = Layers(1, (1, 40, 20, 1))
     layers.convolution(48, (5, 5), 1, stride=(2, 2))
     for channels, results, stride in ((48, 48, 1), (48, 72, 2), (72, 72, 1)):
         layers.depthwise(channels, (5, 5) if stride == 1 else (3, 3), stride=(stride, stride))
@@ -152,7 +152,7 @@ def separable() -> bytes:
 
 def separable_int16() -> bytes:
     """Return a keyword network with int16 data: 28x10 values, 40 channels, four depthwise and 1x1 convolutions."""
-    layers = _Layers(4, (1, 28, 10, 1), "int16")
+    layers = Layers(4, (1, 28, 10, 1), "int16")
     layers.convolution(40, (6, 4), 1, stride=(2, 2))
     for results in (40, 40, 40, 38):
         layers.depthwise(40, (3, 3))
@@ -165,7 +165,7 @@ def separable_int16() -> bytes:
 
 def residual() -> bytes:
     """Return a network with sums: 24x24 values in 3 channels, 20 and 40 channels."""
-    layers = _Layers(2, (1, 24, 24, 3))
+    layers = Layers(2, (1, 24, 24, 3))
     layers.convolution(20, (3, 3), 3)
     before = layers.last
     layers.convolution(20, (3, 3), 20)
@@ -181,7 +181,7 @@ def residual() -> bytes:
 
 def residual_int16() -> bytes:
     """Return a network with sums and int16 data: 13x14 values in 3 channels, 10 and 20 channels."""
-    layers = _Layers(5, (1, 13, 14, 3), "int16")
+    layers = Layers(5, (1, 13, 14, 3), "int16")
     layers.convolution(10, (3, 3), 3)
     before = layers.last
     layers.convolution(10, (3, 3), 10)
@@ -199,7 +199,7 @@ def residual_int16() -> bytes:
 
 def dense() -> bytes:
     """Return a network of fully connected layers: 300 values."""
-    layers = _Layers(3, (1, 300))
+    layers = Layers(3, (1, 300))
     for results, length in ((96, 300), (96, 96), (24, 96), (96, 24)):
         layers.dense(results, length)
     layers.dense(300, 96, relu=False)
@@ -208,7 +208,7 @@ def dense() -> bytes:
 
 def dense_int16() -> bytes:
     """Return a network of fully connected layers with int16 data: 200 values."""
-    layers = _Layers(12, (1, 200), "int16")
+    layers = Layers(12, (1, 200), "int16")
     for results, length in ((72, 200), (72, 72), (40, 72)):
         layers.dense(results, length)
     layers.dense(13, 40, relu=False)
@@ -217,7 +217,7 @@ def dense_int16() -> bytes:
 
 def elements() -> bytes:
     """Return a chain of ADD, MUL and SUB of two inputs of 18x18x13 values."""
-    layers = _Layers(6, (1, 18, 18, 13))
+    layers = Layers(6, (1, 18, 18, 13))
     second: Quantised = (layers.input((1, 18, 18, 13), "second"), layers.scale, layers.zero)
     first = layers.last
     layers.pair("ADD", second)
@@ -230,7 +230,7 @@ def elements() -> bytes:
 
 def pooling() -> bytes:
     """Return a network with pools between its convolutions: 26x26 values, 18 and 34 channels."""
-    layers = _Layers(7, (1, 26, 26, 2))
+    layers = Layers(7, (1, 26, 26, 2))
     layers.convolution(18, (3, 3), 2)
     layers.pool("MAX_POOL_2D", (3, 3), (2, 2))
     layers.convolution(34, (2, 2), 18)
@@ -244,7 +244,7 @@ def pooling() -> bytes:
 
 def windows() -> bytes:
     """Return a network of large, strided and dilated windows: 28x22 values, 22 channels."""
-    layers = _Layers(8, (1, 28, 22, 3))
+    layers = Layers(8, (1, 28, 22, 3))
     layers.convolution(22, (5, 5), 3, stride=(2, 2))
     layers.depthwise(22, (5, 5))
     layers.convolution(22, (3, 3), 22, dilation=(2, 2))
@@ -259,7 +259,7 @@ def windows() -> bytes:
 
 def temporal() -> bytes:
     """Return a network of convolutions over time: 60 frames of 14 values, dilations 1, 2 and 4, with sums."""
-    layers = _Layers(9, (1, 1, 60, 14))
+    layers = Layers(9, (1, 1, 60, 14))
     layers.convolution(26, (1, 3), 14)
     for dilation in (1, 2, 4):
         before = layers.last
@@ -275,7 +275,7 @@ def temporal() -> bytes:
 
 def recurrent() -> bytes:
     """Return four steps of a GRU with 28 values and 44 cells: fully connected layers, curves, ADD, SUB and MUL."""
-    layers = _Layers(10, (1, 28))
+    layers = Layers(10, (1, 28))
     value = layers.last
     state: Quantised = (layers.input((1, 44), "state"), layers.scale, layers.zero)
 
@@ -306,7 +306,7 @@ def recurrent() -> bytes:
 
 def feed_forward() -> bytes:
     """Return two gated feed-forward blocks of a transformer: 14 tokens of 52 values, 88 inner values."""
-    layers = _Layers(11, (14, 52))
+    layers = Layers(11, (14, 52))
     for _ in range(2):
         before = layers.last
         layers.dense(88, 52, relu=False)

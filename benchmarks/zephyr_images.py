@@ -30,17 +30,20 @@ class Machine(NamedTuple):
     emulator: tuple[str, ...]
     prefix: str = ARM
     """Of the names of the tools."""
+    model: str = ""
+    """The option of the plugin that selects the model of cycles; empty: that of the Cortex-M4."""
 
 
 MACHINES = {
-    "mps2/an385": Machine((EMULATOR, "-M", "mps2-an385")),
+    "mps2/an385": Machine((EMULATOR, "-M", "mps2-an385"), model="m3=1"),
     "mps2/an386": Machine((EMULATOR, "-M", "mps2-an386")),
+    "mps2/an500": Machine((EMULATOR, "-M", "mps2-an500"), model="m7=1"),
     "mps3/corstone300/an547": Machine((EMULATOR, "-M", "mps3-an547")),
     "qemu_riscv32": Machine(
         ("qemu-system-riscv32", "-M", "virt", "-bios", "none", "-m", "256"), riscv_toolchain.PREFIX
     ),
 }
-"""By board. Zephyr itself has no QEMU runner for mps2/an386."""
+"""By board. Zephyr itself has no QEMU runner for mps2/an386 and mps2/an500."""
 _CALL = r"(?:bl|jal)\s+\S+"
 """Of Arm and RISC-V, in objdump's listing."""
 PADDING = "rom_mpu_padding"
@@ -114,8 +117,8 @@ class Images:
         out = image.with_suffix(".counts")
         out.unlink(missing_ok=True)
         marks = "".join(f",mark={address:#x}" for address, _ in steps)
-        is_m3 = int(self.board == "mps2/an385")
-        arguments = f"{plugin},from={call:#x},to={after:#x},m3={is_m3}{marks}{flash and f',{flash}'},out={out}"
+        given = "".join(f",{option}" for option in (self.machine.model, flash) if option)
+        arguments = f"{plugin},from={call:#x},to={after:#x}{marks}{given},out={out}"
         machine = [*self.machine.emulator, "-nographic", "-monitor", "none"]
         rows = _lines([*machine, "-kernel", image, "-plugin", arguments], out, len(steps) + 1)
         points = [Counts(row[0], row[5], row[7] if flash else 0) for row in rows]

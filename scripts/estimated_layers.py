@@ -20,7 +20,8 @@ from models.test_unary import DTYPES as UNARY
 from models.test_unary import unary
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.compiler.ir import elements
-from opwest.compiler.ir.operations import DynamicQuantize, Elementwise, HybridProduct, UserCall
+from opwest.compiler.ir import operations as ir
+from opwest.compiler.ir.operations import DynamicQuantize, Elementwise, HybridProduct, Pool, UserCall
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.lowering.builder import lower_graph
 from opwest.compiler.lowering.passes import PASSES, with_passes
@@ -155,19 +156,106 @@ def multiply(random: Random, dtype: str) -> Program:
     return _whole(random_layers.program(dataclasses.replace(other, function=function)), RANGES[dtype])
 
 
+def matrices(random: Random, dtype: str) -> Program:
+    """A product of two computed matrices, as in attention."""
+    rows, depth, columns = (int(random.choice([1, 4, 8, 16, 25, 32, 49, 64])) for _ in range(3))
+    heads = int(random.choice([1, 1, 2, 4]))
+    swaps = False, bool(random.random() < 0.5)
+    return random_layers.matrix_product(
+        random, (rows, depth, columns), ((heads,), (heads,)), swaps, "one", dtype,
+        Rounding.SIXTEEN if dtype == "int16" else Rounding.TWICE, constant=-1, has_bias=False,
+    )  # fmt: skip
+
+
+def _windows(random: Random) -> tuple[int, int, int, tuple[int, int]]:
+    """Return rows, channels of the data and of the result, and a window with not too many products."""
+    while True:
+        extent, depth, results = (int(random.choice(some)) for some in ((2, 4, 6, 8, 12, 16), DEPTHS[2:], DEPTHS[2:]))
+        size = tuple(int(n) for n in random.choice([(3, 3), (3, 3), (2, 2), (4, 4), (5, 5)]))
+        if max(size) <= extent and results * depth * extent**2 * size[0] * size[1] <= MOST_PRODUCTS:
+            return extent, depth, results, (size[0], size[1])
+
+
+def transposed(random: Random, dtype: str) -> Program:
+    """A transposed convolution with constant weights."""
+    extent, depth, results, size = _windows(random)
+    return random_layers.transposed_convolution(
+        random, (1, extent, extent, depth), size, results, (2, 2), _kind(random), dtype, True, True, 0
+    )
+
+
+def grouped(random: Random, dtype: str) -> Program:
+    """A grouped convolution."""
+    extent, depth, results, size = _windows(random)
+    groups = int(random.choice([2, 2, 4]))
+    channels, results = groups * -(-depth // groups), groups * -(-results // groups)
+    taken = (1, 1) if random.random() < 0.3 else size
+    keys = {"stride": (1, 1), "dilation": (1, 1), "same": True}
+    shape = (1, extent, extent, channels)
+    return random_layers.grouped_convolution(random, shape, taken, groups, results, _kind(random), dtype, **keys)
+
+
+def hybrid(random: Random, dtype: str) -> Program:
+    """A layer with float32 data and int8 weights: fully connected, or a convolution."""
+    if random.random() < 0.5:
+        length, results = (int(random.choice([8, 16, 32, 64, 128, 256])) for _ in range(2))
+        return random_layers.hybrid_convolution(random, (1, 1, 1, length), None, results, "dense", dtype)
+    extent, depth, results, size = _windows(random)
+    keys = {"stride": (1, 1), "same": True}
+    return random_layers.hybrid_convolution(random, (1, extent, extent, depth), size, results, "plain", dtype, **keys)
+
+
 SHARES = {convolution: 26, pointwise: 18, dense: 18, rows: 8, whole: 10, depthwise: 28, pool: 32, add: 12, multiply: 10}
 """The functions for int8 and int16, and how many layers of each."""
+
+
+FLOAT_SHARES = {convolution: 14, pointwise: 10, dense: 10, rows: 5, whole: 5, depthwise: 16, pool: 16}
+"""The functions whose layers are also made of float32, and how many of each."""
+
+
+def _as_float(operation: Any, random: Random) -> Operation:
+    """Return a layer with the geometry of an int8 layer, for float32."""
+    values = {
+        name: tuple(dataclasses.replace(value, dtype="float32") for value in getattr(operation, name))
+        for name in ("inputs", "results")
+    }
+    low = 0.0 if random.random() < 0.5 else None
+    if isinstance(operation, Pool):
+        return dataclasses.replace(operation, **values, low=low, high=None)
+    weights = random.normal(0, 1, operation.weights.shape).astype(np.float32)
+    bias = random.normal(0, 1, operation.results[0].shape[-1]).astype(np.float32)
+    return dataclasses.replace(operation, **values, weights=weights, bias=bias, zero=0, finish=ir.Clamp(low, None))
+
+
+def _float_operands(random: Random) -> Iterator[Operation]:
+    """Yield a function of elements and a product of matrices."""
+    yield from random_layers.float_elements(random, _count(random), limits=(None, None)).operations
+    sizes = [int(random.choice([1, 4, 8, 12, 16, 24, 32, 48])) for _ in range(3)]
+    yield from random_layers.float_product(random, *sizes).operations
+
+
+def of_floats(count: float, first: int) -> list[Operation]:
+    """Return layers of float32; `count`: the share of FLOAT_SHARES."""
+    found = []
+    for place, (make, share) in enumerate(FLOAT_SHARES.items()):
+        for number in range(max(1, round(share * count))):
+            random = np.random.default_rng((40, place, number + first))
+            found += [_as_float(operation, random) for operation in make(random, "int8").operations]
+    for number in range(max(1, round(12 * count))):
+        found += _float_operands(np.random.default_rng((41, number + first)))
+    return found
 
 
 def of_kernels(count: float = 1.0, first: int = 0) -> list[Operation]:
     """Return layers of the operations that have kernels; `count`: the share of SHARES."""
     found = []
-    for place, (make, share) in enumerate([*SHARES.items(), (convolution_sum, 20)]):
-        for dtype in ("int8",) if make is convolution_sum else ("int8", "int16"):
+    matrices_and_others = [(matrices, 16), (transposed, 16), (grouped, 16), (hybrid, 16)]
+    for place, (make, share) in enumerate([*SHARES.items(), (convolution_sum, 20), *matrices_and_others]):
+        for dtype in ("int8",) if make in (convolution_sum, hybrid) else ("int8", "int16"):
             for number in range(max(1, round(share * count))):
                 random = np.random.default_rng((place, len(dtype), number + first))
                 found += make(random, dtype).operations
-    return found
+    return found + of_floats(count, first)
 
 
 def files() -> Iterator[Any]:

@@ -34,7 +34,7 @@ _APT = {
     "libc6-dev": "static libc",
     "util-linux": "unshare",
     "clang": "clang, clang++",
-    "llvm-19": "llvm-objcopy-19",
+    "llvm-19": "llvm-mca-19, llvm-objcopy-19",
     "lld-19": "ld.lld-19",
     "libclang-rt-14-dev (of the version of clang)": "clang runtime",
     "ninja-build": "ninja",

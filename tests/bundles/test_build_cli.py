@@ -326,8 +326,8 @@ def test_damaged_commands(rows):
     [
         ("cortex-m0", "-mcpu=cortex-m0 -mthumb -mfloat-abi=soft"),
         ("cortex-m4f-softfp", "-mcpu=cortex-m4 -mthumb -mfloat-abi=softfp"),
-        ("cortex-m7f", "-mcpu=cortex-m7+nofp.dp -mthumb -mfloat-abi=hard"),
-        ("cortex-m7f-double", "-mcpu=cortex-m7 -mthumb -mfloat-abi=hard"),
+        ("cortex-m7f", "-mcpu=cortex-m7+nofp.dp -mthumb -mfloat-abi=hard -DCONFIG_CPU_CORTEX_M7=1"),
+        ("cortex-m7f-double", "-mcpu=cortex-m7 -mthumb -mfloat-abi=hard -DCONFIG_CPU_CORTEX_M7=1"),
         ("cortex-m55f", "-mcpu=cortex-m55+nomve -mthumb -mfloat-abi=hard"),
         ("cortex-m55f-mvei", "-mcpu=cortex-m55+nomve.fp -mthumb -mfloat-abi=hard"),
         ("cortex-m85", "-march=armv8.1-m.main+dsp -mthumb -mfloat-abi=soft"),

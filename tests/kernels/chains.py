@@ -11,6 +11,7 @@ from opwest.compiler.selection.choose import scratch_bytes
 from opwest.tuning import random_layers
 
 KINDS = ("convolution", "convolution", "depthwise", "depthwise", "pool", "sum", "elements")
+FLOAT_KINDS = tuple(kind for kind in KINDS if kind != "sum")
 
 
 def _layer(random, kind, values, dtype):
@@ -21,17 +22,23 @@ def _layer(random, kind, values, dtype):
     keys = {"same": bool(random.integers(0, 3)), "stride": tuple(int(one) for one in random.choice([1, 1, 2], 2))}
     if kind in ("convolution", "depthwise") and random.random() < 0.15 and min(height, width) > 4:
         size, keys["same"], keys["dilation"] = (2, 2), True, (2, 1)
+    float_ = "float_" if dtype == "float32" else ""
     if kind == "convolution":
         results = int(random.choice([1, 3, 4, 8, 9]))
-        return random_layers.convolution(random, data.shape, size, results, dtype=dtype, **keys).operations[0]
+        make = getattr(random_layers, f"{float_}convolution")
+        return make(random, data.shape, size, results, dtype=dtype, **keys).operations[0]
     if kind == "depthwise":
         keys.setdefault("dilation", (1, 1))
         multiplier = int(random.choice([1, 1, 2]))
-        return random_layers.depthwise(random, data.shape, size, multiplier, dtype=dtype, **keys).operations[0]
+        make = getattr(random_layers, f"{float_}depthwise")
+        return make(random, data.shape, size, multiplier, dtype=dtype, **keys).operations[0]
     if kind == "pool":
-        return random_layers.pool(random, data.shape, size, dtype=dtype, **keys).operations[0]
+        make = getattr(random_layers, f"{float_}pool")
+        return make(random, data.shape, size, dtype=dtype, **keys).operations[0]
     if kind == "sum":
         return random_layers.convolution_sum(random, shape=data.shape, size=(1, 1), results=data.shape[3]).operations[0]
+    if float_:
+        return random_layers.float_elements(random, shape=data.shape).operations[0]
     return random_layers.elements(random, data.shape).operations[0]
 
 
@@ -41,7 +48,7 @@ def chain(random, length, dtype="int8"):
     shape = (1, height, width, int(random.choice([1, 3, 4, 8])))
     values = [Value("input", "input", dtype, shape)]
     operations = []
-    kinds = KINDS if dtype == "int8" else ("convolution", "depthwise")
+    kinds = {"int8": KINDS, "float32": FLOAT_KINDS}.get(dtype, ("convolution", "depthwise"))
     while len(operations) < length:
         made = _layer(random, str(random.choice(kinds)), values, dtype)
         inputs = [values[-1]]

@@ -13,6 +13,7 @@ KINDS = {
     ConvolutionSum: random_layers.convolution_sum,
     Depthwise: random_layers.depthwise,
 }
+FLOAT_KINDS = {Convolution: random_layers.float_convolution, Depthwise: random_layers.float_depthwise}
 DTYPES = {Convolution: ("int8", "int16"), ConvolutionSum: ("int8",), Depthwise: ("int8", "int16")}
 
 
@@ -27,7 +28,8 @@ def padded_layer(kind, number, dtype):
     size = (1, 1) if place < 0.3 or random.random() < 0.3 else tuple(map(int, random.integers(1, 4, 2)))
     batch = 1 if place < 0.3 else int(random.choice([1, 1, 2]))
     shape = (batch, *image, int(random.choice([1, 3, 4, 8, 16, 17])))
-    made = KINDS[kind](random, shape=shape, size=size, dtype=dtype, same=True, dilation=(1, 1))
+    make = (FLOAT_KINDS if dtype == "float32" else KINDS)[kind]
+    made = make(random, shape=shape, size=size, dtype=dtype, same=True, dilation=(1, 1))
     [operation] = made.operations
     size = operation.window.size
     dilation = (1, 1) if place < 0.25 or random.random() < 0.5 else tuple(map(int, random.integers(1, 4, 2)))

@@ -31,7 +31,7 @@ PADDED = [
     (kind, name)
     for kind in KINDS
     for name in dict.fromkeys(one.name for one in VARIANTS[kind])
-    if name.partition("-")[0] in CORES
+    if name.partition("-")[0] in CORES and not name.endswith("-float")  # test_floats.py
 ]
 PITCHED = {
     **dict.fromkeys(SUMS, "convolution"),
@@ -142,7 +142,8 @@ def test_only_the_channels_of_a_layer_change(tmp_path, variant):
 
 
 def test_variants_that_write_such_results_are_tested():
-    assert {one.name for some in VARIANTS.values() for one in some if one.has_pitch} == set(PITCHED)
+    floats = {"dsp-float", "mve-float"}  # test_floats.py
+    assert {one.name for some in VARIANTS.values() for one in some if one.has_pitch} == set(PITCHED) | floats
 
 
 CLASSES = {"cortex-m0plus": "portable", "cortex-m3": "mla", "cortex-m4": "dsp", "cortex-m55": "mve"}
@@ -176,6 +177,15 @@ def test_random_blocks(core, tmp_path):
     assert sum(isinstance(one.program.operations[0], Striped) for one in found) >= sized(4, 400)
     for one, measured in zip(found, check(found, core, tmp_path), strict=True):
         assert measured.stack <= STACK, one.program.operations[0].label
+
+
+def test_blocks_of_float32(tmp_path):
+    """In the exact variants: the results are those of the portable layers."""
+    found = blocks("dsp", sized(6, 60), "float32")
+    sources = "".join(one.emitted.source for one in found)
+    assert sum(isinstance(one.program.operations[0], Striped) for one in found) >= sized(3, 60)
+    assert "float_tile" in sources and "float_columns" in sources
+    check(found, "cortex-m4", tmp_path)
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])

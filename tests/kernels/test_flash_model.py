@@ -89,3 +89,35 @@ def test_code(counted, flash, stalls):
 )
 def test_data(counted, flash, code, data):
     assert counted(LOADS, flash) == (4, 11, 11 + code + data, code, data)
+
+
+ENABLED = "ldr r5, =0xe000ed88\nldr r6, [r5]\norr r6, r6, #0xf00000\nstr r6, [r5]\ndsb\nisb\nnop\n"
+"""The FPU."""
+
+
+@pytest.mark.parametrize(
+    ("code", "cycles"),
+    [
+        ("vldr s0, [r4]\nvldr s1, [r4, #4]", 4),  # not pipelined
+        ("vldm r4, {s0-s3}", 5),
+        ("vpush {s0-s3}\nvpop {s0-s3}", 10),
+        ("vstr s0, [sp, #-4]", 2),
+        ("vstr d0, [sp, #-8]\nvldr d0, [r4]", 6),
+        ("vmul.f32 s0, s1, s2\nvmul.f32 s3, s1, s2\nvadd.f32 s4, s4, s0\nvadd.f32 s5, s5, s3", 4),
+        # The result of the instruction before.
+        ("vmul.f32 s0, s1, s2\nvadd.f32 s4, s4, s0", 3),
+        ("vadd.f32 s0, s1, s2\nvmov r1, s0", 3),
+        ("vsub.f32 s3, s1, s2\nvstm r5, {s0-s3}", 7),
+        ("vadd.f32 s0, s1, s2\nvcmp.f32 s0, #0\nvmrs APSR_nzcv, FPSCR", 4),
+        ("vmul.f32 s0, s1, s2\nvmla.f32 s0, s1, s2", 4),  # as addend
+        ("vmul.f32 s1, s0, s2\nvmla.f32 s0, s1, s2", 5),
+        ("vfma.f32 s0, s1, s2\nvnmls.f32 s3, s1, s2", 6),
+        ("vdiv.f32 s0, s1, s2\nvsqrt.f32 s3, s1", 28),
+        ("vmov r1, r2, s0, s1\nvmov s0, r1\nvmov.f32 s2, #1.0\nvmov.f32 s3, s2\nvabs.f32 s4, s3", 6),
+        ("vcvt.f32.s32 s0, s1\nvneg.f32 s2, s0", 3),
+    ],
+)
+def test_cycles_of_the_fpu(counted, code, cycles):
+    given = f"ldr r5, =0x20008000\n{code}"
+    before = counted(f"{ENABLED}ldr r5, =0x20008000\n", Flash(0, 16, 0))[1]
+    assert counted(ENABLED + given, Flash(0, 16, 0))[1] - before == cycles

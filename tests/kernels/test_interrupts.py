@@ -14,6 +14,7 @@ from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import machines
 from opwest.tuning.measure import run
+from opwest.tuning.tolerance import limits_for
 from requirements_support import need
 
 need("arm-none-eabi-gcc", "qemu-system-arm", "cc")
@@ -28,6 +29,16 @@ MAKERS = {
     "pool": random_layers.pool,
     "add": random_layers.add,
     "multiply": random_layers.multiply,
+    "matrix": random_layers.matrix_product,
+    "transposed": random_layers.transposed_convolution,
+    "grouped": random_layers.grouped_convolution,
+    "hybrid": random_layers.hybrid_convolution,
+    "float convolution": random_layers.float_convolution,
+    "float dense": random_layers.float_dense,
+    "float depthwise": random_layers.float_depthwise,
+    "float elements": random_layers.float_elements,
+    "float pool": random_layers.float_pool,
+    "float product": random_layers.float_product,
 }
 STACK = 300
 """The greatest use of stack, in bytes, with the arguments: docs/contributing/imports.md."""
@@ -44,7 +55,8 @@ def layers_of(core, count):
             reference = None
             for variant in candidates(made.operations[0], CORES[core]):
                 emitted = emit_program(made, "A layer.", variant, prefix=f"c{len(found)}_")
-                found.append(Candidate(made, emitted, inputs, None, reference))
+                limits = limits_for(made, variant, inputs)
+                found.append(Candidate(made, emitted, inputs, None, reference, limits))
                 reference = len(found) - 1 if reference is None else reference
     return found
 

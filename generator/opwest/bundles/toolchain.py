@@ -19,7 +19,7 @@ from opwest.model.types.builds import Optimize, Target
 from opwest.objects.compat import MARCH
 from opwest.objects.facts import Member, ObjectError
 from opwest.objects.inspect import read_member
-from opwest.objects.targets import RISCV_SPEED, Processor, processors
+from opwest.objects.targets import PAIRED, RISCV_SPEED, Processor, processors
 
 _ARCHIVE, _HEADER = b"!<arch>\n", 60
 _ERRNO = ("__errno", "errno", "__errno_location")
@@ -246,7 +246,9 @@ def _arm(target: Target) -> tuple[str, ...]:
     known = processor if processor is not None and processor.symbol is not None and processor.has_mcpu else None
     parts = _extensions(target, known)
     base = f"-mcpu={known.name}" if known else f"-march={MARCH.get(target.arch or '', 'armv7-m')}"
-    return (f"{base}{parts}", "-mthumb", f"-mfloat-abi={target.float_abi or 'soft'}")
+    # Operators have another order of instructions for it. Zephyr defines this macro in applications.
+    paired = (f"-D{PAIRED}=1",) if known and f"CONFIG_{known.symbol}" == PAIRED else ()
+    return (f"{base}{parts}", "-mthumb", f"-mfloat-abi={target.float_abi or 'soft'}", *paired)
 
 
 def _extensions(target: Target, processor: Processor | None) -> str:

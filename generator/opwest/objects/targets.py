@@ -28,6 +28,8 @@ _OF_ENTRY = ("symbol", "kernels", "core", "qemu")
 """Keys that a manifest's target does not have."""
 
 
+PAIRED = "CONFIG_CPU_CORTEX_M7"
+"""The macro of Zephyr for a processor that issues two instructions in a cycle: operators have an order for it."""
 RISCV_SPEED = ("-fno-schedule-insns",)
 """Options of GCC for operators that are compiled for speed on RISC-V, as in opwest.cmake.
 

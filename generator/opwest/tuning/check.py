@@ -32,6 +32,7 @@ from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import machines
 from opwest.tuning.measure import LIBRARY, EmulatorError, compiled, run
+from opwest.tuning.tolerance import limits_for
 from opwest.zephyr.cmsis_nn import checked_cmsis_nn
 
 BATCH = 40
@@ -96,7 +97,8 @@ def _candidates(layers: Sequence[tuple[Program, int]], variant: str) -> Iterator
         for name in ("portable", variant):
             prefix = f"c{place}_{name.replace('-', '_')}_"
             emitted = emit_program(made, "A random layer.", name, prefix=prefix)
-            yield Candidate(made, emitted, inputs, None, None if name == "portable" else 2 * place)
+            limits = limits_for(made, name, inputs)
+            yield Candidate(made, emitted, inputs, None, None if name == "portable" else 2 * place, limits)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

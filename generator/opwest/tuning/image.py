@@ -27,6 +27,8 @@ class Candidate:
     outputs: Sequence[Any] | None
     """None: those of the candidate `like`, or of this one if `like` is None too."""
     like: int | None = None
+    limits: Sequence[Any] | None = None
+    """The greatest differences from float32 outputs, arrays of their shapes; None: the outputs are equal."""
 
 
 class _Memory:
@@ -115,8 +117,9 @@ class Image:
         given = zip(candidate.program.inputs, candidate.inputs, strict=True)
         places_in = [(value, self._put(np.ascontiguousarray(array).astype(value.dtype))) for value, array in given]
         wanted = zip(candidate.program.outputs, self._outputs(number, candidate), strict=True)
-        for name, pairs in (("inputs", places_in), ("outputs", list(wanted))):
-            self._lines += [f"static const struct block {name}_{number}[] = {{", *_blocks(pairs, place), "};"]
+        limits = [self._put(np.asarray(array, np.float32)) for array in candidate.limits or ()]
+        for name, pairs, bounds in (("inputs", places_in, []), ("outputs", list(wanted), limits)):
+            self._lines += [f"static const struct block {name}_{number}[] = {{", *_blocks(pairs, place, bounds), "};"]
         self._size = max(self._size, memory.size)
 
     def _outputs(self, number: int, candidate: Candidate) -> list[int]:
@@ -133,7 +136,8 @@ class Image:
         return offsets
 
 
-def _blocks(pairs: Sequence[tuple[Value, int]], place: Callable[[Value], str]) -> Iterator[str]:
-    for value, offset in pairs:
+def _blocks(pairs: Sequence[tuple[Value, int]], place: Callable[[Value], str], limits: Sequence[int]) -> Iterator[str]:
+    for number, (value, offset) in enumerate(pairs):
         size = value.size * np.dtype(value.dtype).itemsize
-        yield f"\t{{{place(value)}, content + {offset}, {size}}},"
+        bound = f"(const float *)(content + {limits[number]})" if limits else "0"
+        yield f"\t{{{place(value)}, content + {offset}, {size}, {bound}}},"

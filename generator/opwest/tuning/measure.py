@@ -28,6 +28,7 @@ from opwest.runs import plugin
 from opwest.tuning.image import Candidate, Image
 from opwest.tuning.machines import Machine, machines
 from opwest.tuning.results import MeasurementError, Measurements, Progress, Result, WrongResultError
+from opwest.tuning.tolerance import limits_for
 from opwest.zephyr.cmsis_nn import required_sources
 
 HERE = Path(__file__).resolve().parent / "qemu"
@@ -169,7 +170,7 @@ def emulated(
     memories = dict(machine.memories)
     ranges = [(memories["CODE"], memories["DATA"]), (content, content_end)]
     places += flash_options(flash, ranges if content_in_flash else ranges[:1])
-    model = f"m3={int(machine.cycles == 'm3')},thumb={int(machine.is_thumb)}"
+    model = f"thumb={int(machine.is_thumb)}" + (f",{machine.cycles}=1" if machine.cycles else "")
     arguments = f"{counter},{places},{model},out={counts}"
     words = [*machine.emulator, "-nographic", "-monitor", "none", "-serial", "none"]
     words += ["-semihosting-config", "enable=on,target=native", "-kernel", str(image), "-plugin", arguments]
@@ -399,7 +400,9 @@ def _candidates(batch: Sequence[_Offer], flash: Flash) -> Iterator[Candidate]:
         first = number if is_reference else first
         prefix = f"c{number}_"
         emitted = emit_program(offer.program, "A candidate.", offer.variant, prefix, flash.loop_bytes)
-        yield Candidate(offer.program, emitted, inputs_of(offer.program), None, None if is_reference else first)
+        inputs = inputs_of(offer.program)
+        limits = limits_for(offer.program, offer.variant, inputs)
+        yield Candidate(offer.program, emitted, inputs, None, None if is_reference else first, limits)
 
 
 def inputs_of(program: Program) -> list[Any]:

@@ -46,6 +46,7 @@ from opwest.runs.session import run_model
 from opwest.runs.west import Build, SpaceError, configuration_of
 from opwest.tuning.measure import alone, named
 from opwest.tuning.results import MeasurementError, Measurements, Progress, Result, WrongResultError
+from opwest.tuning.tolerance import limits_for
 
 _NEXT = """\
 /* Around 0, with a standard deviation of about 12600: the sum of four numbers of xorshift. */
@@ -97,10 +98,29 @@ def _stored(dtype: str) -> str:
 """
 
 
-def compare(value: Value) -> Function:
-    """Return an operator that counts the bytes in which two tensors like a value differ."""
+GREATEST = 3.5
+"""A number above the magnitudes of float data that `fill` writes."""
+
+
+def compare(value: Value, limit: float | None = None) -> Function:
+    """Return an operator that counts the bytes in which two tensors like a value differ.
+
+    `limit`: float32 elements are counted instead, those that differ by more.
+    """
     size = prod(value.shape) * np.dtype(value.dtype).itemsize
-    body = f"""\
+    if limit is not None:
+        body = f"""\
+	uint32_t count = 0;
+
+	for (int32_t i = 0; i < {prod(value.shape)}; i++) {{
+		const float distance = wanted[i] < found[i] ? found[i] - wanted[i] : wanted[i] - found[i];
+
+		count += !(distance <= {limit.hex()}f);
+	}}
+	differences[0] = count;
+"""
+    else:
+        body = f"""\
 	const uint8_t *left = (const uint8_t *)wanted;
 	const uint8_t *right = (const uint8_t *)found;
 	uint32_t count = 0;
@@ -115,7 +135,8 @@ def compare(value: Value) -> Function:
         Parameter("found", value.dtype),
         Parameter("differences", "uint32", "out"),
     )
-    return Function(f"compare_{value.dtype}", parameters, body)
+    base = f"compare_{value.dtype}" if limit is None else f"compare_{value.dtype}_within"
+    return Function(base, parameters, body)
 
 
 MODEL = "candidates"
@@ -216,9 +237,12 @@ class _Maker:
             wanted = wanted or list(results.values())
             step, source = self._candidate(program, variant, {**values, **results})
             first = self.compared
+            data = [np.full(value.shape, GREATEST, value.dtype) for value in program.inputs]
+            bounds = limits_for(program, variant, data)
+            limit = None if bounds is None else float(max(bound.max() for bound in bounds))
             for left, right in zip(wanted, results.values(), strict=True):
                 place = Value(DIFFERENCES, "intermediate", "uint32", (1,), root=self.differences, offset=self.compared)
-                self._own(compare(left), (left, right, place))
+                self._own(compare(left, limit), (left, right, place))
                 self.compared += 1
             self.runs.append(Run(number, variant, step, source, tuple(range(first, self.compared))))
 

@@ -163,6 +163,19 @@ def test_the_data_of_layers_and_the_comparison_are_clean_c(tmp_path):
             assert (array == 127).any() and (array == -128).any()
 
 
+def test_floats_are_compared_within_a_limit(tmp_path):
+    need("cc")
+    value = Value("v", "intermediate", "float32", (6,))
+    text = "#include <math.h>\n#include <stdint.h>\n" + compare(value, 0.125).text("compare")
+    text += "int main(void)\n{\n\tconst float wanted[6] = {1, 2, 3, 4, 5, 6};\n"
+    # Nearer than the limit, at it, farther on both sides, infinite, not a number.
+    text += "\tconst float found[6] = {1.0625f, 1.875f, 3.25f, 3.75f, INFINITY, NAN};\n"
+    text += "\tuint32_t count;\n\n\tcompare(wanted, found, &count);\n\treturn count != 4;\n}\n"
+    (tmp_path / "main.c").write_text(text)
+    for words in (["cc", *"-Wall -Wextra -Werror -Wconversion main.c -o main".split()], ["./main"]):
+        subprocess.run(words, cwd=tmp_path, check=True)
+
+
 class Board:
     """A board that runs images of at most so many candidates."""
 

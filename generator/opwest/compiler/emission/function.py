@@ -254,6 +254,8 @@ class Variant:
     render: Render
     has_pitch: bool = False
     """Whether it can write results whose rows do not follow each other: `Value.pitch`."""
+    is_exact: bool = True
+    """Whether its results are those of the portable variant, bit for bit. Those of float32 can have other last bits."""
 
     def call(self, operation: Operation, shared: bool = False, loop_bytes: int | None = None) -> Call | None:
         """Return the call; None if the variant does not apply."""
@@ -278,11 +280,16 @@ _CALLS: WeakKeyDictionary[Operation, dict[tuple[Any, ...], Call | None]] = WeakK
 """The calls of the operations in use."""
 
 
-def emits(operation: type, name: str = "portable", *, has_pitch: bool = False) -> Callable[[Render], Render]:
-    """Register a variant. `has_pitch`: it writes results with a pitch, too; others do not get them."""
+def emits(
+    operation: type, name: str = "portable", *, has_pitch: bool = False, is_exact: bool = True
+) -> Callable[[Render], Render]:
+    """Register a variant. `has_pitch`: it writes results with a pitch, too; others do not get them.
+
+    `is_exact`: False for float32 results with other last bits than those of the portable variant.
+    """
 
     def register(render: Render) -> Render:
-        VARIANTS.setdefault(operation, []).append(Variant(name, render, has_pitch))
+        VARIANTS.setdefault(operation, []).append(Variant(name, render, has_pitch, is_exact))
         return render
 
     return register

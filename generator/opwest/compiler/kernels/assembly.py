@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from opwest.objects.targets import PAIRED
+
 NAKED = """\
 /*
  * Functions of assembly only, with parameters in registers. GCC must neither clone them nor derive from
@@ -25,13 +27,26 @@ NAKED = """\
 """The definition before the first naked function."""
 
 
-def naked(name: str, parameters: Sequence[str], lines: Iterable[str], result: str = "void ") -> str:
+def naked(
+    name: str,
+    parameters: Sequence[str],
+    lines: Iterable[str],
+    result: str = "void ",
+    paired: Iterable[str] | None = None,
+) -> str:
     """Return a static function; `result` is a C type, with the space before a name.
 
-    Its parameters are in r0 to r3, further ones on the stack (AAPCS32).
+    Its parameters are in r0 to r3, further ones on the stack (AAPCS32). `paired`: the instructions for a Cortex-M7.
     """
+    body = _statement(lines)
+    if paired is not None:
+        body = f"#if defined({PAIRED})\n{_statement(paired)}\n#else\n{body}\n#endif"
+    return f"static OPWEST_NAKED {result}{name}({', '.join(parameters)})\n{{\n{body}\n}}\n"
+
+
+def _statement(lines: Iterable[str]) -> str:
     body = "\n\t\t\t ".join(f'"{line}\\n"' for line in lines)
-    return f"static OPWEST_NAKED {result}{name}({', '.join(parameters)})\n{{\n\t__asm__ volatile({body});\n}}\n"
+    return f"\t__asm__ volatile({body});"
 
 
 def code_bytes(definition: str) -> int:

@@ -65,7 +65,7 @@ class Epilogue:
     low: int
     high: int
     bits: int = 8
-    """Of a result."""
+    """Of a result: 32 for sums, which are stored as they are."""
     is_long: bool = False
     """Whether the numbers are those of the long form of a scaling."""
 
@@ -82,17 +82,23 @@ class Epilogue:
     @property
     def store(self) -> str:
         """The instruction that stores a result."""
-        return "strb" if self.bits == 8 else "strh"
+        return {8: "strb", 16: "strh", 32: "str"}[self.bits]
 
     @property
     def name(self) -> str:
         """A part of the names of functions."""
+        if self.bits == 32:
+            return "sums"
         form = "long" if self.is_long else "twice" if self.is_doubled else "once"
         form += "_signed" if self.is_signed else ""
         form += "" if self.bits == 8 else f"_{self.bits}"
         if self.is_full:
             return form
         return f"{form}_{self.low}_{self.high}".replace("-", "m")
+
+
+SUMS = Epilogue(False, False, -(1 << 31), (1 << 31) - 1, 32)
+"""The form of a layer whose results are its sums, without numbers."""
 
 
 def flat_weights(operation: Convolution | Depthwise) -> Any:
@@ -103,13 +109,13 @@ def flat_weights(operation: Convolution | Depthwise) -> Any:
     return weights.reshape(len(weights), -1)
 
 
-def int8_sums(operation: Convolution | Depthwise) -> tuple[Any, Any, Any] | None:
+def int8_sums(operation: Convolution | Depthwise, accepts_groups: bool = False) -> tuple[Any, Any, Any] | None:
     """Return weights int8 [o,k], the first sums [o], and the greatest magnitudes of sums [o].
 
-    None: other dtypes of data and weights; groups.
+    None: other dtypes of data and weights; groups, unless they are accepted.
     """
     weights = flat_weights(operation)
-    has_groups = isinstance(operation, Convolution) and operation.groups != 1
+    has_groups = isinstance(operation, Convolution) and operation.groups != 1 and not accepts_groups
     if operation.inputs[0].dtype != "int8" or weights.dtype != np.int8 or has_groups:
         return None
     sums = folded(weights, operation.bias, operation.zero, "int8")

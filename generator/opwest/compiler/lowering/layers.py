@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from opwest.compiler.ir.program import Value
 from opwest.compiler.lowering.builder import Builder, lowers, whole
 from opwest.compiler.semantics import layers, windows
 from opwest.compiler.semantics import recurrent as rules
-from opwest.compiler.semantics.fixed_point import activation_range, limits_of, one_quantization
+from opwest.compiler.semantics.fixed_point import Requantisation, activation_range, limits_of, one_quantization
 from opwest.compiler.semantics.layers import check_depth, has_plain_sums, is_hybrid, transposed_window
 from opwest.compiler.semantics.movement import strides_of
 from opwest.compiler.semantics.recurrent import hybrid_scales, lstm_numbers, svdf_numbers, time_weights
@@ -110,8 +111,12 @@ def layer(node: Node, build: Builder) -> None:
         return
     if node.kind == "BATCH_MATMUL":
         swaps = bool(node.options["adj_x"]), bool(node.options["adj_y"])
-        ending = ((0, 0), ir.Sums()) if has_plain_sums(node) else finish_of(node, build)
-        build.lower(ir.MatrixProduct, node, (data, weights), swaps, *ending)
+        zeros, finish = ((0, 0), ir.Sums()) if has_plain_sums(node) else finish_of(node, build)
+        if _is_dense(node) and isinstance(finish, Requantisation):
+            matrix = weights.content.reshape(weights.shape[-2:])
+            lower_dense(node, build, None, zeros, finish, matrix if swaps[1] else np.ascontiguousarray(matrix.T))
+            return
+        build.lower(ir.MatrixProduct, node, (data, weights), swaps, zeros, finish)
         return
     if node.kind == "TRANSPOSE_CONV":
         inputs, window = (data, weights, bias), transposed_window(node)
@@ -142,9 +147,18 @@ def layer(node: Node, build: Builder) -> None:
         build.lower(ir.Convolution, node, (data,), window, groups, weights.content, biases, *zeros, finish)
 
 
-def lower_dense(node: Node, build: Builder, bias: Any, zeros: tuple[int, int], finish: ir.Finish) -> None:
-    """Add a fully connected layer with constant weights: a convolution of one element per row."""
-    data, weights = node.input(0), node.input(1).content
+def _is_dense(node: Node) -> bool:
+    """Whether a BATCH_MATMUL is a product of rows with one constant matrix of int8."""
+    weights = node.input(1)
+    is_one = prod(weights.shape[:-2]) == 1 and weights.dtype == "int8"
+    return bool(weights.is_constant and is_one and not node.options["adj_x"])
+
+
+def lower_dense(
+    node: Node, build: Builder, bias: Any, zeros: tuple[int, int], finish: ir.Finish, weights: Any = None
+) -> None:
+    """Add a layer with constant weights [o,k]: a convolution of one element per row; None: the second input."""
+    data, weights = node.input(0), node.input(1).content if weights is None else weights
     results, length = weights.shape
     rows = build.part(build.value(data), (data.size // length, 1, 1, length))
     build.lower(ir.Convolution, node, (rows,), ONE, 1, weights.reshape(results, 1, 1, length), bias, *zeros, finish)

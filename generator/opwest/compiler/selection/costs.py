@@ -47,6 +47,8 @@ def kind_of(operation: Operation) -> str:
     """Return the name of the operation, or of the function of elements, and what else decides about the code."""
     if isinstance(operation, ConvolutionSum):
         return "convolutionsum"
+    if isinstance(operation, Convolution) and operation.groups > 1:
+        return "convolution groups"
     if isinstance(operation, Convolution):
         _, height, width, _ = operation.inputs[0].shape
         is_pixel = operation.results[0].size == len(operation.weights)
@@ -58,7 +60,9 @@ def kind_of(operation: Operation) -> str:
     words = [type(operation).__name__.lower()]
     if isinstance(operation, Pool | Reduce):
         words.append(operation.kind)
-    elif isinstance(operation, HybridConvolution) and operation.is_depthwise:
+    elif isinstance(operation, HybridConvolution | DirectConvolution) and operation.is_transposed:
+        words.append("transposed")
+    elif getattr(operation, "is_depthwise", False) or getattr(operation, "groups", 1) == 0:
         words.append("depthwise")
     elif isinstance(operation, Filter | FloatMemory) and operation.hybrid is not None:
         words.append("hybrid")
@@ -123,6 +127,11 @@ def geometry_of(operation: Operation, with_pitch: bool = True) -> str:
     if window is not None:
         size, stride, dilation, before = map(_shape, (window.size, window.stride, window.dilation, window.before))
         words.append(f"window {size} stride {stride} dilation {dilation} before {before}")
+    groups: int = getattr(operation, "groups", 1)
+    if groups > 1:
+        words.append(f"groups {groups}")
+    if isinstance(operation, MatrixProduct) and any(operation.swaps):
+        words.append("swapped " + "".join(name for name, swap in zip("ab", operation.swaps, strict=True) if swap))
     if with_pitch:
         words += [f"pitch {result.pitch}" for result in operation.results if result.pitch]
     return " ".join(words)
@@ -193,7 +202,11 @@ def numbers_of(operation: Operation) -> dict[str, int]:
     elif isinstance(operation, HybridProduct):
         depth = operation.data[-1]
     numbers["product"] = result * depth
-    if isinstance(operation, Filter):
+    if isinstance(operation, HybridConvolution | DirectConvolution) and operation.is_transposed:
+        data = operation.inputs[0]
+        taps = operation.inputs[1].size if isinstance(operation, DirectConvolution) else weights.size
+        numbers["product"] = data.size // data.shape[-1] * taps
+    elif isinstance(operation, Filter):
         numbers["product"] = operation.inputs[0].shape[0] * (operation.feature.size + operation.time.size)
     elif isinstance(operation, Memory):
         # One product of the weights for each step of each sequence.

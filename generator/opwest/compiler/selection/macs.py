@@ -30,10 +30,6 @@ def macs_of(operation: Operation) -> int:
     """
     if isinstance(operation, Striped):
         return sum(layer.height // layer.count * macs_of(layer.operation) for layer in operation.layers)
-    if isinstance(operation, DirectConvolution | HybridConvolution) and operation.is_transposed:
-        data = operation.inputs[0]
-        weights = operation.inputs[1] if isinstance(operation, DirectConvolution) else operation.weights
-        return data.size // data.shape[-1] * int(weights.size)
     if isinstance(operation, Memory):
         steps = operation.inputs[0].size // operation.inputs[0].shape[-1]
         return steps * sum(int(part.size) for part in (operation.weights, operation.projection) if part is not None)

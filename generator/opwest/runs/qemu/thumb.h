@@ -11,6 +11,14 @@
  *   a taken branch                        +2 (refill of the pipeline; the manual has 1 to 3)
  *   SDIV, UDIV                            +6 (the manuals have 2 to 12 cycles in total, which depend on the operands)
  *   Cortex-M3 (m3=1): MLA, MLS            +1; a multiplication with a 64-bit result +3, with addition +4
+ *   VLDR, VLDM, VPOP of n words           +n; they are not pipelined
+ *   VSTR, VSTM, VPUSH of n words          +n
+ *   VMLA, VMLS, VFMA and the like         +2
+ *   VDIV, VSQRT                           +13
+ *   VMOV with two core registers          +1
+ *   arithmetic of the FPU                 +1 if the next instruction reads its result, except as the addend of VMLA
+ *
+ * Only float32 registers are read for the last row. Vector instructions of MVE take one cycle.
  *
  * Of other instructions, each takes one cycle: `thumb` is 0.
  */
@@ -32,6 +40,9 @@ struct cost {
 	bool is_single;
 	/** Further cycles of a multiplication or division. */
 	uint8_t more;
+	/** The float32 registers that arithmetic writes, and those that the instruction reads at its start. */
+	uint32_t result;
+	uint32_t operands;
 };
 
 /** Read a 16-bit Thumb instruction: Arm v7-M Architecture Reference Manual, A5.2. */
@@ -60,6 +71,60 @@ static inline void read_narrow(struct cost *one, uint32_t code)
 	}
 }
 
+/** Read arithmetic of the FPU: Arm v7-M Architecture Reference Manual, A6.4. */
+static inline void read_float_arithmetic(struct cost *one, uint32_t first, uint32_t second)
+{
+	const uint32_t d = (second >> 12 & 15) << 1 | (first >> 6 & 1);
+	const uint32_t n = (first & 15) << 1 | (second >> 7 & 1);
+	const uint32_t m = (second & 15) << 1 | (second >> 5 & 1);
+	const uint32_t operation = first >> 4 & 11;
+
+	one->result = 1u << d;
+	one->operands = 1u << m;
+	if (operation != 11) {
+		one->operands |= 1u << n;
+		/* VMUL and VADD have no further cycles. */
+		one->more = operation == 8 ? 13 : operation == 2 || operation == 3 ? 0 : 2;
+	} else if ((second & 0x40) == 0) {
+		one->result = one->operands = 0; /* VMOV (immediate) */
+	} else if ((first & 15) == 4 || (first & 15) == 5) {
+		one->operands = (first & 1) != 0 ? 1u << d : 1u << d | 1u << m; /* VCMP */
+		one->result = 0;
+	} else if ((first & 15) == 0 && (second & 0x80) == 0) {
+		one->result = 0; /* VMOV (register) */
+	} else if ((first & 15) == 1 && (second & 0x80) != 0) {
+		one->more = 13; /* VSQRT */
+	}
+}
+
+/** Read an instruction of the FPU: Arm v7-M Architecture Reference Manual, A6. */
+static inline void read_float(struct cost *one, uint32_t first, uint32_t second)
+{
+	const bool is_load = (first & 0x10) != 0, is_single = (second & 0x100) == 0;
+	const uint32_t d = (second >> 12 & 15) << 1 | (first >> 6 & 1);
+	uint32_t words = second & 0xff;
+
+	if ((first & 0xff00) == 0xee00 && (second & 0x10) == 0) {
+		if (is_single) {
+			read_float_arithmetic(one, first, second);
+		}
+	} else if ((first & 0xff00) == 0xee00) {
+		one->operands = is_load ? 1u << ((first & 15) << 1 | (second >> 7 & 1)) : 0; /* VMOV, VMRS */
+	} else if ((first & 0xffe0) == 0xec40) {
+		one->more = 1; /* VMOV with two core registers */
+	} else {
+		if ((first & 0x120) == 0x100) {
+			words = is_single ? 1 : 2; /* VLDR, VSTR */
+		}
+		one->loads = is_load ? (uint8_t)words : 0;
+		one->stores = is_load ? 0 : (uint8_t)words;
+		if (!is_load && is_single && words > 0 && words <= 32) {
+			one->more = words == 1;
+			one->operands = 0xffffffffu >> (32 - words) << d;
+		}
+	}
+}
+
 /** Read a 32-bit Thumb instruction: Arm v7-M Architecture Reference Manual, A5.3. */
 static inline void read_wide(struct cost *one, uint32_t first, uint32_t second)
 {
@@ -69,6 +134,11 @@ static inline void read_wide(struct cost *one, uint32_t first, uint32_t second)
 		*(is_load ? &one->loads : &one->stores) = (uint8_t)__builtin_popcount(second); /* LDM, STM */
 	} else if ((first & 0xfe40) == 0xe840 && (first & 0x0120) != 0) {
 		*(is_load ? &one->loads : &one->stores) = 2; /* LDRD, STRD */
+	} else if ((first & 0xfe00) == 0xec00 || (first & 0xff00) == 0xee00) {
+		/* Coprocessors 10 and 11. Those of vector instructions are others. */
+		if ((second & 0xe00) == 0xa00) {
+			read_float(one, first, second);
+		}
 	} else if ((first & 0xfe00) == 0xf800) {
 		one->is_single = is_load; /* LDR, STR and their narrow forms */
 		one->loads = is_load;
@@ -101,8 +171,9 @@ static inline struct cost cost_of(const uint8_t *bytes, size_t size)
 static inline uint64_t cycles_of(const struct cost *one, const struct cost *before)
 {
 	const bool is_pipelined = one->is_single && before != NULL && before->is_single;
+	const bool is_waiting = before != NULL && (before->result & one->operands) != 0;
 
-	return 1 + one->loads + one->more + (one->stores > 1 ? one->stores : 0) - is_pipelined;
+	return 1 + one->loads + one->more + (one->stores > 1 ? one->stores : 0) + is_waiting - is_pipelined;
 }
 
 #endif

@@ -2,21 +2,24 @@
 /*
  * A QEMU TCG plugin: what the processor executes between two addresses. One processor only.
  *
- *   -plugin ./count.so,from=ADDRESS,to=ADDRESS[,m3=1][,thumb=0][,skip=ADDRESS,skip_end=ADDRESS][,data=ADDRESS,data_end=ADDRESS]
- *           [,mark=ADDRESS...]
+ *   -plugin
+ * ./count.so,from=ADDRESS,to=ADDRESS[,m3=1][,thumb=0][,skip=ADDRESS,skip_end=ADDRESS][,data=ADDRESS,data_end=ADDRESS]
+ *           [,mark=ADDRESS...][,m7=1]
  *           [,flash_from=ADDRESS,flash_to=ADDRESS...,wait_states=N,line=BYTES[,icache=BYTES][,dcache=BYTES][,prefetch=1]],out=FILE
  *
- * Counting begins after the instruction at `from` and ends before the one at `to`: neither is counted. Each time a line
- * is written to FILE: instructions, instructions in skip <= address < skip_end, loaded words, stored words, taken
- * branches, modelled cycles, loads from data <= address < data_end, modelled cycles with the flash, and the stalls for
- * code and for data in them. Before each instruction at a `mark`, a line with the counts so far is written as well.
+ * Counting begins after the instruction at `from` and ends before the one at `to`: neither is
+ * counted. Each time a line is written to FILE: instructions, instructions in skip <= address <
+ * skip_end, loaded words, stored words, taken branches, modelled cycles, loads from data <= address
+ * < data_end, modelled cycles with the flash, and the stalls for code and for data in them. Before
+ * each instruction at a `mark`, a line with the counts so far is written as well.
  *
- * The flash is at flash_from <= address < flash_to, which may be repeated; flash.h describes its model. Without these
- * options it has no stalls.
+ * The flash is at flash_from <= address < flash_to, which may be repeated; flash.h describes its
+ * model. Without these options it has no stalls.
  *
- * runs/qemu/thumb.h describes the model of cycles.
+ * runs/qemu/thumb.h describes the model of cycles; with m7=1 it is that of runs/qemu/m7.h.
  *
- * With thumb=0, for other processors, each instruction takes one cycle. For vector instructions the column means nothing.
+ * With thumb=0, for other processors, each instruction takes one cycle. For vector instructions the
+ * column means nothing.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +27,7 @@
 #include <stdlib.h>
 
 #include "flash.h"
+#include "m7.h"
 #include "plugin.h"
 #include "thumb.h"
 
@@ -32,6 +36,9 @@ struct instruction {
 	uint64_t address;
 	uint8_t size;
 	struct cost cost;
+	/** Those for the model of the Cortex-M7. */
+	struct m7_instruction m7;
+	struct m7_branch branch;
 	bool is_mark;
 	/** Its line of flash; NULL if it is in another memory. */
 	uint8_t *line;
@@ -45,8 +52,12 @@ static uint64_t marks[MAX_MARKS];
 static size_t mark_count;
 static uint64_t total, skipped, loaded, stored, branches, cycles, read;
 static bool is_counting;
-static const struct instruction *before;
+static struct instruction *before;
 static FILE *out;
+static uint64_t m7;
+static struct m7_pipeline pipeline;
+/** The address of the first access of the instruction before. */
+static uint64_t access;
 
 /** Return the cycles with those of the flash. */
 static uint64_t now(void)
@@ -56,8 +67,8 @@ static uint64_t now(void)
 
 static void write_counts(void)
 {
-	const uint64_t counts[] = {total, skipped, loaded, stored, branches,
-				   cycles, read, now(), code_stalls, data_stalls};
+	const uint64_t counts[] = {total,  skipped, loaded, stored,      branches,
+				   cycles, read,    now(),  code_stalls, data_stalls};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		fprintf(out, "%s%llu", i == 0 ? "" : " ", (unsigned long long)counts[i]);
@@ -66,14 +77,27 @@ static void write_counts(void)
 	fflush(out);
 }
 
+/** Issue the instruction before in the model of the Cortex-M7: its access and its branch are
+ * complete. */
+static void issue_before(bool is_taken)
+{
+	m7_issue(&pipeline, &before->m7, access);
+	if ((before->m7.units & UNIT_BRANCH) != 0) {
+		m7_branched(&pipeline, &before->m7, &before->branch, is_taken);
+	}
+	cycles = pipeline.cycle;
+	access = 0;
+}
+
 static void executed(unsigned int cpu, void *found)
 {
-	const struct instruction *one = found;
+	struct instruction *one = found;
 
 	(void)cpu;
 	if (one->address == from) {
 		total = skipped = loaded = stored = branches = cycles = read = 0;
 		clear_flash();
+		m7_clear(&pipeline);
 		before = NULL;
 		is_counting = true;
 		return;
@@ -83,7 +107,10 @@ static void executed(unsigned int cpu, void *found)
 	}
 	if (before != NULL && one->address != before->address + before->size) {
 		branches++;
-		cycles += thumb ? 2 : 0;
+		cycles += thumb && !m7 ? 2 : 0;
+	}
+	if (m7 && before != NULL) {
+		issue_before(one->address != before->address + before->size);
 	}
 	if (one->address == to || one->is_mark) {
 		write_counts();
@@ -99,7 +126,9 @@ static void executed(unsigned int cpu, void *found)
 	skipped += one->address >= skip && one->address < skip_end;
 	loaded += one->cost.loads;
 	stored += one->cost.stores;
-	cycles += cycles_of(&one->cost, before != NULL ? &before->cost : NULL);
+	if (!m7) {
+		cycles += cycles_of(&one->cost, before != NULL ? &before->cost : NULL);
+	}
 	before = one;
 }
 
@@ -114,6 +143,7 @@ static void accessed(unsigned int cpu, uint32_t kind, uint64_t address, void *un
 		return;
 	}
 	read += address >= data && address < data_end;
+	access = access == 0 ? address : access;
 	line = line_of(address);
 	if (line != NULL) {
 		data_stalls += stall_of_data(line, now());
@@ -141,8 +171,9 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 		}
 		one->size = read_instruction(found, bytes);
 		one->cost = cost_of(bytes, one->size);
+		one->m7 = m7_read(bytes, one->size);
 		qemu_plugin_register_vcpu_insn_exec_cb(found, executed, 0, one);
-		if (data_end != 0 || range_count != 0) {
+		if (data_end != 0 || range_count != 0 || m7) {
 			qemu_plugin_register_vcpu_mem_cb(found, accessed, 0, ACCESSES, NULL);
 		}
 	}
@@ -154,13 +185,22 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
 	static const struct {
 		const char *key;
 		uint64_t *value;
-	} numbers[] = {{"from", &from},		  {"to", &to},
-		       {"skip", &skip},		  {"skip_end", &skip_end},
-		       {"data", &data},		  {"data_end", &data_end},
-		       {"m3", &m3},		  {"thumb", &thumb},	      {"mark", &mark},
-		       {"flash_from", &flash_from}, {"flash_to", &flash_to},
-		       {"wait_states", &wait_states}, {"line", &line_size},
-		       {"icache", &code_bytes},	  {"dcache", &data_bytes},
+	} numbers[] = {{"from", &from},
+		       {"to", &to},
+		       {"skip", &skip},
+		       {"skip_end", &skip_end},
+		       {"data", &data},
+		       {"data_end", &data_end},
+		       {"m3", &m3},
+		       {"m7", &m7},
+		       {"thumb", &thumb},
+		       {"mark", &mark},
+		       {"flash_from", &flash_from},
+		       {"flash_to", &flash_to},
+		       {"wait_states", &wait_states},
+		       {"line", &line_size},
+		       {"icache", &code_bytes},
+		       {"dcache", &data_bytes},
 		       {"prefetch", &prefetch}};
 
 	(void)info;
@@ -177,7 +217,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
 				marks[mark_count++] = mark;
 			}
 			if (numbers[k].value == &flash_to && range_count < MAX_RANGES) {
-				ranges[range_count++] = (struct range){.start = flash_from, .end = flash_to};
+				ranges[range_count++] =
+					(struct range){.start = flash_from, .end = flash_to};
 			}
 		}
 		value = value_of(argv[i], "out");
@@ -190,7 +231,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const void *info, int argc, 
 		return 1;
 	}
 	if (!make_flash()) {
-		fprintf(stderr, "count: line=BYTES of the flash is missing, or there is no memory for its lines\n");
+		fprintf(stderr, "count: line=BYTES of the flash is missing, or there is no memory "
+				"for its lines\n");
 		return 1;
 	}
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);

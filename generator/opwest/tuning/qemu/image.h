@@ -23,6 +23,8 @@ struct block {
 	uint8_t *memory;
 	uint8_t *content;
 	uint32_t size;
+	/** The greatest difference of each float of an output from the expected one; NULL: bytes are equal. */
+	const float *limits;
 };
 
 /** Bytes in front of and after each block, which no candidate may change. */

@@ -5,7 +5,15 @@ A new kind of layer is a function with `makes` in a module of this package, whic
 """
 
 from opwest.tuning.random_layers.elements import add, elements, multiply
-from opwest.tuning.random_layers.layers import convolution, convolution_sum, dense, depthwise, pool
+from opwest.tuning.random_layers.floats import (
+    float_convolution,
+    float_dense,
+    float_depthwise,
+    float_elements,
+    float_pool,
+    float_product,
+)
+from opwest.tuning.random_layers.layers import convolution, convolution_sum, dense, depthwise, nibbles, pool
 from opwest.tuning.random_layers.matrices import (
     grouped_convolution,
     hybrid_convolution,
@@ -37,6 +45,12 @@ __all__ = [
     "dense",
     "depthwise",
     "elements",
+    "float_convolution",
+    "float_dense",
+    "float_depthwise",
+    "float_elements",
+    "float_pool",
+    "float_product",
     "grouped_convolution",
     "hybrid_convolution",
     "hybrid_product",
@@ -44,6 +58,7 @@ __all__ = [
     "makes",
     "matrix_product",
     "multiply",
+    "nibbles",
     "pool",
     "program",
     "transposed_convolution",

@@ -10,7 +10,7 @@ import numpy as np
 
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Depthwise, Pool
 from opwest.compiler.ir.program import Program
-from opwest.compiler.semantics.fixed_point import Rounding
+from opwest.compiler.semantics.fixed_point import Multiplier, Rounding
 from opwest.compiler.semantics.windows import Window
 from opwest.tuning.random_layers.elements import elements
 from opwest.tuning.random_layers.numbers import (
@@ -143,3 +143,17 @@ def convolution_sum(random: Random, **keys: Any) -> Program:
     fields = {field.name: getattr(layer, field.name) for field in dataclasses.fields(layer)}
     fields["inputs"] = (*layer.inputs, value("input", "int8", shape))
     return program(ConvolutionSum(**fields, function=added.function, place=int(random.integers(0, 2))))
+
+
+@makes("int8")
+def nibbles(random: Random, dtype: str = "int8", **keys: Any) -> Program:
+    """A convolution, a sum of one, or a fully connected layer with at least 256 weights of 4 bits."""
+    while True:
+        make = (convolution, convolution, convolution_sum, dense)[int(random.integers(0, 4))]
+        layer: Any = make(random, **keys, **({} if make is convolution_sum else {"dtype": dtype})).operations[0]
+        if layer.weights.size >= 256:
+            break
+    each = layer.finish.multipliers
+    multipliers = tuple(Multiplier(one.fixed, one.shift + 4 if -24 < one.shift < -4 else one.shift) for one in each)
+    finish = dataclasses.replace(layer.finish, multipliers=multipliers)
+    return program(dataclasses.replace(layer, weights=layer.weights >> 4, finish=finish))

@@ -132,13 +132,15 @@ def transposed_convolution(
     dtype: str = "int8",
     is_constant: bool | None = None,
     same: bool | None = None,
+    weight_zero: int | None = None,
 ) -> Program:
     """data [n,h,w,c], weights [o,kh,kw,c]; the result can have rows and columns that no element of the data reaches."""
     shape, places = _transposed(random, shape, size, stride, same)
     results = results or int(random.choice([1, 2, 3, 4, 5, 8, 12, 17]))
     weights = weights_of(random, (results, *places.size, shape[3]))
     bias, zero, finish = numbers_of(random, weights, kind, dtype)
-    weight_zero = int(random.choice([0, 0, 0, 3, -128, 127])) if dtype == "int8" else 0
+    if weight_zero is None:
+        weight_zero = int(random.choice([0, 0, 0, 3, -128, 127])) if dtype == "int8" else 0
     is_constant = random.random() < 0.8 if is_constant is None else is_constant
     by = _constant("weights", weights) if is_constant else value("input", "int8", weights.shape)
     inputs = [value("input", dtype, shape), by]

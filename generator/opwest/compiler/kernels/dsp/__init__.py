@@ -2,9 +2,31 @@
 """Variants for processors with the DSP extension (Cortex-M4, M7, M33).
 
 Enters: an operation with folded numbers. Leaves: its call, or None where the variant does not apply.
-Never: registers of the FPU.
+Never: registers of the FPU without a guard and the same function in C.
 """
 
-from opwest.compiler.kernels.dsp import convolution, dense, depthwise, elements
+from opwest.compiler.kernels.dsp import (
+    convolution,
+    dense,
+    depthwise,
+    elements,
+    floats,
+    hybrid,
+    matrix,
+    matrix_wide,
+    nibbles,
+    transposed,
+)
 
-__all__ = ["convolution", "dense", "depthwise", "elements"]
+__all__ = [
+    "convolution",
+    "dense",
+    "depthwise",
+    "elements",
+    "floats",
+    "hybrid",
+    "matrix",
+    "matrix_wide",
+    "nibbles",
+    "transposed",
+]

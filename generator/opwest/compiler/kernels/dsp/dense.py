@@ -23,7 +23,7 @@ from opwest.compiler.kernels.dsp.layers import (
     stream_of,
     wide_numbers_of,
 )
-from opwest.compiler.kernels.dsp.streamed import MARK, NEXT_GROUP, SAVED, streamed
+from opwest.compiler.kernels.dsp.streamed import MARK, NEXT_GROUP, SAVED, Stream
 from opwest.compiler.kernels.dsp.tiles import stored_results
 from opwest.compiler.kernels.dsp.wide_tiles import ends_of_sums, wide_stream
 from opwest.compiler.kernels.dsp.widening import widen_window
@@ -81,9 +81,10 @@ class Products:
         parameters = [f"const {_KINDS[self.kind]} *data", "const int32_t *stream", f"{result} *result"]
         parameters += ["const int32_t *numbers", "const int32_t *end"]
         parameters += ["const int8_t *last"] if self.kind == "bytes" else []
-        return naked(self.name, parameters, self._lines())
+        stream = self._stream()
+        return naked(self.name, parameters, stream.lines(), paired=stream.paired())
 
-    def _lines(self) -> Iterator[str]:
+    def _stream(self) -> Stream:
         steps, size, load, first = self.length // TAPS, 2 * TAPS, "{r2-r5}", None
         fetch = None
         if self.kind == "bytes":
@@ -96,7 +97,7 @@ class Products:
         else:
             step, first = self._short(WORDS), WORDS
         end = list(self._end())
-        return streamed([f"ldm r1!, {load}"], list(step), steps, size, end, self.loop_bytes, fetch, first)
+        return Stream([f"ldm r1!, {load}"], list(step), steps, size, end, self.loop_bytes, fetch, first)
 
     def _narrow(self) -> Iterator[str]:
         """Yield the products of a step of bytes."""
@@ -171,23 +172,27 @@ class Products:
 @emits(Convolution, "dsp-bytes")
 def with_bytes(operation: Convolution, loop_bytes: int | None = None) -> Call | None:
     """Return the call with int8 weights in flash; None if a sum could be too large."""
-    numbers = _row_numbers(operation)
+    numbers = row_numbers(operation)
     can_use = numbers is not None and can_pack(numbers.weights, numbers.bounds)
     if numbers is None or not can_use:
         return None
     results, length = numbers.weights.shape
-    kind = "widened" if length <= MAX_WIDENED and results >= MIN_RESULTS else "bytes"
-    return _call(operation, numbers, kind, loop_bytes)
+    return _call(operation, numbers, kind_of_bytes(results, length), loop_bytes)
+
+
+def kind_of_bytes(results: int, length: int) -> str:
+    """Return the form of the data for int8 weights."""
+    return "widened" if length <= MAX_WIDENED and results >= MIN_RESULTS else "bytes"
 
 
 @emits(Convolution, "dsp-halves")
 def with_halves(operation: Convolution, loop_bytes: int | None = None) -> Call | None:
     """Return the call with int16 weights in flash."""
-    numbers = _row_numbers(operation)
+    numbers = row_numbers(operation)
     return None if numbers is None else _call(operation, numbers, "halves", loop_bytes)
 
 
-def _row_numbers(operation: Convolution) -> Numbers | None:
+def row_numbers(operation: Convolution) -> Numbers | None:
     """Return the constants of an int8 layer; None for more rows."""
     data, (results, kh, kw, length) = operation.inputs[0], operation.weights.shape
     if operation.results[0].size != results or (kh, kw) != (1, 1) or data.size != length:
@@ -211,15 +216,25 @@ def render_wide(operation: Convolution, loop_bytes: int | None = None) -> Call |
     numbers = wide_numbers_of(operation) if is_dense(operation) else None
     if numbers is None:
         return None
-    if numbers.scaling.is_long:
+    if numbers.ending.is_long:
         return _long_call(operation, numbers, loop_bytes)
     return _call(operation, numbers, "wide", loop_bytes)
 
 
 def _call(operation: Convolution, numbers: Numbers, kind: str, loop_bytes: int | None) -> Call:
     """Return the call with sums of 32 bits."""
+    lines = Lines()
+    arguments, options = add_products(lines, numbers, kind, loop_bytes, "result")
+    arguments = {"data": operation.inputs[0], **arguments}
+    return call_for(operation, "dense", lines, arguments, **options)
+
+
+def add_products(
+    lines: Lines, numbers: Numbers, kind: str, loop_bytes: int | None, result: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Append the products of a row at `data`; return the constants by name, and the options of the call."""
     results, length = numbers.weights.shape
-    ends = numbers.scaling.ends
+    ends = numbers.ends
     has_each = bool((ends != ends[0]).any())
     parts = parts_of(results, CHANNELS)
     products = [Products(kind, stored, length, has_each, numbers.ending, loop_bytes) for _, stored in parts]
@@ -228,23 +243,23 @@ def _call(operation: Convolution, numbers: Numbers, kind: str, loop_bytes: int |
     order = (0, 1) if kind == "wide" else ORDER
     is_wide, is_widened = kind in ("halves", "wide"), kind in ("widened", "halves")
     streams = [stream_of(padded, some, CHANNELS, is_wide, has_each, order) for some, _ in parts]
-    lines = Lines()
     if is_widened:
-        _add_widened(lines, length)
+        add_widened(lines, length)
     elif missing:
         _add_last(lines, length)
-    given = ("x" if is_widened else "data", "result", "stream" if has_each else "numbers")
+    has_numbers = not has_each and numbers.scaling is not None
+    given = ("x" if is_widened else "data", result, "numbers" if has_numbers else "stream")
     after = "" if kind != "bytes" else ", last" if missing else ", NULL"
     add_calls(lines, parts, [product.name for product in products], streams, given, after)
-    arguments: dict[str, Any] = {"data": operation.inputs[0], "stream": np.concatenate(streams)}
-    if not has_each:
+    arguments: dict[str, Any] = {"stream": np.concatenate(streams)}
+    if has_numbers:
         arguments["numbers"] = ends[0]
     words = (length + missing) // 2 + WORDS
     scratch = [Parameter("x", "uint32", "scratch", elements=words)] if is_widened else []
     headers = ("stddef.h",) if kind == "bytes" else ()
     copies = [widen_window(1, 1)] if is_widened else []
     definitions = (NAKED, *copies, *(product.definition() for product in products))
-    return call_for(operation, "dense", lines, arguments, scratch=scratch, headers=headers, definitions=definitions)
+    return arguments, {"scratch": scratch, "headers": headers, "definitions": definitions}
 
 
 def _long_call(operation: Convolution, numbers: Numbers, loop_bytes: int | None) -> Call:
@@ -259,13 +274,13 @@ def _long_call(operation: Convolution, numbers: Numbers, loop_bytes: int | None)
         f"{products.name}(data, stream, sums, ends, stream + {len(stream)});",
         f"{name}(sums, ends, result, {results});",
     )
-    arguments = {"data": operation.inputs[0], "stream": stream, "ends": numbers.scaling.ends.reshape(-1)}
+    arguments = {"data": operation.inputs[0], "stream": stream, "ends": numbers.ends.reshape(-1)}
     scratch = [Parameter("sums", "uint32", "scratch", elements=-(-results // CHANNELS) * CHANNELS * 2)]
     definitions = (NAKED, products.definition(), *definitions)
     return call_for(operation, "dense", lines, arguments, scratch=scratch, definitions=definitions)
 
 
-def _add_widened(lines: Lines, length: int) -> None:
+def add_widened(lines: Lines, length: int) -> None:
     """Append the copy of the data as int16 words to x, and the mark."""
     words, rest = divmod(length, 4)
     if words:

@@ -85,10 +85,10 @@ def filling(zero: int) -> int:
 
 def _constants(taps: Taps, numbers: Numbers) -> Any:
     """Return the words of each channel: those of the taps, first sum, multiplier, addend, shift."""
-    factor = 2 if numbers.scaling.is_doubled else 1
+    factor = 2 if numbers.ending.is_doubled else 1
     words = taps.constant_words(numbers.weights.reshape(-1, *taps.planes.window.size).astype(np.int64) * factor)
     sums = numbers.sums.reshape(-1, 1) * factor
-    return np.concatenate([words, sums, numbers.scaling.ends], axis=1).astype(np.int32).reshape(-1)
+    return np.concatenate([words, sums, numbers.ends], axis=1).astype(np.int32).reshape(-1)
 
 
 def _body(lines: Lines, planes: Planes, taps: Taps, fill: str) -> tuple[str, ...]:

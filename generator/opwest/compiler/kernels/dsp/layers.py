@@ -14,7 +14,15 @@ from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Lines
 from opwest.compiler.ir.operations import Convolution, Depthwise
 from opwest.compiler.kernels.dsp.streamed import MARK
-from opwest.compiler.kernels.scaling import Epilogue, Scaling, flat_weights, int8_sums, long_scaling_of, scaling_of
+from opwest.compiler.kernels.scaling import (
+    SUMS,
+    Epilogue,
+    Scaling,
+    flat_weights,
+    int8_sums,
+    long_scaling_of,
+    scaling_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,19 +35,25 @@ class Numbers:
     """The first sums [o]: biases with zero points."""
     bounds: Any
     """The greatest magnitude of sums [o]."""
-    scaling: Scaling
+    scaling: Scaling | None
+    """None: the results are the sums."""
     bits: int
     """Of data and results: 8 or 16."""
 
     @property
     def ending(self) -> Epilogue:
         """The form of the layer's end."""
-        return self.scaling.epilogue(self.bits)
+        return SUMS if self.scaling is None else self.scaling.epilogue(self.bits)
+
+    @property
+    def ends(self) -> Any:
+        """The numbers of the end of each channel, int32 [o,3]; of sums [o,0]."""
+        return np.empty((len(self.weights), 0), np.int32) if self.scaling is None else self.scaling.ends
 
 
-def numbers_of(operation: Convolution | Depthwise) -> Numbers | None:
-    """Return the constants of an int8 layer; None for other dtypes, groups, and other forms of scales."""
-    given = int8_sums(operation)
+def numbers_of(operation: Convolution | Depthwise, accepts_groups: bool = False) -> Numbers | None:
+    """Return the constants of an int8 layer; None for other dtypes and forms of scales, and groups by default."""
+    given = int8_sums(operation, accepts_groups)
     if given is None or operation.results[0].dtype != "int8":
         return None
     scaling = scaling_of(operation.finish, given[2])
@@ -82,6 +96,12 @@ Parts = list[tuple[slice, int]]
 """Channels, and those of each group that are results; the others pad the stream."""
 
 
+def can_pack_groups(weights: Any, bounds: Any, groups: int) -> bool:
+    """Whether pairs of channels of each group can be packed: weights [o,k]."""
+    parts = zip(np.split(weights, groups), np.split(bounds, groups), strict=True)
+    return all(can_pack(*part) for part in parts)
+
+
 def parts_of(results: int, channels: int) -> Parts:
     """Return the parts of the channels: whole groups, then the last one."""
     rest = results % channels
@@ -103,7 +123,7 @@ def stream_of(
     `has_ends`: with multiplier, addend and shift of each channel. `order`: that of neighbouring taps. `marks`: the
     words after the weights that end a loop.
     """
-    weights, scaling = numbers.weights[part].astype(np.int64), numbers.scaling
+    weights = numbers.weights[part].astype(np.int64)
     count, length = weights.shape
     missing = -count % channels
     padded = np.pad(weights, ((0, missing), (0, -length % len(order))))
@@ -112,14 +132,14 @@ def stream_of(
     first = np.pad(numbers.sums[part].astype(np.int64), (0, missing)).reshape(groups, channels)
     if is_wide:
         # The high multiplication of Rounding.TWICE takes twice the sum.
-        factor = 2 if scaling.is_doubled else 1
+        factor = 2 if numbers.ending.is_doubled else 1
         first, halves = first * factor, taps * factor
     else:
         # A halfword has two channels: 256 * second + first, and so has the first sum of the second channel.
         halves = taps[:, 0::2] + 256 * taps[:, 1::2]
         first[:, 1::2] = first[:, 0::2] + 256 * first[:, 1::2]
     words = ((halves[..., 0] & 0xFFFF) | halves[..., 1] << 16).transpose(0, 2, 1).reshape(groups, -1)
-    ends = np.pad(scaling.ends[part], ((0, missing), (0, 0))).reshape(groups, -1)
+    ends = np.pad(numbers.ends[part], ((0, missing), (0, 0))).reshape(groups, -1)
     after = [np.full((groups, marks), MARK), *([ends] if has_ends else [])]
     return np.concatenate([first, words, *after], axis=1).astype(np.int32).reshape(-1)
 
@@ -131,12 +151,16 @@ def add_calls(
     streams: Iterable[Any],
     arguments: tuple[str, str, str],
     after: str = "",
+    first: str = "stream",
 ) -> None:
-    """Append the calls of the functions of all parts: `arguments` are data, result, and the fourth argument."""
+    """Append the calls of the functions of all parts: `arguments` are data, result, and the fourth argument.
+
+    `first`: the start of the streams.
+    """
     data, result, fourth = arguments
     start = 0
     for (some, _), name, stream in zip(parts, names, streams, strict=True):
         end = start + len(stream)
         to = f"{result}{plus(some.start)}"
-        lines.add(f"{name}({data}, stream{plus(start)}, {to}, {fourth}, stream + {end}{after});")
+        lines.add(f"{name}({data}, {first}{plus(start)}, {to}, {fourth}, {first} + {end}{after});")
         start = end

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import limited, naked
-from opwest.compiler.kernels.dsp.streamed import ENDS, NEXT_GROUP, SAVED, streamed, turn_of
+from opwest.compiler.kernels.dsp.streamed import ENDS, NEXT_GROUP, SAVED, Stream, turn_of
 from opwest.compiler.kernels.scaling import Epilogue
 
 _DATA, _STREAM = "r0", "r1"
@@ -42,12 +42,19 @@ class Tile:
     """The bytes that its code should have; None: no limit."""
     marked: str = ""
     """What MARK follows: data, weights; empty: neither."""
+    is_any: bool = False
+    """Whether MARK, after data or weights, ends any number of turns of `steps` steps."""
+    has_each: bool = True
+    """Whether the stream has multiplier, addend and shift of each channel; otherwise `numbers` has those of all."""
 
     @property
     def name(self) -> str:
         """The name of the C function."""
         kind = "halves" if self.is_wide else "bytes"
         part = "" if self.stored == self.channels else f"_of_{self.stored}"
+        if self.is_any:
+            turns = f"{self.marked}_turns_of_{2 * self.steps}{'' if self.has_each else '_equal'}"
+            return f"tile_{self.pixels}x{self.channels}{part}_{kind}_{turns}_{self.ending.name}"
         loop = f"_by{2 * self.turn}{'' if self.marked else '_unmarked'}" if self.steps // self.turn > 1 else ""
         return f"tile_{self.pixels}x{self.channels}{part}_{kind}_{2 * self.steps}{loop}_{self.ending.name}"
 
@@ -57,25 +64,31 @@ class Tile:
         return turn_of(self.steps, len(list(self._step())), self.pixels + len(list(self._end())), self.loop_bytes)
 
     def definition(self) -> str:
-        """Return the C function (data, stream, result, step from pixel to pixel in bytes, end of the stream)."""
-        parameters = ("const uint32_t *data", "const int32_t *stream", f"{self.ending.kind} *result", "int32_t step")
-        return naked(self.name, (*parameters, "const int32_t *end"), self._lines())
+        """Return the C function (data, stream, result, step from pixel to pixel in bytes, end of the stream, numbers).
+
+        Only a tile without numbers of each channel has the parameter `numbers`.
+        """
+        parameters = ["const uint32_t *data", "const int32_t *stream", f"{self.ending.kind} *result", "int32_t step"]
+        parameters += ["const int32_t *end", *([] if self.has_each else ["const int32_t *numbers"])]
+        stream = self._stream()
+        return naked(self.name, parameters, stream.lines(), paired=stream.paired())
 
     def _sum(self, pixel: int, channel: int) -> str:
         return _SUMS[pixel * self.channels + channel]
 
-    def _lines(self) -> Iterator[str]:
+    def _stream(self) -> Stream:
         rows = [[self._sum(pixel, channel) for channel in range(self.channels)] for pixel in range(self.pixels)]
         load = [f"ldm r1{'!' if row is rows[-1] else ''}, {{{', '.join(row)}}}" for row in rows]
         data, weights, *rest = self._step()
         end, size = list(self._end()), self.pixels * 4
-        if self.marked == "weights" and self.steps // self.turn > 1:
-            return streamed(load, [data, *rest], self.steps, size, end, self.loop_bytes, (weights, _A))
         if self.marked == "weights":
-            end = [f"add {_STREAM}, {_STREAM}, #8", *end]  # the marks
+            passed = [f"add {_STREAM}, {_STREAM}, #8"]
+            step, fetch = [data, *rest], (weights, _A)
+            return Stream(load, step, self.steps, size, end, self.loop_bytes, fetch, is_any=self.is_any, marks=passed)
         if self.marked == "data":
-            return streamed(load, [weights, *rest], self.steps, size, end, self.loop_bytes, (data, _X))
-        return streamed(load, [data, weights, *rest], self.steps, size, end, self.loop_bytes)
+            step, fetch = [weights, *rest], (data, _X)
+            return Stream(load, step, self.steps, size, end, self.loop_bytes, fetch, is_any=self.is_any)
+        return Stream(load, [data, weights, *rest], self.steps, size, end, self.loop_bytes)
 
     def _step(self) -> Iterator[str]:
         """Yield the products of one pair of taps, first the load of data."""
@@ -101,11 +114,20 @@ class Tile:
     def _end(self) -> Iterator[str]:
         """Yield the results of a group and the branch to the next one."""
         yield f"ldrd {_DATA}, {_Y}, [sp, #4]"
-        for channel in range(self.channels):
+        if not self.has_each:
+            yield f"ldr {_X}, [sp, #{SAVED + 4}]"
+            yield f"ldm {_X}, {{{_A}, {_B}, {_X}}}"
+            channels = [[self._sum(pixel, channel) for pixel in range(self.pixels)] for channel in range(self.stored)]
+            for channel, sums in enumerate(channels):
+                yield from self._separated(channel, sums)
+            yield from results([register for sums in channels for register in sums], self.ending, (_A, _B, _X))
+            yield from (line for sums in channels for line in self._stores(sums))
+        for channel in range(self.channels if self.has_each else 0):
+            has_numbers = self.ending.bits < 32
             if channel >= self.stored:
-                yield f"adds {_STREAM}, {_STREAM}, #12"
+                yield from [f"adds {_STREAM}, {_STREAM}, #12"] * has_numbers
                 continue
-            yield f"ldm {_STREAM}!, {{{_A}, {_B}, {_X}}}"
+            yield from [f"ldm {_STREAM}!, {{{_A}, {_B}, {_X}}}"] * has_numbers
             sums = [self._sum(pixel, channel) for pixel in range(self.pixels)]
             yield from self._separated(channel, sums)
             yield from results(sums, self.ending, (_A, _B, _X))
@@ -144,6 +166,8 @@ class Tile:
 
 def results(sums: list[str], ending: Epilogue, numbers: tuple[str, str, str]) -> Iterator[str]:
     """Yield the instructions from sums to clamped results; `numbers`: registers of multiplier, addend, shift."""
+    if ending.bits == 32:
+        return
     multiplier, addend, shift = numbers
     # SMMULR adds 2**31 to the product of 64 bits: `high` rounded half up. SMMLA adds the addend to `high` itself.
     rounded = "r" if ending.is_doubled else ""
@@ -167,7 +191,9 @@ def stored_results(sums: Sequence[str], stored: int, ending: Epilogue, has_each:
     """
     yield "ldrd r6, r7, [sp, #4]"  # the result, and the numbers of all channels
     used = list(sums[:stored])
-    if has_each:
+    if ending.bits == 32:
+        pass
+    elif has_each:
         for register in used:
             yield "ldm r1!, {r10-r12}"
             yield from results([register], ending, ENDS)

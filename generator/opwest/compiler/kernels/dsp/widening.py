@@ -102,3 +102,26 @@ def widen_window(pixels: int, unit: int) -> str:
         lines += [f"str r12, [r0, #{4 * pixels}]", f"str {word}, [r0], #{8 * pixels}"]
     lines += ["bne 2b", "add r1, r1, r9", "subs r3, r3, #1", "bne 1b", "pop {r4-r9}", "bx lr"]
     return naked(name_of_widen_window(pixels, unit), parameters, lines)
+
+
+def name_of_widen_groups(pixels: int, words: int) -> str:
+    """Return the name of a function."""
+    return f"widen_groups_{pixels}_by_{words}"
+
+
+def widen_groups(pixels: int, words: int) -> str:
+    """Return the function widen_groups_<pixels>_by_<words>(to, from, numbers): one pixel of the blocks of all groups.
+
+    A column of a window has `words` groups of four bytes for each group. The numbers are rows, columns and groups of a
+    window, bytes of `to` from the end of a group to the next one and back to the next column, bytes of `from` between
+    two columns and between two rows.
+    """
+    parameters = ("uint32_t *to", "const int8_t *from", "const int32_t *numbers")
+    lines = ["push {r4-r11, lr}", "ldm r2, {r3-r9}", "1: mov r10, r4", "2: mov r11, r5", "3:"]
+    for _ in range(words):
+        lines += ["ldr r12, [r1], #4", "sxtb16 r2, r12, ror #8", "sxtb16 r12, r12"]
+        lines += [f"str r2, [r0, #{4 * pixels}]", f"str r12, [r0], #{8 * pixels}"]
+    lines += ["add r0, r0, r6", "subs r11, r11, #1", "bne 3b"]
+    lines += ["add r0, r0, r7", "add r1, r1, r8", "subs r10, r10, #1", "bne 2b"]
+    lines += ["add r1, r1, r9", "subs r3, r3, #1", "bne 1b", "pop {r4-r11, pc}"]
+    return naked(name_of_widen_groups(pixels, words), parameters, lines)
