@@ -44,6 +44,11 @@ def offered(made):
     return candidates(made.operations[0], "mve")
 
 
+def is_without(made):
+    """Whether no variant for the vector extension applies."""
+    return not any(name.startswith("mve-") for name in offered(made))
+
+
 def with_numbers(made, **changes):
     """Return the program of a layer with other numbers."""
     [layer] = made.operations
@@ -179,11 +184,11 @@ def test_layers_of_other_forms_are_portable():
     ):
         assert "mve-product" not in offered(with_numbers(made, finish=finish))
     made = random_layers.transposed_convolution(random, (1, 4, 4, 3), (3, 3), 2, (2, 2), "ordinary", is_constant=False)
-    assert set(offered(made)) == {"portable"}
+    assert is_without(made)
     made = random_layers.transposed_convolution(random, (1, 4, 4, 3), (5, 5), 2, (5, 5), "ordinary", is_constant=True)
-    assert set(offered(with_numbers(made, zeros=(0, 0)))) == {"portable"}
+    assert is_without(with_numbers(made, zeros=(0, 0)))
     made = random_layers.hybrid_convolution(random, (1, 4, 4, 3), (3, 3), form="depthwise")
-    assert set(offered(made)) == {"portable"}
+    assert is_without(made)
 
 
 def test_layers_of_sums(tmp_path):
