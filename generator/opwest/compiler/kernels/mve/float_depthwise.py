@@ -25,6 +25,11 @@ class VectorColumns(Columns):
     is_part: bool = False
 
     @property
+    def has_rest(self) -> bool:
+        """Whether the channels can be no whole blocks."""
+        return self.is_part
+
+    @property
     def name(self) -> str:
         """The name of the function."""
         return f"mve_float_columns_{self.shape}{'_part' if self.is_part else ''}"
