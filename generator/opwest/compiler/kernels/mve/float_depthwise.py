@@ -36,7 +36,7 @@ class VectorColumns(Columns):
 
     def definition(self) -> str:
         """Return the C text of the function."""
-        return guarded(HAS_MVE_FLOAT, naked(self.name, PARAMETERS, self._lines()), self.fallback())
+        return guarded([(HAS_MVE_FLOAT, naked(self.name, PARAMETERS, self._lines()))], self.fallback())
 
     def _lines(self) -> Iterator[str]:
         data = self.pixels + self.width
