@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Lines
 from opwest.compiler.ir.operations import Clamp, Convolution, Depthwise, MatrixProduct
 
@@ -165,7 +166,7 @@ def _sums(lines: Lines, channels: int, some: int) -> None:
                         lines.add(f"const float value = ((const float *)p)[{k}];", "")
                         lines.add(*(f"{sum} += value * w[{k * channels + c}];" for c, sum in enumerate(names)))
     for c, sum in enumerate(names):
-        with lines.block(f"if (c + {c} < channels)"):
+        with lines.block(f"if (c{plus(c)} < channels)"):
             lines.add(f"{sum} += w[{c}];", f"to[{c}] = {limited(sum)};")
 
 
