@@ -78,21 +78,26 @@ def test_random_layers(variant, kind, tmp_path):
     check(random_pairs(kind, variant, COUNT), machines()[CORES[variant]], tmp_path)
 
 
-def without(core):
-    """Return the machine of a core whose compiler does not use the FPU, or has no vectors with floating point."""
-    machine = machines()[core]
-    if core == "cortex-m4":
-        words = [word for word in machine.compiler if "float-abi" not in word and "fpu" not in word]
-        return dataclasses.replace(machine, compiler=(*words, "-mfloat-abi=soft"))
-    words = [word.replace("-mcpu=cortex-m55", "-mcpu=cortex-m55+nomve.fp") for word in machine.compiler]
-    assert tuple(words) != machine.compiler
-    return dataclasses.replace(machine, compiler=tuple(words))
+WITHOUT = [
+    ("dsp-float", ("softfp", "soft"), ()),
+    # Vectors of integers: with an FPU, and as if there were none.
+    ("mve-float", ("cortex-m55", "cortex-m55+nomve.fp"), ()),
+    ("mve-float", (), ("-D__ARM_FP=0", "-D__ARM_FEATURE_MVE=1")),
+]
+"""Variants, a change of the compiler's words, flags, so that other functions than those of the core are compiled."""
 
 
-@pytest.mark.parametrize("kind", MAKERS)
-@pytest.mark.parametrize("variant", CORES)
-def test_the_c_of_processors_without_the_instructions_is_exact(variant, kind, tmp_path):
-    check(random_pairs(kind, variant, sized(4, 60), 2, exact=True), without(CORES[variant]), tmp_path)
+@pytest.mark.parametrize(("variant", "words", "flags"), WITHOUT)
+def test_processors_without_the_instructions_have_exact_results(variant, words, flags, tmp_path):
+    machine = machines()[CORES[variant]]
+    if words:
+        changed = [word.replace(*(f"={one}" for one in words)) for word in machine.compiler if "fpu" not in word]
+        assert any(word.endswith(words[1]) for word in changed)
+        machine = dataclasses.replace(machine, compiler=tuple(changed))
+    pairs = []
+    for place, kind in enumerate(MAKERS):
+        pairs += random_pairs(kind, variant, sized(2, 60), 2, exact=True, first=1000 * place)
+    check(pairs, machine, tmp_path, ("-O2", *flags))
 
 
 def test_products_joined_by_vmla_are_exact(tmp_path, monkeypatch):

@@ -35,7 +35,7 @@ class FloatColumns(Columns):
 
     def definition(self) -> str:
         """Return the C text of the function."""
-        return guarded(HAS_FPU, naked(self.name, PARAMETERS, self._lines()), self.fallback())
+        return guarded([(HAS_FPU, naked(self.name, PARAMETERS, self._lines()))], self.fallback())
 
     def _lines(self) -> Iterator[str]:
         sums, wide = self.pixels * self.channels, self.channels

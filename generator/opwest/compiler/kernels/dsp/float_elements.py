@@ -25,7 +25,7 @@ class FloatRun(Run):
 
     def definition(self) -> str:
         """Return the C text of the function."""
-        return guarded(HAS_FPU, naked(self.name, PARAMETERS, self._lines()), self.fallback())
+        return guarded([(HAS_FPU, naked(self.name, PARAMETERS, self._lines()))], self.fallback())
 
     def _lines(self) -> Iterator[str]:
         has_limits = self.has_low or self.has_high

@@ -16,6 +16,8 @@ HAS_FPU = "defined(__ARM_FP) && (__ARM_FP & 4)"
 SAVED = 9 * 4 + 16 * 4
 """The bytes of r4 to r11, lr and s16 to s31 on the stack."""
 REGISTERS = 32
+HELD = 8
+"""The most weights in registers."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +25,11 @@ class FloatTile(Tile):
     """A tile whose sums are in registers: at most 16 of them.
 
     `is_joined`: products are added by VMLA, which rounds as VMUL and VADD do. On a Cortex-M4 it takes 3 cycles.
+    `has_rest`: the channels can be no whole blocks; only those that exist are stored.
     """
 
     is_joined: bool = False
+    has_rest: bool = False
 
     @property
     def name(self) -> str:
@@ -34,9 +38,11 @@ class FloatTile(Tile):
 
     def definition(self) -> str:
         """Return the C text of the function."""
-        return guarded(
-            HAS_FPU, naked(self.name, PARAMETERS, self._lines()), fallback(self.name, self.rows, self.channels)
-        )
+        return guarded([(HAS_FPU, self.assembly(self.name))], fallback(self.name, self.rows, self.channels))
+
+    def assembly(self, name: str) -> str:
+        """Return the function with a name."""
+        return naked(name, PARAMETERS, self._lines())
 
     @property
     def _sums(self) -> int:
@@ -46,7 +52,7 @@ class FloatTile(Tile):
     def _together(self) -> int:
         """The elements of a pixel that one instruction loads."""
         for count in (4, 2):
-            if self._sums + count * self.rows + self.channels + 2 <= REGISTERS:
+            if self._sums + count * self.rows + min(self.channels, HELD) + 2 <= REGISTERS:
                 return count
         return 1
 
@@ -68,22 +74,24 @@ class FloatTile(Tile):
             yield f"ldr r12, [r9, #{offset_of(number)}]"
             yield from (f"add r{r}, r{r}, r12" for r in range(self.rows))
             yield from (f"subs r{counter}, r{counter}, #1", f"bne {label}b")
-        yield from end_of_sums(self.rows, self.channels, offset_of)
+        yield from end_of_sums(self.rows, self.channels, offset_of, self.has_rest)
         yield from (f"subs r11, r11, #{self.channels}", "bgt 1b", "vpop {s16-s31}", "pop {r4-r11, pc}")
 
     def _products(self, count: int) -> Iterator[str]:
         """Yield the products of `count` elements of each pixel."""
         data, weights = self._sums, self._sums + self.rows * count
         yield from (f"vldm r{r}!, {span(data + r * count, count)}" for r in range(self.rows))
-        free = [f"s{i}" for i in range(weights + self.channels, REGISTERS)][:4]
+        free = [f"s{i}" for i in range(weights + min(self.channels, HELD), REGISTERS)][:4]
         for k in range(count):
-            yield f"vldm r4!, {span(weights, self.channels)}"
-            pairs = [
-                (f"s{r * self.channels + c}", f"s{data + r * count + k}", f"s{weights + c}")
-                for r in range(self.rows)
-                for c in range(self.channels)
-            ]
-            yield from add_products(pairs, free, self.is_joined)
+            for first in range(0, self.channels, HELD):
+                some = range(first, min(first + HELD, self.channels))
+                yield f"vldm r4!, {span(weights, len(some))}"
+                pairs = [
+                    (f"s{r * self.channels + c}", f"s{data + r * count + k}", f"s{weights + c - first}")
+                    for r in range(self.rows)
+                    for c in some
+                ]
+                yield from add_products(pairs, free, self.is_joined)
 
 
 def add_products(products: Sequence[tuple[str, str, str]], free: Sequence[str], is_joined: bool) -> Iterator[str]:
@@ -102,10 +110,11 @@ def add_products(products: Sequence[tuple[str, str, str]], free: Sequence[str], 
     yield from waiting
 
 
-def end_of_sums(rows: int, channels: int, offset_of: Callable[[str], int]) -> Iterator[str]:
+def end_of_sums(rows: int, channels: int, offset_of: Callable[[str], int], has_rest: bool = False) -> Iterator[str]:
     """Yield the ends of the sums s0 and following: what is added, limits, stores at r8, which moves to the next block.
 
-    r4: the stream; r9: the numbers, with their bytes `offset_of`; r12 and lr are changed.
+    r4: the stream; r9: the numbers, with their bytes `offset_of`; r11: the channels that are left, if there can be
+    fewer than those of a block; r12 and lr are changed.
     """
     added, limit = rows * channels, f"s{REGISTERS - 1}"
     sums = [f"s{i}" for i in range(added)]
@@ -113,10 +122,17 @@ def end_of_sums(rows: int, channels: int, offset_of: Callable[[str], int]) -> It
     yield from (f"vadd.f32 {s}, {s}, s{added + i % channels}" for i, s in enumerate(sums))
     yield from limited(sums, limit, ("r9", offset_of), (8, 9))
     yield from (f"ldr r12, [r9, #{offset_of('result')}]", "mov lr, r8", f"add r8, r8, #{4 * channels}")
+    if has_rest:
+        yield from (f"cmp r11, #{channels}", "bge 10f")
+        for row in range(rows):
+            for c in range(channels - 1):
+                yield from (f"cmp r11, #{c + 1}", "it ge", f"vstrge s{row * channels + c}, [lr, #{4 * c}]")
+            yield from (["add lr, lr, r12"] if row + 1 < rows else [])
+        yield from ("b 11f", "10:")
     for row in range(rows):
         yield f"vstm lr, {span(row * channels, channels)}"
-        if row + 1 < rows:
-            yield "add lr, lr, r12"
+        yield from (["add lr, lr, r12"] if row + 1 < rows else [])
+    yield from (["11:"] if has_rest else [])
 
 
 def limited(

@@ -20,8 +20,8 @@ from opwest.compiler.kernels.floats.pools import pool_call
 from opwest.compiler.kernels.floats.tiles import Tile
 
 CHANNELS = 4
-WIDE = 8
-"""The channels of a tile of one pixel."""
+SUMS = 16
+"""The most sums of a tile."""
 
 
 COPY = naked(
@@ -59,7 +59,7 @@ def engine(is_joined: bool) -> Engine:
     """Return the tiles of as many channels as registers allow, then one of the rest. `is_joined`: with VMLA."""
 
     def parts(pixels: int, channels: int) -> list[tuple[int, Tile]]:
-        wide = WIDE if pixels == 1 else CHANNELS
+        wide = SUMS // pixels // CHANNELS * CHANNELS
         rest = channels % wide
         found: list[tuple[int, Tile]] = []
         if channels > rest:

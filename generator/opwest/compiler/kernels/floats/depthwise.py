@@ -42,6 +42,11 @@ class Columns(ABC):
     dilation: int
 
     @property
+    def has_rest(self) -> bool:
+        """Whether the channels can be no whole blocks."""
+        return False
+
+    @property
     def shape(self) -> str:
         """The part of names that stands for the numbers."""
         dilated = f"_d{self.dilation}" if self.dilation > 1 else ""
@@ -69,22 +74,36 @@ class Columns(ABC):
     def fallback(self) -> str:
         """Return the C of the function."""
         lines, wide = Lines(), self.channels
-        lines.add("const int32_t column = numbers[1] / 4;", *read_limits(NUMBERS), "")
+        taps, sums = self.height * self.width, [f"s{c}" for c in range(self.channels)]
+        lines.add(f"const int32_t column = {times('numbers[1]', self.dilation)};", *read_limits(NUMBERS), "")
         with lines.block(f"for (int32_t pixel = skipped; pixel < {self.pixels}; pixel++)"):
-            lines.add(f"const int32_t place = at + {times('pixel', self.stride)} * numbers[1];")
             lines.add("float *to = (float *)((int8_t *)y + pixel * numbers[2]);", "const float *w = stream;")
-            lines.add(*(f"const float *r{row} = (const float *)(rows[{row}] + place);" for row in range(self.height)))
-            lines.add("")
-            step = f"first += {wide}, w += {(self.height * self.width + 1) * wide}"
-            with lines.block(f"for (int32_t first = 0; first < channels; {step})"):
-                lines.add(f"const int32_t end = first + {wide} < channels ? first + {wide} : channels;", "")
-                with lines.block("for (int32_t c = first; c < end; c++, w++)"):
-                    lines.add("float sum = *w;", "")
-                    for number in range(self.height * self.width):
-                        row, k = divmod(number, self.width)
-                        place = f" + {times('column', k * self.dilation)}" if k else ""
-                        lines.add(f"sum += r{row}[c{place}] * w[{(number + 1) * wide}];")
-                    lines.add(f"sum += w[{(self.height * self.width + 1) * wide}];", f"to[c] = {limited('sum')};")
+            lines.add(f"int32_t place = at + {times('pixel', self.stride)} * numbers[1];", "")
+            step = f"to += {wide}, w += {(taps + 2) * wide}, place += {ITEM * wide}"
+            with lines.block(f"for (int32_t left = channels; left > 0; left -= {wide}, {step})"):
+                if self.has_rest:
+                    with lines.block(f"for (int32_t c = 0; left < {wide} && c < left; c++)"):
+                        lines.add("const float *q = w + c;", "float sum = *q;", "")
+                        with lines.loop("row", self.height):
+                            lines.add(f"const int8_t *p = rows[row] + place + {ITEM} * c;", "")
+                            with lines.block(f"for (int32_t k = 0; k < {self.width}; k++, p += column)"):
+                                lines.add(f"q += {wide};", "sum += *(const float *)p * *q;")
+                        lines.add(f"sum += q[{wide}];", f"to[c] = {limited('sum')};")
+                    with lines.block(f"if (left < {wide})"):
+                        lines.add("break;")
+                    lines.add("")
+                lines.add(f"const float *q = w + {wide};")
+                lines.add(f"float {', '.join(f'{sum} = w[{c}]' for c, sum in enumerate(sums))};", "")
+                with lines.loop("row", self.height):
+                    lines.add("const int8_t *p = rows[row] + place;", "")
+                    for k in range(self.width):
+                        with lines.block(""):
+                            lines.add("const float *one = (const float *)p;", "")
+                            lines.add(*(f"{sum} += one[{c}] * q[{k * wide + c}];" for c, sum in enumerate(sums)))
+                            lines.add(*(["p += column;"] if k + 1 < self.width else []))
+                    lines.add(f"q += {self.width * wide};")
+                for c, sum in enumerate(sums):
+                    lines.add(f"{sum} += q[{c}];", f"to[{c}] = {limited(sum)};")
         return f"static void {self.name}({', '.join(PARAMETERS)})\n{{\n{lines}}}\n"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Lines
 from opwest.compiler.ir.operations import Clamp, Convolution, Depthwise, MatrixProduct
 
@@ -132,33 +133,44 @@ def streams_of(weights: Any, bias: Any, parts: Sequence[tuple[int, int]]) -> tup
 
 
 def fallback(name: str, rows: int, channels: int) -> str:
-    """Return the C of a tile, of any number of channels: some sums at a time."""
-    lines, some = Lines(), min(channels, QUAD)
-    names = [f"s{c}" for c in range(some)]
+    """Return the C of a tile, of any number of channels: 4 sums at a time, then those of the rest."""
+    lines, rest = Lines(), channels % QUAD
     lines.add(f"const int32_t length = {QUAD} * numbers[2] + numbers[3];")
     lines.add(f"const int32_t size = (numbers[0] * numbers[1] * length + 2) * {channels};", *read_limits(NUMBERS), "")
-    part = f"for (int32_t c = 0; c < channels; c += {some})"
-    with lines.block(f"for (int32_t pixel = skipped; pixel < {rows}; pixel++)"), lines.block(part):
-        place = f"c / {channels} * size{f' + c % {channels}' if some < channels else ''}"
-        lines.add(f"const float *w = stream + {place};", "const int8_t *p = (const int8_t *)x + pixel * numbers[6];")
-        lines.add("float *to = (float *)((int8_t *)y + pixel * numbers[7]) + c;")
-        lines.add(f"float {', '.join(f'{sum} = w[{c}]' for c, sum in enumerate(names))};", "")
-        lines.add(f"w += {channels};")
-        rows_of = lines.block("for (int32_t row = 0; row < numbers[0]; row++, p += numbers[5])")
-        with rows_of, lines.block("for (int32_t run = 0; run < numbers[1]; run++, p += numbers[4])"):
-            for number, count in ((2, QUAD), (3, 1)):
-                step = f"p += {4 * count}, w += {count * channels}"
-                with lines.block(f"for (int32_t k = numbers[{number}]; k > 0; k--, {step})"):
-                    for k in range(count):
-                        with lines.block(""):
-                            lines.add(f"const float value = ((const float *)p)[{k}];", "")
-                            lines.add(*(f"{sum} += value * w[{k * channels + c}];" for c, sum in enumerate(names)))
-        for c, sum in enumerate(names):
-            with lines.block(f"if (c + {c} < channels)"):
-                lines.add(f"{sum} += w[{c}];", f"to[{c}] = {limited(sum)};")
+    with lines.block(f"for (int32_t pixel = skipped; pixel < {rows}; pixel++)"):
+        if channels > rest:
+            whole = f"channels - {rest}" if rest else "channels"
+            with lines.block(f"for (int32_t c = 0; c < {whole}; c += {QUAD})"):
+                _sums(lines, channels, QUAD)
+        if rest:
+            with lines.block(f"for (int32_t c = {channels - rest}; c < channels; c += {channels})"):
+                _sums(lines, channels, rest)
     return f"static void {name}({', '.join(PARAMETERS)})\n{{\n{lines}}}\n"
 
 
-def guarded(condition: str, assembly: str, otherwise: str) -> str:
-    """Return a function in assembly for processors that have its instructions, and its C for others."""
-    return f"#if {condition}\n{assembly}#else\n{otherwise}#endif\n"
+def _sums(lines: Lines, channels: int, some: int) -> None:
+    """Append the results of `some` channels from c on, of a pixel."""
+    names, place = [f"s{c}" for c in range(some)], f"c / {channels} * size"
+    place += f" + c % {channels}" if some < channels else ""
+    lines.add(f"const float *w = stream + {place};", "const int8_t *p = (const int8_t *)x + pixel * numbers[6];")
+    lines.add("float *to = (float *)((int8_t *)y + pixel * numbers[7]) + c;")
+    lines.add(f"float {', '.join(f'{sum} = w[{c}]' for c, sum in enumerate(names))};", "")
+    lines.add(f"w += {channels};")
+    rows_of = lines.block("for (int32_t row = 0; row < numbers[0]; row++, p += numbers[5])")
+    with rows_of, lines.block("for (int32_t run = 0; run < numbers[1]; run++, p += numbers[4])"):
+        for number, count in ((2, QUAD), (3, 1)):
+            step = f"p += {4 * count}, w += {count * channels}"
+            with lines.block(f"for (int32_t k = numbers[{number}]; k > 0; k--, {step})"):
+                for k in range(count):
+                    with lines.block(""):
+                        lines.add(f"const float value = ((const float *)p)[{k}];", "")
+                        lines.add(*(f"{sum} += value * w[{k * channels + c}];" for c, sum in enumerate(names)))
+    for c, sum in enumerate(names):
+        with lines.block(f"if (c{plus(c)} < channels)"):
+            lines.add(f"{sum} += w[{c}];", f"to[{c}] = {limited(sum)};")
+
+
+def guarded(functions: Sequence[tuple[str, str]], otherwise: str) -> str:
+    """Return a function in assembly for the first condition that a processor meets; its C for other processors."""
+    parts = [f"#{'el' * (place > 0)}if {condition}\n{text}" for place, (condition, text) in enumerate(functions)]
+    return f"{''.join(parts)}#else\n{otherwise}#endif\n"

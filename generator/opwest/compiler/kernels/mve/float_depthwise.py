@@ -25,13 +25,18 @@ class VectorColumns(Columns):
     is_part: bool = False
 
     @property
+    def has_rest(self) -> bool:
+        """Whether the channels can be no whole blocks."""
+        return self.is_part
+
+    @property
     def name(self) -> str:
         """The name of the function."""
         return f"mve_float_columns_{self.shape}{'_part' if self.is_part else ''}"
 
     def definition(self) -> str:
         """Return the C text of the function."""
-        return guarded(HAS_MVE_FLOAT, naked(self.name, PARAMETERS, self._lines()), self.fallback())
+        return guarded([(HAS_MVE_FLOAT, naked(self.name, PARAMETERS, self._lines()))], self.fallback())
 
     def _lines(self) -> Iterator[str]:
         data = self.pixels + self.width

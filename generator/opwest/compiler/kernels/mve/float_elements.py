@@ -23,7 +23,7 @@ class VectorRun(Run):
 
     def definition(self) -> str:
         """Return the C text of the function."""
-        return guarded(HAS_MVE_FLOAT, naked(self.name, PARAMETERS, self._lines()), self.fallback())
+        return guarded([(HAS_MVE_FLOAT, naked(self.name, PARAMETERS, self._lines()))], self.fallback())
 
     def _lines(self) -> Iterator[str]:
         yield from ("push {r4-r6, lr}", "ldr r4, [sp, #16]", "ldrd r5, r6, [r4]")

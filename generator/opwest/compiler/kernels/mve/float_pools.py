@@ -30,7 +30,7 @@ class VectorPool(PoolFunction):
 
     def definition(self) -> str:
         """Return the C text of the function."""
-        return guarded(HAS_MVE_FLOAT, naked(self.name, PARAMETERS, self._lines()), self.fallback())
+        return guarded([(HAS_MVE_FLOAT, naked(self.name, PARAMETERS, self._lines()))], self.fallback())
 
     def _lines(self) -> Iterator[str]:
         yield from ("push {r4-r10, lr}", f"ldr r4, [sp, #{SAVED}]", f"ldr r5, [r2, #{offset_of('channels')}]")

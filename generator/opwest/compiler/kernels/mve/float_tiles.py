@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.kernels.assembly import naked
+from opwest.compiler.kernels.dsp.float_tiles import HAS_FPU, FloatTile
 from opwest.compiler.kernels.floats.tiles import PARAMETERS, QUAD, Tile, fallback, guarded, offset_of
 
 HAS_MVE_FLOAT = "defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)"
@@ -32,9 +33,10 @@ class VectorTile(Tile):
 
     def definition(self) -> str:
         """Return the C text of the function."""
-        return guarded(
-            HAS_MVE_FLOAT, naked(self.name, PARAMETERS, self._lines()), fallback(self.name, self.rows, self.channels)
-        )
+        assembly = (HAS_MVE_FLOAT, naked(self.name, PARAMETERS, self._lines()))
+        # Vectors of integers only, but an FPU.
+        scalar = (HAS_FPU, FloatTile(self.rows, self.channels, has_rest=True).assembly(self.name))
+        return guarded([assembly, scalar], fallback(self.name, self.rows, self.channels))
 
     @property
     def _vectors(self) -> int:
