@@ -32,8 +32,8 @@ def naked(
     parameters: Sequence[str],
     lines: Iterable[str],
     result: str = "void ",
-    paired: Iterable[str] | None = None,
     first: str = "",
+    paired: Iterable[str] | None = None,
 ) -> str:
     """Return a static function; `result` is a C type, with the space before a name, `first` the name of
     more lines.
