@@ -264,6 +264,49 @@ def svdf(random: Random, dtype: str) -> Program:
     return random_layers.svdf(random, dtype, (*sizes, int(random.integers(2, 20))))
 
 
+def repeated(random: Random, dtype: str) -> Program:
+    """A function of two tensors of equal shapes, or of rows with one value, one row, or a value for each row."""
+    count, length = int(random.choice([1, 1, 4, 16, 49, 64])), int(random.choice([8, 16, 20, 32, 64, 96, 128]))
+    whole = (count, length)
+    other = [whole, (1,), (1,), (length,), (length,), (count, 1), (count, 1)][int(random.integers(0, 7))]
+    shapes = (whole, other) if random.random() < 0.7 else (other, whole)
+    return _whole(random_layers.pairs(random, shapes, None, dtype), RANGES[dtype])
+
+
+def extreme(random: Random, dtype: str) -> Program:
+    """The greater or the lesser values of a tensor and of one value or a row."""
+    whole = (int(random.choice([1, 4, 16, 64])), int(random.choice([16, 20, 64, 128])))
+    return random_layers.extremes(random, (whole, whole[int(random.integers(0, 2)) :][-1:]), dtype)
+
+
+def softmax(random: Random, dtype: str) -> Program:
+    """Softmax of rows."""
+    shape = (int(random.choice([1, 1, 4, 16, 64])), int(random.choice([2, 4, 10, 12, 32, 49, 64, 100, 1000])))
+    return random_layers.softmax(random, shape, dtype, target=dtype)
+
+
+def reduced(random: Random, dtype: str) -> Program:
+    """A mean or a sum of rows, or of images."""
+    kind = str(random.choice(["mean", "mean", "sum"]))
+    if random.random() < 0.5:
+        shape = (int(random.choice([1, 16, 49, 64])), int(random.choice([16, 20, 64, 96, 128])))
+        return random_layers.reduction(random, shape, (1,), dtype, kind)
+    extents = [int(random.choice(some)) for some in ((3, 5, 7, 10), (3, 5, 7, 10), DEPTHS[4:])]
+    return random_layers.reduction(random, (1, *extents), (1, 2), dtype, kind)
+
+
+def interpolation(random: Random, dtype: str) -> Program:
+    """RESIZE_BILINEAR of images, most often to twice the size."""
+    extent, depth = int(random.choice([2, 4, 6, 8, 12])), int(random.choice(DEPTHS[:12]))
+    size = 2 * extent if random.random() < 0.7 else extent + int(random.integers(1, 9))
+    return random_layers.interpolation(random, (1, extent, extent, depth), (size, size), dtype)
+
+
+def table(random: Random, dtype: str) -> Program:
+    """A table of the results of 8-bit elements."""
+    return random_layers.table(random, _count(random), dtype, dtype)
+
+
 INTEGERS = ("int8", "int16")
 OTHERS = {
     convolution_sum: (20, ("int8",)),
@@ -275,6 +318,12 @@ OTHERS = {
     lstm: (14, ("int8", "int16", "float32")),
     svdf: (14, ("int8",)),
     pool: (16, ("uint8",)),
+    repeated: (60, INTEGERS),
+    extreme: (12, INTEGERS),
+    softmax: (14, INTEGERS),
+    reduced: (16, INTEGERS),
+    interpolation: (14, INTEGERS),
+    table: (8, ("int8", "uint8")),
 }
 """The functions for other dtypes, how many layers of each, and the dtypes."""
 
