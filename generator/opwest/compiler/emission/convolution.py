@@ -13,6 +13,7 @@ from opwest.compiler.emission.epilogue import ending
 from opwest.compiler.emission.expressions import Expression, expression_of, plus, times
 from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_for, emits
 from opwest.compiler.emission.matrix import Product, accumulator, blocks, bound_of, tile
+from opwest.compiler.emission.nibbles import are_nibbles, packed_nibbles
 from opwest.compiler.graph.types import Shape
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
 from opwest.compiler.semantics.windows import Window
@@ -113,7 +114,25 @@ def with_sum(operation: ConvolutionSum, shared: bool = False) -> Call:
     return _render(operation, shared, expression_of(operation.function, ("int8", "int8"), "int8"))
 
 
-def _render(operation: Convolution, shared: bool, total: Expression | None) -> Call:
+@emits(Convolution, "portable-nibbles", has_pitch=True)
+def with_nibbles(operation: Convolution, shared: bool = False) -> Call | None:
+    """Return the call with weights of 4 bits in flash; None for other weights."""
+    return _render(operation, shared, None, is_packed=True) if has_nibbles(operation) else None
+
+
+@emits(ConvolutionSum, "portable-nibbles")
+def with_nibbles_and_sum(operation: ConvolutionSum, shared: bool = False) -> Call | None:
+    """Return the call with weights of 4 bits in flash; None for other weights."""
+    total = expression_of(operation.function, ("int8", "int8"), "int8")
+    return _render(operation, shared, total, is_packed=True) if has_nibbles(operation) else None
+
+
+def has_nibbles(operation: Convolution) -> bool:
+    """Whether the weights of an integer layer have 4 bits."""
+    return operation.weights.dtype.kind in "iu" and are_nibbles(plain_weights(operation.weights, operation.weight_zero))
+
+
+def _render(operation: Convolution, shared: bool, total: Expression | None, *, is_packed: bool = False) -> Call:
     data, result = operation.inputs[0], operation.results[0]
     dtype = data.dtype
     weights = plain_weights(operation.weights, operation.weight_zero)
@@ -134,7 +153,8 @@ def _render(operation: Convolution, shared: bool, total: Expression | None) -> C
     length = kh * kw * inner
     joined = None if total is None else _joined(operation, total)
     sizes = length, results // operation.groups, length, result.pitch or results
-    product = Product(*sizes, accumulator(dtype), end, bias is not None, dtype != "float32", is_counted, joined)
+    is_first = dtype != "float32"
+    product = Product(*sizes, accumulator(dtype), end, bias is not None, is_first, is_counted, is_packed, joined)
     high, wide = _blocking(rows, results * length, dtype)
     lines = Lines()
     lines.add(*(line for line in end.prologue if is_padded or " fill " not in line))
@@ -146,7 +166,8 @@ def _render(operation: Convolution, shared: bool, total: Expression | None) -> C
         gather = Gather(window, data.shape if len(data.shape) == 4 else (1, 1, 1, data.size), inner, dtype, end.fill)
         scratch = min(high, rows) * length
         _windows(lines, operation, gather, product, (rows, high, wide), types, result.dtype)
-    arguments = {"data": data, "weights": weights, **({} if bias is None else {"bias": bias}), **end.constants}
+    constants = packed_nibbles(weights.reshape(results, length)) if is_packed else weights
+    arguments = {"data": data, "weights": constants, **({} if bias is None else {"bias": bias}), **end.constants}
     if total is not None:
         arguments["other"] = operation.inputs[1]
     headers = (*end.headers, *(("string.h",) if scratch else ()))
@@ -211,15 +232,15 @@ def _channels(
             last = str(end) if group is None else f"{group} * {product.channels} + {end}"
             last = "channels" if product.is_counted else last
             with lines.block(f"for (int c = {begin}; c < {last}; c += {some})"):
-                lines.add(f"const {types[1]} *w = weights + c * {product.length};")
+                lines.add(f"const {types[1]} *w = weights + c * {product.weight_row};")
                 tile(lines, product, rows, some, types, "c")
         else:
             with lines.block(""):
                 if group is None:
-                    lines.add(f"const {types[1]} *w = weights + {start * product.length};")
+                    lines.add(f"const {types[1]} *w = weights + {start * product.weight_row};")
                     tile(lines, product, rows, some, types, begin)
                 else:
-                    lines.add(f"const int c = {begin};", f"const {types[1]} *w = weights + c * {product.length};")
+                    lines.add(f"const int c = {begin};", f"const {types[1]} *w = weights + c * {product.weight_row};")
                     tile(lines, product, rows, some, types, "c")
 
 

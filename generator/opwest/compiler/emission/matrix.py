@@ -41,8 +41,22 @@ class Product:
     """Whether sums start with the bias: the order matters for float."""
     is_counted: bool = False
     """Whether the number of channels is a variable of the function."""
+    is_packed: bool = False
+    """Whether a byte has two weights of 4 bits, that of an even k in its low half."""
     joined: Callable[[str], tuple[tuple[str, ...], str]] | None = None
     """From a result to the declarations and the expression that replace it; {at} is its index from y."""
+
+    @property
+    def weight_row(self) -> int:
+        """The distance between the weights of channels, in elements of the array."""
+        return (self.length + 1) // 2 if self.is_packed else self.length
+
+    def weight(self, channel: int, step: int) -> str:
+        """Return a weight at the pointer q."""
+        if not self.is_packed:
+            return f"q[{channel * self.length + step}]"
+        byte = f"q[{channel * self.weight_row + step // 2}]"
+        return f"{byte} >> 4" if step % 2 else f"(int8_t)((uint8_t){byte} << 4) >> 4"
 
 
 def tile(lines: Lines, product: Product, rows: int, channels: int, types: tuple[str, str], channel: str) -> None:
@@ -64,7 +78,7 @@ def tile(lines: Lines, product: Product, rows: int, channels: int, types: tuple[
         with lines.loop("k", turns):
             for step in range(UNROLLED):
                 _products(lines, product, sums, step)
-            lines.add(f"p += {UNROLLED};", f"q += {UNROLLED};")
+            lines.add(f"p += {UNROLLED};", f"q += {UNROLLED // 2 if product.is_packed else UNROLLED};")
     for step in range(rest):
         _products(lines, product, sums, step)
     for c in range(channels):
@@ -97,7 +111,7 @@ def _products(lines: Lines, product: Product, sums: list[list[str]], step: int) 
         operand = "float" if product.accumulator == "float" else "int32_t"
         wide = "(int64_t)" if product.accumulator == "int64_t" else ""
         for c in range(channels):
-            lines.add(f"const {operand} w{c} = q[{c * product.length + step}];")
+            lines.add(f"const {operand} w{c} = {product.weight(c, step)};")
         for r in range(rows):
             lines.add(f"const {operand} x{r} = p[{r * product.row + step}];")
         for r in range(rows):

@@ -76,7 +76,21 @@ def candidates(operation: Operation, processor: str, libraries: Sequence[str] = 
             call = variant.call(operation, loop_bytes=LOOP_BYTES)
             if call is not None:
                 calls[variant.name] = call
-    return calls
+    return _packed(calls, processor)
+
+
+def _packed(calls: dict[str, Call], processor: str) -> dict[str, Call]:
+    """Return the variants without those that would unpack weights of 4 bits, if the first class of variants has one.
+
+    The portable variant remains, because each operation has one.
+    """
+    first = PROCESSORS.get(processor, ("portable",))[0]
+    name = f"{first}{NIBBLES}"
+    return {one: calls[one] for one in ("portable", name)} if name in calls else calls
+
+
+NIBBLES = "-nibbles"
+"""The end of the names of variants whose weights of 4 bits stay packed in flash: other variants would unpack them."""
 
 
 def takes_pitch(operation: Operation) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call
 from opwest.compiler.ir.program import Operation, Program
-from opwest.compiler.output.emit import candidates
+from opwest.compiler.output.emit import NIBBLES, candidates
 from opwest.compiler.request import OBJECTIVES
 from opwest.compiler.selection.costs import ABSENT_FUNCTION, Cost, Table, geometry_of
 from opwest.compiler.selection.knapsack import Option, solve_shared
@@ -228,10 +228,11 @@ def _not_slower(
 def _permitted(
     offers: Sequence[_Offer], group: Sequence[Operation], limits: Mapping[Operation, int], prefer: Sequence[str]
 ) -> Sequence[_Offer]:
-    """Return the variants within the limits of scratch memory; the first preferred one alone."""
+    """Return the variants within the limits of scratch memory; the first preferred one, or packed weights, alone."""
     least = min((limits[operation] for operation in group if operation in limits), default=None)
     by_name = {offer.name: offer for offer in offers if least is None or offer.scratch <= least}
-    return next(([by_name[name]] for name in prefer if name in by_name), list(by_name.values()))
+    packed = [offer for offer in by_name.values() if offer.name.endswith(NIBBLES)]
+    return next(([by_name[name]] for name in prefer if name in by_name), packed or list(by_name.values()))
 
 
 def _option(offer: _Offer, objective: str) -> Option:

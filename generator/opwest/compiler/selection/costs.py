@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.convolution import has_nibbles
 from opwest.compiler.ir.elements import Arithmetic, Compared, Float, Plain
 from opwest.compiler.ir.movement import GatherSlices, Move, OneHot, ScatterSlices, UpdateSlice, runs
 from opwest.compiler.ir.operations import (
@@ -132,6 +133,8 @@ def geometry_of(operation: Operation, with_pitch: bool = True) -> str:
         words.append(f"groups {groups}")
     if isinstance(operation, MatrixProduct) and any(operation.swaps):
         words.append("swapped " + "".join(name for name, swap in zip("ab", operation.swaps, strict=True) if swap))
+    if isinstance(operation, Convolution) and has_nibbles(operation):
+        words.append("nibbles")
     if with_pitch:
         words += [f"pitch {result.pitch}" for result in operation.results if result.pitch]
     return " ".join(words)

@@ -14,6 +14,7 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call, Lines, Parameter, call_for, emits
+from opwest.compiler.emission.nibbles import are_nibbles, words_of
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum
 from opwest.compiler.kernels.assembly import NAKED, naked
 from opwest.compiler.kernels.dsp.convolution import ByteLayer, call_of_layer, sum_of_layer
@@ -22,7 +23,6 @@ from opwest.compiler.kernels.dsp.layers import Numbers, add_calls, numbers_of, p
 from opwest.compiler.kernels.dsp.streamed import Stream
 from opwest.compiler.kernels.dsp.tiles import Tile, stored_results
 from opwest.compiler.kernels.dsp.widening import widen_window
-from opwest.compiler.kernels.nibbles import are_nibbles, words_of
 from opwest.compiler.kernels.scaling import Epilogue
 
 ORDER = (0, 1, 4, 5, 2, 3, 6, 7)

@@ -18,6 +18,12 @@ def are_nibbles(weights: Any) -> bool:
     return bool(weights.size >= LEAST and weights.min() >= LOW and weights.max() <= HIGH)
 
 
+def packed_nibbles(weights: Any) -> Any:
+    """Return bytes [o,(k + 1) / 2] of weights [o,k]: the weight of an even k in the low half, sign included."""
+    padded = np.pad(weights, ((0, 0), (0, weights.shape[1] % 2))).astype(np.uint8)
+    return (padded[:, 0::2] & 15 | padded[:, 1::2] << 4).view(np.int8)
+
+
 def words_of(weights: Any, order: tuple[int, ...]) -> Any:
     """Return int32 words [..., k / 8] of weights [..., k] plus 8: eight of them in `order`, the low bits first."""
     taps = weights.astype(np.int64).reshape(*weights.shape[:-1], -1, 8)[..., order] - LOW
