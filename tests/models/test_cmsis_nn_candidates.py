@@ -164,7 +164,7 @@ def test_faults_of_tune(file, table, tmp_path):
 
 def test_faults_of_functions_in_a_table(file, tmp_path):
     place = tmp_path / "t.yaml"
-    place.write_text("version: 1\nkernels: 2\ncores:\n  cortex-m4:\n    functions: {arm_x: many}\n")
+    place.write_text("version: 1\nkernels: 3\ncores:\n  cortex-m4:\n    functions: {arm_x: many}\n")
     err = fail("import", file, "-o", tmp_path / "model", "--tuning", place).stderr
     assert f"{place}:5:24: error: invalid bytes of code of 'arm_x': the string 'many'\n  expected: an integer" in err
 
