@@ -93,6 +93,14 @@ def whole(random: Random, dtype: str) -> Program:
     )
 
 
+def nibble_convolution(random: Random, dtype: str) -> Program:
+    """A convolution with weights of 4 bits."""
+    while True:
+        [layer] = (pointwise if random.random() < 0.5 else convolution)(random, dtype).operations
+        if layer.weights.size >= 256:  # type: ignore[attr-defined]
+            return random_layers.program(dataclasses.replace(layer, weights=layer.weights >> 4))  # type: ignore[call-arg,attr-defined]
+
+
 def depthwise(random: Random, dtype: str) -> Program:
     """A depthwise convolution with the shapes of real layers."""
     while True:
@@ -311,6 +319,7 @@ INTEGERS = ("int8", "int16")
 OTHERS = {
     convolution_sum: (20, ("int8",)),
     nibbles: (12, ("int8",)),
+    nibble_convolution: (16, ("int8",)),
     matrices: (16, INTEGERS),
     transposed: (16, INTEGERS),
     grouped: (16, INTEGERS),
