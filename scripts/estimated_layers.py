@@ -96,9 +96,9 @@ def whole(random: Random, dtype: str) -> Program:
 def nibble_convolution(random: Random, dtype: str) -> Program:
     """A convolution with weights of 4 bits."""
     while True:
-        [layer] = (pointwise if random.random() < 0.5 else convolution)(random, dtype).operations
-        if layer.weights.size >= 256:  # type: ignore[attr-defined]
-            return random_layers.program(dataclasses.replace(layer, weights=layer.weights >> 4))  # type: ignore[call-arg,attr-defined]
+        layer: Any = (pointwise if random.random() < 0.5 else convolution)(random, dtype).operations[0]
+        if layer.weights.size >= 256:
+            return random_layers.program(dataclasses.replace(layer, weights=layer.weights >> 4))
 
 
 def depthwise(random: Random, dtype: str) -> Program:
