@@ -322,7 +322,9 @@ ELEMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("variant", "make", "keys", "most"), ELEMENTS, ids=str)
+@pytest.mark.parametrize(
+    ("variant", "make", "keys", "most"), ELEMENTS, ids=lambda one: getattr(one, "__name__", str(one))
+)
 def test_cost_of_functions_of_elements(variant, make, keys, most, tmp_path):
     made = make(np.random.default_rng(1), 1000, **keys)
     inputs = random_layers.inputs_of(np.random.default_rng(2), made, 3)
