@@ -27,14 +27,13 @@ from requirements_support import need
 
 CORES = {"portable": "cortex-m0plus", "mla": "cortex-m3", "dsp": "cortex-m4", "mve": "cortex-m55", "rvv": "rv32-v"}
 SUMS = ["mla-pairs", "mla-bytes", "dsp-bytes", "dsp-halves", "mve-rows", "rvv-channels", "portable-pairs"]
-UNPADDED = ("mve-nibbles",)
-"""The variants for one window without padding, and weights that these layers do not have."""
+OTHERS = ("-float", "-nibbles")
+"""The variants for float32 (test_floats.py), and for weights of 4 bits (test_nibbles.py)."""
 PADDED = [
     (kind, name)
     for kind in KINDS
     for name in dict.fromkeys(one.name for one in VARIANTS[kind])
-    # test_floats.py has those of float32.
-    if name.partition("-")[0] in CORES and name not in UNPADDED and not name.endswith("-float")
+    if name.partition("-")[0] in CORES and not name.endswith(OTHERS)
 ]
 PITCHED = {
     **dict.fromkeys(SUMS, "convolution"),
@@ -155,8 +154,8 @@ def test_only_the_channels_of_a_layer_change(tmp_path, variant):
 
 
 def test_variants_that_write_such_results_are_tested():
-    floats = {"dsp-float", "mve-float"}  # test_floats.py
-    assert {one.name for some in VARIANTS.values() for one in some if one.has_pitch} == set(PITCHED) | floats
+    names = {one.name for some in VARIANTS.values() for one in some if one.has_pitch}
+    assert {name for name in names if not name.endswith(OTHERS)} == set(PITCHED)
 
 
 CLASSES = {name: processor for processor, name in CORES.items()}

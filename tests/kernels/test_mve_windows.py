@@ -211,7 +211,7 @@ def test_weights_of_4_bits_take_half_of_the_flash(tmp_path):
 
 @pytest.mark.parametrize(("least", "greatest", "is_accepted"), [(-8, 7, True), (-9, 7, False), (-8, 8, False)])
 def test_which_weights_are_nibbles(least, greatest, is_accepted):
-    made = random_layers.nibbles(np.random.default_rng(2), length=20, results=3, rows=1, kind="ordinary")
+    made = random_layers.nibbles(np.random.default_rng(2), length=100, results=3, rows=1, kind="ordinary")
     [layer] = made.operations
     weights = layer.weights.copy()
     weights[0, 0, 0, :2] = least, greatest

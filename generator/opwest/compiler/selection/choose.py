@@ -212,7 +212,8 @@ def _offers(group: Sequence[Operation], processor: str, table: Table, libraries:
 def _not_slower(
     offers: Sequence[_Offer], group: Sequence[Operation], table: Table | None, prefer: Sequence[str]
 ) -> Sequence[_Offer]:
-    """Return the variants that are not slower on a core than the portable one, preferred ones, and unknown costs."""
+    """Return the variants that are not slower on a core than the portable one, and others that do not depend on costs:
+    preferred ones, those of packed weights, those of unknown costs."""
     if table is None or len(offers) < 2:
         return offers
 
@@ -222,7 +223,8 @@ def _not_slower(
         return sum(cost.cycles for cost in costs) if known else 0.0
 
     most = cycles("portable")
-    return [offer for offer in offers if offer.name in ("portable", *prefer) or cycles(offer.name) <= most]
+    kept = [offer for offer in offers if offer.name in ("portable", *prefer) or offer.name.endswith(NIBBLES)]
+    return [offer for offer in offers if offer in kept or cycles(offer.name) <= most]
 
 
 def _permitted(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.emission.convolution import has_nibbles
 from opwest.compiler.emission.expressions import plus
 from opwest.compiler.emission.function import Call, Lines, Parameter, c_type, call_for, emits
 from opwest.compiler.ir.operations import Convolution, ConvolutionSum, Sums
@@ -46,6 +47,18 @@ class Kernel:
 @emits(Convolution, "mve-rows", has_pitch=True)
 def render(operation: Convolution) -> Call | None:
     """Return the call; None for a single row, other dtypes, sums with groups, and ends that differ."""
+    return _render(operation, is_packed=False)
+
+
+@emits(ConvolutionSum, "mve-nibbles")
+@emits(Convolution, "mve-nibbles", has_pitch=True)
+def with_nibbles(operation: Convolution) -> Call | None:
+    """Return the call with weights of 4 bits in flash; None for what `render` does not accept, and other weights."""
+    is_byte = operation.inputs[0].dtype == "int8"
+    return _render(operation, is_packed=True) if is_byte and has_nibbles(operation) else None
+
+
+def _render(operation: Convolution, *, is_packed: bool) -> Call | None:
     layer = sums_layer_of(operation) if isinstance(operation.finish, Sums) else layer_of(operation)
     is_row = is_single(operation) and not isinstance(operation, ConvolutionSum)
     if layer is None or (is_row and not layer[2].is_sums):
@@ -59,11 +72,12 @@ def render(operation: Convolution) -> Call | None:
     weights = weights.reshape(groups, results, *weights.shape[1:])
     if taps is not None:
         weights = placed(weights, taps, operation.weights.shape[3], item)
-    name, text = pairs.function_of(weights.shape[2], results, ending, item, pitch, taps)
+    options = {"has_nibbles": is_packed}
+    name, text = pairs.function_of(weights.shape[2], results, ending, item, pitch, taps, **options)
     numbers = []
     for group in range(groups):
         part = slice(group * results, (group + 1) * results)
-        numbers.append(pairs.packed(weights[group], bias[part], ending.of(part), operation.zero, item))
+        numbers.append(pairs.packed(weights[group], bias[part], ending.of(part), operation.zero, item, **options))
     total = loop_of(operation.function, len(operation.weights)) if isinstance(operation, ConvolutionSum) else None
     if isinstance(operation, ConvolutionSum) and total is None:
         return None

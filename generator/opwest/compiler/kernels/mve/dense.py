@@ -14,6 +14,7 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call, Lines, call_for, emits
+from opwest.compiler.emission.nibbles import are_nibbles
 from opwest.compiler.ir.operations import Convolution
 from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.mve.epilogue import (
@@ -51,9 +52,7 @@ def render_nibbles(operation: Convolution) -> Call | None:
     layer = layer_of(operation) if is_single(operation) else None
     if layer is None or operation.inputs[0].dtype != "int8" or operation.inputs[0].size > MAX_LENGTH:
         return None
-    weights = layer[0]
-    is_small = weights.min() >= -8 and weights.max() <= 7
-    return _call(operation, layer, has_nibbles=True) if is_small else None
+    return _call(operation, layer, has_nibbles=True) if are_nibbles(layer[0]) else None
 
 
 def _call(operation: Convolution, layer: tuple[Any, Any, Epilogue], *, has_nibbles: bool) -> Call:

@@ -89,17 +89,21 @@ def padded(length: int) -> int:
     return -(-length // 16) * 16
 
 
-def packed(weights: Any, bias: Any, ending: Epilogue, fill: int, item: int) -> Any:
+def packed(weights: Any, bias: Any, ending: Epilogue, fill: int, item: int, *, has_nibbles: bool = False) -> Any:
     """Return numbers, then for each 4 channels weights [step][channel][lane] and the numbers of the channels, as int32.
 
-    The last group has the last 4 channels, so that some of them are computed twice.
+    The last group has the last 4 channels, so that some of them are computed twice. With nibbles a byte has the weights
+    of two neighbouring channels, that of the first one in its low half.
     """
     channels, length = weights.shape
     wide = np.pad(weights, ((0, 0), (0, padded(length * item) // item - length)))
     parts = [ending.numbers(fill).view(np.int8)]
     for places in groups(channels):
         chosen = np.stack([wide[place] if place >= 0 else np.zeros_like(wide[0]) for place in places])
-        parts += [chosen.reshape(4, -1, 16 // item).transpose(1, 0, 2).reshape(-1), ending.group(bias, places)]
+        vectors = chosen.reshape(4, -1, 16 // item).transpose(1, 0, 2)
+        if has_nibbles:
+            vectors = vectors[:, 1::2] << 4 | vectors[:, 0::2] & 15
+        parts += [vectors.reshape(-1), ending.group(bias, places)]
     return np.concatenate(parts).view(np.int32)
 
 
@@ -141,16 +145,26 @@ def is_unrolled(steps: int, row: int) -> bool:
 
 
 def function_of(
-    length: int, channels: int, ending: Epilogue, item: int, pitch: int = 0, taps: Taps | None = None, row: int = 0
+    length: int,
+    channels: int,
+    ending: Epilogue,
+    item: int,
+    pitch: int = 0,
+    taps: Taps | None = None,
+    row: int = 0,
+    *,
+    has_nibbles: bool = False,
 ) -> tuple[str, str]:
     """Return the name and the definition of void f(rows, numbers, result, count): `count` rows of `length` products.
 
     `item` is the bytes of an element: sums of int16 data have 32 bits as well. `pitch`: the elements from one row of
     the result to the next; 0: they follow each other. `taps`: the rows are those of windows with further channels.
     `row`: the bytes from one row to the next, 0 for those of the products. Rows of few vectors must be `is_unrolled`.
+    `has_nibbles`: weights of 4 bits, of int8 data.
     """
     words = ["16" * (item == 2), f"pitch{pitch}" * (pitch > 0), f"row{row}" * (row > 0)]
     words += [f"taps{taps.words}x{taps.step}_{taps.row}"] if taps else []
+    words += ["nibbles" * has_nibbles]
     name = "_".join([f"mve_rows_{length}x{channels}_{ending.name}", *filter(None, words)])
     step = pitch or channels
     steps = padded(length * item) // 16
@@ -185,13 +199,13 @@ def function_of(
         code.add("mov r11, r7")
         code.plus("r11", advance)
     # The bytes of 4 channels in the stream.
-    size = 64 * steps // item + ending.group_bytes
+    size = (32 if has_nibbles else 64 // item) * steps + ending.group_bytes
     code.add("3:")
     if taps:
         code.add(f"vldrw.32 q6, [sp, #{SAVED}]", "vadd.i32 q6, q6, r9")
         code.constant("r0", row)
         code.add("vadd.i32 q7, q6, r0")
-    _products(code, steps, is_loop, (row, item), taps)
+    _products(code, steps, is_loop, (row, 0 if has_nibbles else item), taps)
     gather_sums(code)
     if is_loop:
         code.add("ldrd r9, r1, [sp]", "ldrd r0, r2, [sp, #8]")
@@ -239,7 +253,7 @@ def _last_channels(code: Assembly, channels: int, sizes: tuple[int, int], is_loo
 
 
 def _products(code: Assembly, steps: int, is_loop: bool, sizes: tuple[int, int], taps: Taps | None) -> None:
-    """Append the sums of 4 channels by 2 rows; `sizes`: the bytes of a row and of an element."""
+    """Append the sums of 4 channels by 2 rows; `sizes`: the bytes of a row and of an element, 0 for nibbles."""
     row, item = sizes
     rows = ["vldrw.32 q0, [r9], #16", "vldrw.32 q1, [r1], #16"]
     if taps:
@@ -253,8 +267,21 @@ def _products(code: Assembly, steps: int, is_loop: bool, sizes: tuple[int, int],
 
 
 def _step(code: Assembly, rows: list[str], item: int, is_first: bool) -> None:
+    """Append the products of a vector of each row; `item`: the bytes of an element, 0 for weights of 4 bits."""
+    if not item:
+        _nibbles(code, rows, "vmladav" if is_first else "vmladava")
+        return
     name = f"vmladav{'' if is_first else 'a'}.s{8 * item}"
     weights = "vldrw.32 {}, [r5], #16" if item == 1 else "vldrb.s16 {}, [r5], #8"
     code.add(*rows, weights.format("q2"), f"{name} r0, q0, q2", weights.format("q3"), f"{name} r2, q1, q2")
     code.add(f"{name} r4, q0, q3", weights.format("q2"), f"{name} r6, q1, q3", f"{name} r8, q0, q2")
     code.add(weights.format("q3"), f"{name} r10, q1, q2", f"{name} r12, q0, q3", f"{name} lr, q1, q3")
+
+
+def _nibbles(code: Assembly, rows: list[str], name: str) -> None:
+    """Append the products of weights of two channels in each byte."""
+    code.add(*rows)
+    for one, two, three, four in (("r0", "r2", "r4", "r6"), ("r8", "r10", "r12", "lr")):
+        code.add("vldrw.32 q2, [r5], #16", "vshr.s8 q3, q2, #4", "vshl.i8 q2, q2, #4", "vshr.s8 q2, q2, #4")
+        code.add(f"{name}.s8 {one}, q0, q2", f"{name}.s8 {two}, q1, q2")
+        code.add(f"{name}.s8 {three}, q0, q3", f"{name}.s8 {four}, q1, q3")
