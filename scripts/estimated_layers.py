@@ -312,7 +312,7 @@ def interpolation(random: Random, dtype: str) -> Program:
 
 def table(random: Random, dtype: str) -> Program:
     """A table of the results of 8-bit elements."""
-    target = dtype if random.random() < 0.6 else str(random.choice(["int8", "uint8", "int16"]))
+    target = str(random.choice(["int8", "uint8", "int16"]))
     return random_layers.table(random, _count(random), dtype, target)
 
 
@@ -333,7 +333,7 @@ OTHERS = {
     softmax: (14, INTEGERS),
     reduced: (16, INTEGERS),
     interpolation: (14, INTEGERS),
-    table: (16, ("int8", "uint8")),
+    table: (20, ("int8", "uint8")),
 }
 """The functions for other dtypes, how many layers of each, and the dtypes."""
 
