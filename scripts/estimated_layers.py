@@ -94,9 +94,10 @@ def whole(random: Random, dtype: str) -> Program:
 
 
 def nibble_convolution(random: Random, dtype: str) -> Program:
-    """A convolution with weights of 4 bits."""
+    """A convolution with weights of 4 bits, or a sum of one."""
     while True:
-        layer: Any = (pointwise if random.random() < 0.5 else convolution)(random, dtype).operations[0]
+        make = (pointwise, convolution, convolution_sum)[int(random.integers(0, 3))]
+        layer: Any = make(random, dtype).operations[0]
         if layer.weights.size >= 256:
             return random_layers.program(dataclasses.replace(layer, weights=layer.weights >> 4))
 
@@ -320,7 +321,7 @@ INTEGERS = ("int8", "int16")
 OTHERS = {
     convolution_sum: (20, ("int8",)),
     nibbles: (12, ("int8",)),
-    nibble_convolution: (16, ("int8",)),
+    nibble_convolution: (24, ("int8",)),
     matrices: (16, INTEGERS),
     transposed: (16, INTEGERS),
     grouped: (16, INTEGERS),

@@ -18,7 +18,7 @@ import estimated_layers  # noqa: E402
 from graphs.drawn import drawn  # noqa: E402
 from models.campaigns import graph_of  # noqa: E402
 from opwest.base.diagnostics import Diagnostics  # noqa: E402
-from opwest.compiler.emission.function import PROCESSORS, VARIANTS  # noqa: E402
+from opwest.compiler.emission.function import LIBRARY_VARIANTS, VARIANTS  # noqa: E402
 from opwest.compiler.ir.operations import UserCall  # noqa: E402
 from opwest.compiler.ir.program import Program  # noqa: E402
 from opwest.compiler.ir.stripes import Striped  # noqa: E402
@@ -59,7 +59,7 @@ def test_every_variant_has_an_estimate_on_every_core():
             absent |= {(core, key, name) for name in names - exact}
     assert not absent, sorted(absent)[:20]
     known = {(kind, one.name) for kind, some in VARIANTS.items() for one in some}
-    libraries = {library_variant(name, processor) for name in LIBRARIES for processor in PROCESSORS}
+    libraries = {library_variant(name, processor) for name in LIBRARIES for processor in LIBRARY_VARIANTS}
     own = {(kind, name) for kind, name in known if not name.startswith("cmsis-nn") or name in libraries}
     assert own - reached <= {(UserCall, "portable"), (Striped, "stripes")}, own - reached
 
