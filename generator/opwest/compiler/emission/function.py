@@ -187,13 +187,13 @@ def call_for(
 ) -> Call:
     """Return the call of a function with the parameters `arguments` (inputs and constants), `results` and `scratch`.
 
-    `states`: the inputs that the function changes. `in_place`: the inputs that a result can replace. `options`: those
-    of Function.
+    `states`: the inputs that the function changes. `in_place`: the inputs that a result can replace, if its rows follow
+    each other. `options`: those of Function.
     """
     parameters = (
         *(Parameter(name, str(value.dtype), "inout" if name in states else "in") for name, value in arguments.items()),
         *(
-            Parameter(name, value.dtype, "out", in_place)
+            Parameter(name, value.dtype, "out", () if value.pitch else in_place)
             for name, value in zip(results, operation.results, strict=False)
         ),
         *scratch,

@@ -49,6 +49,15 @@ def layers_of(label: str) -> list[str]:
     return label.split(" ", 1)[0].split(",")
 
 
+def placed_layers(texts: Sequence[str]) -> frozenset[str]:
+    """Return the numbers of the layers in the values of --place."""
+    return frozenset(name for text in texts for name in _names(text.partition("=")[0]))
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
 def placement(layers: Sequence[str], regions: Sequence[str]) -> Placement:
     """Return the placement of the values of --place and --pool. Raises OpwestError with all faults."""
     faults = Diagnostics()
@@ -65,7 +74,7 @@ def placement(layers: Sequence[str], regions: Sequence[str]) -> Placement:
     pools: dict[str, str] = {}
     for text in layers:
         numbers, _, pool = text.partition("=")
-        names = [name.strip() for name in numbers.split(",")]
+        names = _names(numbers)
         if not (pool and all(names)):
             faults.error(f"invalid --place {text!r}", expected="LAYERS=POOL, such as 2,4=sram")
             continue

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.output.emit import NIBBLES, candidates
+from opwest.compiler.output.placement import layers_of
 from opwest.compiler.request import OBJECTIVES
 from opwest.compiler.selection.costs import ABSENT_FUNCTION, Cost, Table, geometry_of
 from opwest.compiler.selection.knapsack import Option, solve_shared
@@ -19,6 +20,8 @@ from opwest.compiler.selection.knapsack import Option, solve_shared
 SPEED, FLASH, RAM = OBJECTIVES
 WORTH = 20
 """The bytes of flash that a cycle is worth: twice the weights for a hundredth of the time is no gain."""
+GROWTH = 1.5
+"""The most bytes of constants in a pool, as a multiple of the portable constants: a copy in RAM is not worth more."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,7 @@ def choose(
     limits: Limits | None = None,
     given: Mapping[Operation, str] | None = None,
     other: Table | None = None,
+    placed: Collection[str] = (),
 ) -> Choice | None:
     """Return a variant for each operation; None if no choice is within the limits.
 
@@ -157,6 +161,7 @@ def choose(
     the first one that applies is chosen, whatever it costs. `libraries`: those whose functions are candidates; the
     code of each function counts once. `limits`: the names of the limits in the reasons. `given`: the variants of all
     operations, if only their costs are wanted. `other`: a core on which no variant may be slower than the portable one.
+    `placed`: the numbers of layers whose constants are copied to a pool; they have no variants with many more bytes.
     """
     limits = limits or Limits(objective=objective)
     groups: dict[str, list[Operation]] = {}
@@ -164,7 +169,9 @@ def choose(
         groups.setdefault(geometry_of(operation), []).append(operation)
     applying = [_offers(group, processor, table, libraries) for group in groups.values()]
     offers = [
-        _permitted(_not_slower(some, group, other, prefer), group, max_scratch or {}, prefer)
+        _permitted(
+            _not_larger(_not_slower(some, group, other, prefer), group, placed), group, max_scratch or {}, prefer
+        )
         for some, group in zip(applying, groups.values(), strict=True)
     ]
     if given is not None:
@@ -225,6 +232,15 @@ def _not_slower(
     most = cycles("portable")
     kept = [offer for offer in offers if offer.name in ("portable", *prefer) or offer.name.endswith(NIBBLES)]
     return [offer for offer in offers if offer in kept or cycles(offer.name) <= most]
+
+
+def _not_larger(offers: Sequence[_Offer], group: Sequence[Operation], placed: Collection[str]) -> Sequence[_Offer]:
+    """Return the variants whose constants can be copied to a pool; all, if none of the layers is placed."""
+    numbers = [n for n, operation in enumerate(group) if not set(layers_of(operation.label)).isdisjoint(placed)]
+    portable = next((offer.constants for offer in offers if offer.name == "portable"), None)
+    if not numbers or portable is None:
+        return offers
+    return [offer for offer in offers if all(offer.constants[n] <= GROWTH * portable[n] for n in numbers)]
 
 
 def _permitted(

@@ -20,8 +20,9 @@ from opwest.compiler.ir.labels import layer
 from opwest.compiler.ir.operations import Convolution, Depthwise
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.ir.stripes import Striped
-from opwest.compiler.output.emit import candidates, emit_program, library_variant
+from opwest.compiler.output.emit import NIBBLES, candidates, emit_program, library_variant
 from opwest.compiler.output.manifest import Implementation, name_values
+from opwest.compiler.output.placement import placed_layers
 from opwest.compiler.processors import ProcessorClass, processor_classes
 from opwest.compiler.request import LIBRARIES, UNLIMITED, Options
 from opwest.compiler.selection.arena import arena_of, within
@@ -146,16 +147,36 @@ class _Chooser:
         """`default_flash`: the limit of flash without one of the user. `other`: that of `choose`."""
         self.processor, self.table, self.options, self.other = processor, table, options, other
         self.default_flash = default_flash
+        self.placed = placed_layers(options.place)
         self.prefer = [library_variant(name, processor) if name in LIBRARIES else name for name in options.prefer]
 
     def portable(self, program: Program) -> Decision:
-        """Return the decision for portable operators: within the limit of flash if that is possible."""
+        """Return the decision for portable operators: within the limit of flash if that is possible.
+
+        The preferred variants apart, its plan has no more bytes than that of the plain portable operators.
+        """
         options = self.options
         limit = self.default_flash if options.max_flash is None else options.max_flash
         limit = None if limit == UNLIMITED else limit
-        choice = self.best(program, options.optimize, limit) or self.best(program, FLASH, None)
-        assert choice is not None
-        return Decision(program, choice, arena_of(program, choice, self.options.caller_memory))
+
+        def best(scratch: Mapping[Operation, int] | None) -> Choice | None:
+            return self.best(program, options.optimize, limit, scratch) or self.best(program, FLASH, None, scratch)
+
+        decision = self._planned(program, best(None))
+        assert decision is not None
+        names = {operation: self._plain(operation) for operation in program.operations}
+        if decision.choice.variants == names:
+            return decision
+        plain = self._planned(program, choose(program, "", self.table, given=names))
+        assert plain is not None
+        if decision.memory <= plain.memory:
+            return decision
+        return self._planned(program, within(program, best, plain.memory, options.caller_memory)) or plain
+
+    def _plain(self, operation: Operation) -> str:
+        """Return the variant of an operation: a preferred one, that of packed weights, or the first one."""
+        named = candidates(operation, "")
+        return next((name for name in (*self.prefer, f"portable{NIBBLES}") if name in named), next(iter(named)))
 
     def plain(self, program: Program) -> Decision | None:
         """Return the best choice for a program within the limits."""
@@ -213,6 +234,7 @@ class _Chooser:
             options.libraries,
             limits,
             other=self.other,
+            placed=self.placed,
         )
 
     def _fitting(self, program: Program, flash: int | None) -> Decision | None:
