@@ -163,17 +163,20 @@ def test_costs(core, tmp_path):
 
 
 @pytest.mark.parametrize(("model", "text"), [(convolutions, "pack_pair_"), (dense, "op_dense")])
-def test_measured_costs_choose_the_operators_of_the_base(model, text, tmp_path):
+def test_costs_choose_the_operators_of_the_base(model, text, tmp_path):
+    """The costs of the shipped table, and those that are measured for the layers of the model."""
     file = tmp_path / "model.tflite"
     file.write_bytes(model("int8").build() if model is dense else model())
-    succeed("import", file, "-o", tmp_path / "first", "--vectors", "0")
+    succeed("import", file, "-o", tmp_path / "first")
     succeed("tune", tmp_path / "first", "--core", "rv32")
     table = tmp_path / "first/tuning.yaml"
     succeed("import", file, "-o", tmp_path / "tuned", "--tuning", table)
-    source = (tmp_path / "tuned/operators.c").read_text()
-    assert text in source and "0x8000" in source
-    assert "0x8000" not in (tmp_path / "first/operators.c").read_text()
-    check_vectors(tmp_path / "tuned")
+    for name in ("first", "tuned"):
+        source = (tmp_path / name / "operators.c").read_text()
+        assert text in source and "0x8000" in source
+        check_vectors(tmp_path / name)
+    succeed("import", file, "-o", tmp_path / "plain", "--prefer", "portable")
+    assert "0x8000" not in (tmp_path / "plain/operators.c").read_text()
 
 
 def test_the_base_is_slower_on_no_other_core():

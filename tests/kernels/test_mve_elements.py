@@ -165,12 +165,12 @@ def test_sums_with_two_other_multipliers_are_portable():
 
 
 @pytest.mark.parametrize(("shape", "shifts"), [((1, 1), (0, -6)), ((3, 8), (16, -6)), ((3, 8), (0, 9))])
-def test_slopes_of_more_dimensions_and_large_multipliers_are_portable(shape, shifts):
+def test_slopes_of_more_dimensions_and_large_multipliers_have_no_vectors(shape, shifts):
     multipliers = (Multiplier(1 << 30, shift) for shift in shifts)
     inputs = (random_layers.value("input", "int8", shape), random_layers.value("input", "int8", (3, 8)))
     function = Prelu(PreluNumbers((0, 0), *multipliers, 0, -128, 127))
     operation = Elementwise("layer", inputs, (random_layers.value("output", "int8", (3, 8)),), function)
-    assert set(candidates(operation, "mve")) == {"portable"}
+    assert not [name for name in candidates(operation, "mve") if name.startswith("mve")]
 
 
 def test_extreme_values_of_int16(tmp_path):

@@ -7,7 +7,6 @@ Never: registers of the FPU without a guard and the same function in C.
 
 from opwest.compiler.kernels.dsp import (
     convolution,
-    curves,
     dense,
     depthwise,
     elements,
@@ -29,7 +28,6 @@ from opwest.compiler.kernels.dsp import (
 
 __all__ = [
     "convolution",
-    "curves",
     "dense",
     "depthwise",
     "elements",

@@ -21,7 +21,7 @@ from opwest.compiler.ir.operations import Convolution, Depthwise
 from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.floats.layers import ITEM, Engine, convolution_call, last_place, skipped
 from opwest.compiler.kernels.floats.tiles import PARAMETERS as TILE_PARAMETERS
-from opwest.compiler.kernels.floats.tiles import finish_of, limited, limits_of, read_limits, streams_of
+from opwest.compiler.kernels.floats.tiles import finish_of, limits_of, read_limits, store_limited, streams_of
 from opwest.compiler.kernels.windows import Rows
 
 NUMBERS = ("rows", "column", "result", "low", "high")
@@ -75,7 +75,9 @@ class Columns(ABC):
         """Return the C of the function."""
         lines, wide = Lines(), self.channels
         taps, sums = self.height * self.width, [f"s{c}" for c in range(self.channels)]
-        lines.add(f"const int32_t column = {times('numbers[1]', self.dilation)};", *read_limits(NUMBERS), "")
+        if self.width > 1 or self.has_rest:
+            lines.add(f"const int32_t column = {times('numbers[1]', self.dilation)};")
+        lines.add(*read_limits(NUMBERS), "")
         with lines.block(f"for (int32_t pixel = skipped; pixel < {self.pixels}; pixel++)"):
             lines.add("float *to = (float *)((int8_t *)y + pixel * numbers[2]);", "const float *w = stream;")
             lines.add(f"int32_t place = at + {times('pixel', self.stride)} * numbers[1];", "")
@@ -88,7 +90,7 @@ class Columns(ABC):
                             lines.add(f"const int8_t *p = rows[row] + place + {ITEM} * c;", "")
                             with lines.block(f"for (int32_t k = 0; k < {self.width}; k++, p += column)"):
                                 lines.add(f"q += {wide};", "sum += *(const float *)p * *q;")
-                        lines.add(f"sum += q[{wide}];", f"to[c] = {limited('sum')};")
+                        lines.add(f"sum += q[{wide}];", *store_limited("to[c]", "sum"))
                     with lines.block(f"if (left < {wide})"):
                         lines.add("break;")
                     lines.add("")
@@ -103,7 +105,7 @@ class Columns(ABC):
                             lines.add(*(["p += column;"] if k + 1 < self.width else []))
                     lines.add(f"q += {self.width * wide};")
                 for c, sum in enumerate(sums):
-                    lines.add(f"{sum} += q[{c}];", f"to[{c}] = {limited(sum)};")
+                    lines.add(f"{sum} += q[{c}];", *store_limited(f"to[{c}]", sum))
         return f"static void {self.name}({', '.join(PARAMETERS)})\n{{\n{lines}}}\n"
 
 

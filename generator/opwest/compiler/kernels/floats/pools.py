@@ -17,7 +17,7 @@ from opwest.compiler.emission.function import Call, Lines, call_for
 from opwest.compiler.ir.operations import Clamp, Pool
 from opwest.compiler.kernels.assembly import NAKED
 from opwest.compiler.kernels.floats.layers import ITEM
-from opwest.compiler.kernels.floats.tiles import limited, limits_of, read_limits
+from opwest.compiler.kernels.floats.tiles import limits_of, read_limits, store_limited
 from opwest.compiler.semantics.windows import Window
 
 NUMBERS = ("channels", "column", "row", "low", "high")
@@ -61,7 +61,7 @@ class PoolFunction(ABC):
                     lines.add("value += one;" if self.is_average else "value = one > value ? one : value;")
             if self.is_average:
                 lines.add("value /= (float)(rows * columns);")
-            lines.add(f"y[c] = {limited('value')};")
+            lines.add(*store_limited("y[c]", "value"))
         return f"static void {self.name}({', '.join(PARAMETERS)})\n{{\n{lines}}}\n"
 
 

@@ -91,9 +91,12 @@ def read_limits(names: Sequence[str]) -> list[str]:
     ]
 
 
-def limited(value: str) -> str:
-    """Return the C of a value between the limits of `read_limits`."""
-    return f"has_low && {value} < low ? low : has_high && {value} > high ? high : {value}"
+def store_limited(to: str, value: str) -> list[str]:
+    """Return the C that stores a variable between the limits of `read_limits`."""
+    return [
+        f"{value} = has_low && {value} < low ? low : {value};",
+        f"{to} = has_high && {value} > high ? high : {value};",
+    ]
 
 
 def offset_of(number: str) -> int:
@@ -167,7 +170,7 @@ def _sums(lines: Lines, channels: int, some: int) -> None:
                         lines.add(*(f"{sum} += value * w[{k * channels + c}];" for c, sum in enumerate(names)))
     for c, sum in enumerate(names):
         with lines.block(f"if (c{plus(c)} < channels)"):
-            lines.add(f"{sum} += w[{c}];", f"to[{c}] = {limited(sum)};")
+            lines.add(f"{sum} += w[{c}];", *store_limited(f"to[{c}]", sum))
 
 
 def guarded(functions: Sequence[tuple[str, str]], otherwise: str) -> str:
