@@ -11,7 +11,7 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.ir.program import Operation
-from opwest.compiler.selection.costs import TERMS, Table, estimate_key, key_of, numbers_of, stalls_per
+from opwest.compiler.selection.costs import STALLS, TERMS, Table, estimate_key, key_of, numbers_of, stalls_per
 from opwest.objects.flash import Flash
 
 ROUNDS = 20
@@ -37,11 +37,24 @@ def fitted(results: Sequence[Result]) -> dict[str, dict[str, dict[str, float]]]:
         measured = np.asarray([max(1, result.cycles) for result in group], np.float64)
         terms = {term: float(one) for term, one in zip(TERMS, estimate(matrix, measured), strict=True) if one}
         terms["code"] = float(np.median([result.code for result in group]))
-        stalls = [result.stalls / stalls_per(result.operation) for result in group if result.stalls is not None]
-        if stalls and np.median(stalls):
-            terms["stalls"] = float(np.median(stalls))
+        terms.update(_stalls([result for result in group if result.stalls is not None]))
         coefficients.setdefault(kind, {})[variant] = terms
     return coefficients
+
+
+def _stalls(group: Sequence[Result]) -> dict[str, float]:
+    """Return the coefficients of the stalls of the flash with small errors, as a part of all cycles."""
+    if not group:
+        return {}
+    matrix = np.asarray([[stalls_per(result.operation), 1] for result in group], np.float64)
+    stalls = np.asarray([result.stalls for result in group], np.float64)
+    whole = np.asarray([max(1, result.cycles) for result in group], np.float64) + stalls
+    weights = 1 / whole
+    for _ in range(ROUNDS):
+        both = not_negative(matrix * weights[:, None], stalls * weights, [PREFERENCE["product"], 1e-3])
+        errors = np.abs(matrix @ both - stalls) / whole
+        weights = np.minimum(1.0, USUAL / np.maximum(errors, 1e-9)) / whole
+    return {name: float(one) for name, one in zip(STALLS, both, strict=True) if one}
 
 
 def estimate(matrix: Any, measured: Any) -> Any:

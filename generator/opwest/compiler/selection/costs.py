@@ -223,6 +223,11 @@ def numbers_of(operation: Operation) -> dict[str, int]:
     return numbers
 
 
+STALLS = ("stalls", "fill")
+"""The coefficients of the cycles that a processor waits for the flash: for `stalls_per`, and for a call, which reads
+the code of the layer."""
+
+
 def stalls_per(operation: Operation) -> int:
     """Return what the coefficient `stalls` of an estimate is for: the products, or the results without products."""
     numbers = numbers_of(operation)
@@ -276,7 +281,7 @@ class Table:
     layers: Mapping[str, Mapping[str, Sequence[int]]]
     """By key and variant: cycles without wait states, or of a board; bytes of code; perhaps the stalls."""
     estimates: Mapping[str, Mapping[str, Mapping[str, float]]]
-    """By kind and variant: cycles of TERMS, those that are not 0; `code`: bytes; `stalls`: cycles."""
+    """By kind and variant: cycles of TERMS and of STALLS, those that are not 0; `code`: bytes."""
     measured: str = ""
     """The source of the measurements: the emulator or the board with its counter, and the compiler."""
     sources: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -309,7 +314,8 @@ class Table:
         cycles = sum(given.get(term, 0.0) * number for term, number in numbers.items())
         if terms is None:
             return Cost(cycles, ABSENT_CODE, False, is_known=False)
-        stalls = self._stalls(terms.get("stalls", 0.0) * stalls_per(operation))
+        each, once = (terms.get(name, 0.0) for name in STALLS)
+        stalls = self._stalls(each * stalls_per(operation) + once)
         return Cost(cycles + stalls, int(terms["code"]), False, stalls=stalls)
 
     def estimate(self, operation: Operation, variant: str) -> Mapping[str, float] | None:

@@ -11,7 +11,7 @@ from typing import Any
 from opwest.base.diagnostics import Diagnostics, Location, nearest
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.processors import class_of
-from opwest.compiler.selection.costs import TERMS, Table
+from opwest.compiler.selection.costs import STALLS, TERMS, Table
 from opwest.manifest.located import Items
 from opwest.manifest.located import Mapping as Located
 from opwest.manifest.yaml_reader import describe, read_yaml
@@ -24,7 +24,7 @@ DEFAULTS = Path(__file__).resolve().parent / "tuning.json"
 VERSION = 1
 KERNELS = 3
 """The version of the emitted operators. It changes with the cost of a variant; then files must be measured again."""
-COEFFICIENTS = (*TERMS, "code", "stalls")
+COEFFICIENTS = (*TERMS, "code", *STALLS)
 """The keys of an estimate."""
 _AGAIN = "measure again with opwest tune"
 _NOTE = (

@@ -21,23 +21,19 @@ CHANNELS = 4
 
 @dataclass(frozen=True)
 class FloatColumns(Columns):
-    """A tile whose sums, and the weights of a row of the window, are in registers.
-
-    `is_joined`: products are added by VMLA, which rounds as VMUL and VADD do.
-    """
-
-    is_joined: bool = False
+    """A tile whose sums, and the weights of a row of the window, are in registers."""
 
     @property
     def name(self) -> str:
         """The name of the function."""
-        return f"float_columns_{self.shape}{'_vmla' if self.is_joined else ''}"
+        return f"float_columns_{self.shape}"
 
     def definition(self) -> str:
         """Return the C text of the function."""
-        return guarded([(HAS_FPU, naked(self.name, PARAMETERS, self._lines()))], self.fallback())
+        text = naked(self.name, PARAMETERS, self._lines(is_joined=False), paired=self._lines(is_joined=True))
+        return guarded([(HAS_FPU, text)], self.fallback())
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, is_joined: bool) -> Iterator[str]:
         sums, wide = self.pixels * self.channels, self.channels
         data = sums + self.width * wide
         yield from ("push {r4-r11, lr}", "vpush {s16-s31}", "mov r10, r0", "mov r4, r1", "mov r8, r2", "mov r9, r3")
@@ -59,7 +55,7 @@ class FloatColumns(Columns):
                     for c in range(wide)
                 ],
                 free,
-                self.is_joined,
+                is_joined,
             )
         yield from ("subs r7, r7, #1", "bne 2b")
         yield from end_of_sums(self.pixels, wide, offset_of)
@@ -72,13 +68,11 @@ def most_pixels(width: int) -> int:
     return (REGISTERS - CHANNELS * (width + 2)) // CHANNELS
 
 
-def columns_parts(
-    columns: int, channels: int, window: tuple[int, int, int, int], is_joined: bool
-) -> list[tuple[int, Columns]]:
+def columns_parts(columns: int, channels: int, window: tuple[int, int, int, int]) -> list[tuple[int, Columns]]:
     """Return the tiles of parts of the channels; none for wide windows."""
     pixels = min(columns, most_pixels(window[1]))
     if pixels < 1:
         return []
     rest = channels % CHANNELS
     sizes = [(channels - rest, CHANNELS), (rest, rest)]
-    return [(some, FloatColumns(pixels, wide, *window, is_joined)) for some, wide in sizes if some]
+    return [(some, FloatColumns(pixels, wide, *window)) for some, wide in sizes if some]

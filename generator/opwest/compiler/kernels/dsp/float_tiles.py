@@ -24,17 +24,16 @@ HELD = 8
 class FloatTile(Tile):
     """A tile whose sums are in registers: at most 16 of them.
 
-    `is_joined`: products are added by VMLA, which rounds as VMUL and VADD do. On a Cortex-M4 it takes 3 cycles.
+    A Cortex-M7 adds products by VMLA, which rounds as VMUL and VADD do; on a Cortex-M4 it takes 3 cycles.
     `has_rest`: the channels can be no whole blocks; only those that exist are stored.
     """
 
-    is_joined: bool = False
     has_rest: bool = False
 
     @property
     def name(self) -> str:
         """The name of the function."""
-        return f"float_tile_{self.rows}x{self.channels}{'_vmla' if self.is_joined else ''}"
+        return f"float_tile_{self.rows}x{self.channels}"
 
     def definition(self) -> str:
         """Return the C text of the function."""
@@ -42,7 +41,7 @@ class FloatTile(Tile):
 
     def assembly(self, name: str) -> str:
         """Return the function with a name."""
-        return naked(name, PARAMETERS, self._lines())
+        return naked(name, PARAMETERS, self._lines(is_joined=False), paired=self._lines(is_joined=True))
 
     @property
     def _sums(self) -> int:
@@ -56,7 +55,7 @@ class FloatTile(Tile):
                 return count
         return 1
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, is_joined: bool) -> Iterator[str]:
         steps = range(1, self.rows)
         yield from ("push {r4-r11, lr}", "vpush {s16-s31}", "mov r10, r0", "mov r4, r1", "mov r8, r2", "mov r9, r3")
         yield f"ldr r11, [sp, #{SAVED}]"
@@ -67,9 +66,9 @@ class FloatTile(Tile):
         yield from (f"ldr r7, [r9, #{offset_of('rows')}]", "2:", f"ldr r6, [r9, #{offset_of('runs')}]", "3:")
         yield from (f"ldr r5, [r9, #{offset_of('quads')}]", "cmp r5, #0", "beq 5f", "4:")
         for _ in range(QUAD // self._together):
-            yield from self._products(self._together)
+            yield from self._products(self._together, is_joined)
         yield from ("subs r5, r5, #1", "bne 4b", "5:", f"ldr r5, [r9, #{offset_of('rest')}]", "cmp r5, #0")
-        yield from ("beq 7f", "6:", *self._products(1), "subs r5, r5, #1", "bne 6b", "7:")
+        yield from ("beq 7f", "6:", *self._products(1, is_joined), "subs r5, r5, #1", "bne 6b", "7:")
         for number, counter, label in (("after_run", 6, 3), ("after_row", 7, 2)):
             yield f"ldr r12, [r9, #{offset_of(number)}]"
             yield from (f"add r{r}, r{r}, r12" for r in range(self.rows))
@@ -77,8 +76,8 @@ class FloatTile(Tile):
         yield from end_of_sums(self.rows, self.channels, offset_of, self.has_rest)
         yield from (f"subs r11, r11, #{self.channels}", "bgt 1b", "vpop {s16-s31}", "pop {r4-r11, pc}")
 
-    def _products(self, count: int) -> Iterator[str]:
-        """Yield the products of `count` elements of each pixel."""
+    def _products(self, count: int, is_joined: bool) -> Iterator[str]:
+        """Yield the products of `count` elements of each pixel. `is_joined`: by VMLA."""
         data, weights = self._sums, self._sums + self.rows * count
         yield from (f"vldm r{r}!, {span(data + r * count, count)}" for r in range(self.rows))
         free = [f"s{i}" for i in range(weights + min(self.channels, HELD), REGISTERS)][:4]
@@ -91,11 +90,11 @@ class FloatTile(Tile):
                     for r in range(self.rows)
                     for c in some
                 ]
-                yield from add_products(pairs, free, self.is_joined)
+                yield from add_products(pairs, free, is_joined)
 
 
 def add_products(products: Sequence[tuple[str, str, str]], free: Sequence[str], is_joined: bool) -> Iterator[str]:
-    """Yield the additions of products: sums and their factors. `free`: at least two registers."""
+    """Yield the additions of products: sums and their factors. `free`: at least two registers. `is_joined`: by VMLA."""
     if is_joined:
         yield from (f"vmla.f32 {total}, {one}, {other}" for total, one, other in products)
         return

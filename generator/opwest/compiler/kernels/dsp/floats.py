@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from opwest.compiler.emission.function import Call, emits
 from opwest.compiler.ir.operations import Convolution, Depthwise, Elementwise, MatrixProduct, Pool
 from opwest.compiler.kernels.assembly import naked
@@ -12,7 +10,7 @@ from opwest.compiler.kernels.dsp.float_depthwise import columns_parts
 from opwest.compiler.kernels.dsp.float_elements import FloatRun
 from opwest.compiler.kernels.dsp.float_pools import FloatPool
 from opwest.compiler.kernels.dsp.float_tiles import FloatTile
-from opwest.compiler.kernels.floats.depthwise import Parts, depthwise_call
+from opwest.compiler.kernels.floats.depthwise import depthwise_call
 from opwest.compiler.kernels.floats.elements import elements_call
 from opwest.compiler.kernels.floats.layers import Engine, convolution_call
 from opwest.compiler.kernels.floats.matrix import product_call
@@ -55,28 +53,19 @@ FILL = naked(
 """fill_words(to, value, size) of whole words; returns the end of `to`."""
 
 
-def engine(is_joined: bool) -> Engine:
-    """Return the tiles of as many channels as registers allow, then one of the rest. `is_joined`: with VMLA."""
-
-    def parts(pixels: int, channels: int) -> list[tuple[int, Tile]]:
-        wide = SUMS // pixels // CHANNELS * CHANNELS
-        rest = channels % wide
-        found: list[tuple[int, Tile]] = []
-        if channels > rest:
-            found.append((channels - rest, FloatTile(pixels, wide, is_joined)))
-        if rest:
-            found.append((rest, FloatTile(pixels, rest, is_joined)))
-        return found
-
-    return Engine(parts, ("copy_words", "fill_words"), (COPY, FILL))
+def _parts(pixels: int, channels: int) -> list[tuple[int, Tile]]:
+    """Return the tiles of as many channels as registers allow, then one of the rest."""
+    wide = SUMS // pixels // CHANNELS * CHANNELS
+    rest = channels % wide
+    found: list[tuple[int, Tile]] = []
+    if channels > rest:
+        found.append((channels - rest, FloatTile(pixels, wide)))
+    if rest:
+        found.append((rest, FloatTile(pixels, rest)))
+    return found
 
 
-def columns_with(is_joined: bool) -> Parts:
-    """Return the tiles of depthwise convolutions. `is_joined`: with VMLA."""
-    return partial(columns_parts, is_joined=is_joined)
-
-
-ENGINE = engine(is_joined=False)
+ENGINE = Engine(_parts, ("copy_words", "fill_words"), (COPY, FILL))
 
 
 @emits(Convolution, "dsp-float", has_pitch=True)
@@ -88,7 +77,7 @@ def convolution(operation: Convolution) -> Call | None:
 @emits(Depthwise, "dsp-float", has_pitch=True)
 def depthwise(operation: Depthwise) -> Call | None:
     """Return the call; None for other dtypes, several results of each channel, and wide windows."""
-    return depthwise_call(operation, ENGINE, columns_with(is_joined=False))
+    return depthwise_call(operation, ENGINE, columns_parts)
 
 
 @emits(MatrixProduct, "dsp-float")
