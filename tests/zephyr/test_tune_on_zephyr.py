@@ -99,11 +99,12 @@ def test_every_candidate_is_measured_and_the_import_uses_the_table(tune, importe
     planted.write_text(yaml.safe_dump(table))
     record = json.loads((imported / "import.json").read_text())
     model = imported / record["model"]
-    for file, expected in ((imported / "tuning.yaml", result["source"]), (planted, None)):
+    for file in (imported / "tuning.yaml", planted):
         folder = tmp_path / file.stem
         assert main(["import", str(model), "-o", str(folder), "--vectors", "0", "--tuning", str(file), "-q"]) == 0
-        variants = yaml.safe_load((folder / "manifest.yaml").read_text()).get("variants", {})
-        assert ("mla" in variants) == (expected is not None)
+        [made] = json.loads((folder / "import.json").read_text())["models"]
+        steps = {one["variant"]: one["steps"] for one in made["implementations"]}["mla"]
+        assert all((step["kernel"] == "portable") == (file == planted) for step in steps)
 
 
 @configured(board=BOARD)
