@@ -5,7 +5,6 @@ Results are equal to those of the reference bit for bit.
 """
 
 import dataclasses
-import subprocess
 
 import numpy as np
 import pytest
@@ -31,7 +30,6 @@ from opwest.tuning import random_layers
 from opwest.tuning.image import Candidate
 from opwest.tuning.machines import machines
 from opwest.tuning.measure import alone, inputs_of, run
-from requirements_support import need
 
 CORE = "cortex-m4"
 KINDS = [
@@ -79,19 +77,6 @@ def test_code_does_not_depend_on_optimisation(tmp_path):
     assert len(found) == len(KINDS[::2])
     check(found, CORE, tmp_path / "none", ("-O0", "-Werror"))
     check(found, CORE, tmp_path / "small", ("-Os", "-Werror"))
-
-
-def test_clang_compiles_the_variants_without_warnings(tmp_path):
-    need("clang")
-    words = "clang -std=c11 -ffreestanding -Wall -Wextra -Wconversion -Werror -c -o /dev/null".split()
-    words += ["--target=thumbv7em-none-eabi", "-mcpu=cortex-m4"]
-    for number, (kind, dtype, variant) in enumerate(KINDS):
-        [one] = candidates_of(getattr(random_layers, kind), variant, 40, seed=43, most=1, dtype=dtype)
-        file = tmp_path / f"made{number}.c"
-        file.write_text(one.emitted.source)
-        for level in sized([("-O0", "-Os", "-O2")[number % 3]], ["-O0", "-Os", "-O2"]):
-            done = subprocess.run([*words, level, file], capture_output=True, check=False)
-            assert done.stderr == b""
 
 
 def _sum(scales, target, zeros=(3, -7, 11), limits=(-128, 127), subtract=False, left=20):

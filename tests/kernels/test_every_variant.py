@@ -4,7 +4,6 @@ blocks in stripes, loads from constants.
 """
 
 import dataclasses
-import subprocess
 
 import numpy as np
 import pytest
@@ -78,31 +77,6 @@ def test_windows_in_the_padding(tmp_path, kind, variant):
         found += [one] if variant_of(one) == variant else []
     check(found, core_of(variant), tmp_path)
     assert len(found) > 2, len(found)
-
-
-CLANG = "clang -std=c11 -ffreestanding -Wall -Wextra -Wconversion -Werror -c -o /dev/null --target="
-TARGETS = {
-    "mla": "thumbv7m-none-eabi -mcpu=cortex-m3",
-    "mve": "thumbv8.1m.main-none-eabihf -mcpu=cortex-m55",
-    "rvv": "riscv32-unknown-elf -march=rv32imac_zve32x -mabi=ilp32",
-}
-MORE = [("mla-bytes", "convolution"), ("mve", "add"), ("rvv", "add"), ("rvv-products", "dense")]
-COMPILED = [(name, kind) for name in TARGETS for kind in ("convolution", "dense", "depthwise", "pool")]
-
-
-@pytest.mark.parametrize("level", ["-O0", "-Os", "-O2"])
-@pytest.mark.parametrize(("kernels", "kind"), [*COMPILED, *MORE])
-def test_clang_compiles_the_variants_without_warnings(kernels, kind, level, tmp_path):
-    need("clang")
-    made = [getattr(random_layers, kind)(np.random.default_rng((4, number)), dtype="int8") for number in range(4)]
-    emitted = [emit_program(one, "made by a test", kernels) for one in made]
-    assert any(one.steps[0].variant != "portable" for one in emitted)
-    header = "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\nvoid *memset(void *, int, size_t);\n"
-    (tmp_path / "string.h").write_text(header)
-    for one in emitted:
-        (tmp_path / "made.c").write_text(one.source)
-        words = [*(CLANG + TARGETS[kernels.partition("-")[0]]).split(), level, "-I", tmp_path, tmp_path / "made.c"]
-        assert subprocess.run(words, capture_output=True, text=True, check=False).stderr == ""
 
 
 FILL = 85

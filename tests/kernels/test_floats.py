@@ -2,7 +2,6 @@
 """The variants of float32 layers: exact on the FPU and in C, within bounds of rounding errors with vectors."""
 
 import dataclasses
-import subprocess
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from kernels.padded_layers import FLOAT_KINDS, padded_layer
 from kernels.test_every_variant import placed_between_channels
 from models.bounds import bound_of as bound_of_operator
 from opwest.compiler.execution.run import run_program
-from opwest.compiler.output.emit import candidates, emit_program
+from opwest.compiler.output.emit import emit_program
 from opwest.compiler.request import Options
 from opwest.imports.prepare import prepare, program_of
 from opwest.tuning import random_layers
@@ -246,39 +245,6 @@ def test_an_import_has_the_variant_in_every_layer(variant, tmp_path):
         [Candidate(program, emitted, inputs, expected, None, limits)], machines()[CORES[variant]], tmp_path
     )
     assert (measured.wrong, measured.guards) == (0, 0)
-
-
-HEADER = "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\nvoid *memset(void *, int, size_t);\n"
-COMPILERS = {
-    "gcc": "arm-none-eabi-gcc -mthumb ",
-    "clang": "clang --target=thumbv8.1m.main-none-eabi -isystem . ",
-}
-TARGETS = {
-    "dsp-float": ("-mcpu=cortex-m4 -mfloat-abi=soft", "-mcpu=cortex-m4 -mfloat-abi=hard -mfpu=fpv4-sp-d16"),
-    "mve-float": ("-mcpu=cortex-m55 -mfloat-abi=hard", "-mcpu=cortex-m55+nomve.fp -mfloat-abi=hard"),
-}
-
-
-@pytest.mark.parametrize("level", sized(["-O2"], ["-O0", "-Os", "-O2"]))
-@pytest.mark.parametrize("variant", CORES)
-@pytest.mark.parametrize("compiler", COMPILERS)
-def test_compilers_have_no_warnings(compiler, variant, level, tmp_path):
-    need("clang" if compiler == "clang" else "arm-none-eabi-gcc")
-    for name in ("string.h", "math.h", "float.h"):
-        text = "#define FLT_MAX 0x1.fffffep127f\n" if name == "float.h" else "#define INFINITY __builtin_inff()\n"
-        (tmp_path / name).write_text(HEADER if name == "string.h" else text)
-    for place, target in enumerate(TARGETS[variant]):
-        for kind, make in MAKERS.items():
-            made = make(np.random.default_rng((9, place)))
-            if variant not in candidates(made.operations[0], variant.partition("-")[0]):
-                continue
-            (tmp_path / "made.c").write_text(emit_program(made, "made by a test", variant).source)
-            flags = (
-                f"-std=c11 -ffreestanding -Wall -Wextra -Wconversion -Wsign-conversion -Werror {level} -c -o /dev/null"
-            )
-            words = [*COMPILERS[compiler].split(), *target.split(), *flags.split(), "made.c"]
-            done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
-            assert done.stderr == "" and done.returncode == 0, (kind, done.stderr)
 
 
 def square(extent, channels, results, size, stride=1):

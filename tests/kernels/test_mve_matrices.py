@@ -3,7 +3,6 @@
 
 import dataclasses
 import itertools
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -278,22 +277,6 @@ def test_interrupts_do_not_change_results(tmp_path):
     handler = Path(__file__).with_name("interrupts.c")
     found = run(given, machines()[CORE], tmp_path, ("-O2",), [handler], ["-icount", "shift=0"])
     assert [(one.wrong, one.guards) for one in found] == [(0, 0)] * len(given)
-
-
-CLANG = "clang -std=c11 -ffreestanding -Wall -Wextra -Wconversion -Werror -c -o /dev/null --target="
-
-
-@pytest.mark.parametrize("level", ["-O0", "-Os", "-O2"])
-def test_clang_compiles_the_variants_without_warnings(level, tmp_path):
-    need("clang")
-    for kind, dtype, variant in CASES:
-        for one in layers_of(kind, dtype, variant, 2, seed=19):
-            (tmp_path / "made.c").write_text(one.emitted.source)
-            (tmp_path / "string.h").write_text("#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\n")
-            (tmp_path / "math.h").write_text("#define INFINITY __builtin_inff()\n")
-            words = [*f"{CLANG}thumbv8.1m.main-none-eabihf -mcpu=cortex-m55".split(), level, "-I", tmp_path]
-            done = subprocess.run([*words, tmp_path / "made.c"], capture_output=True, text=True, check=False)
-            assert done.stderr == "", (variant, done.stderr)
 
 
 def test_groups_are_read_from_windows_of_all_channels():

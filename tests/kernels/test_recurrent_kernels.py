@@ -2,7 +2,6 @@
 """Variants of integer LSTMs, and of functions of elements by tables, in QEMU: equal to numpy bit for bit."""
 
 import dataclasses
-import subprocess
 
 import numpy as np
 import pytest
@@ -329,40 +328,6 @@ def test_cost_of_functions_of_elements(variant, make, keys, most, tmp_path):
     inputs = random_layers.inputs_of(np.random.default_rng(2), made, 3)
     [measured] = check([candidate(made, variant, 0, inputs)], core_of(variant), tmp_path)
     assert measured.instructions <= 1000 * most
-
-
-TARGETS = {"dsp": "thumbv7em-none-eabi -mcpu=cortex-m4", "mve": "thumbv8.1m.main-none-eabihf -mcpu=cortex-m55"}
-
-
-@pytest.mark.parametrize("kernels", TARGETS)
-def test_clang_compiles_the_variants_without_warnings(kernels, tmp_path):
-    need("clang")
-    header = "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t);\nvoid *memset(void *, int, size_t);\n"
-    (tmp_path / "string.h").write_text(header)
-    of_one, of_two = ("sqrt", "fabs", "exp", "round", "tanh"), ("fmax", "fmin")
-    functions = [
-        f"{kind} {name}{end}({kind}{f', {kind}' * (name in of_two)});"
-        for name in (*of_one, *of_two)
-        for kind, end in (("float", "f"), ("double", ""))
-    ]
-    (tmp_path / "math.h").write_text("\n".join([*functions, ""]))
-    made = [benchmark(rule) for rule in ("litert", "micro", "int16")]
-    made += [random_layers.curve(np.random.default_rng(5), kind=kind) for kind in ("LOGISTIC", "EXP")]
-    made += [random_layers.table(np.random.default_rng(5)), random_layers.hybrid_lstm(np.random.default_rng(6))]
-    made.append(random_layers.svdf(np.random.default_rng(7), sizes=(7, 5, 2, 9)))
-    words = (
-        f"clang -std=c11 -ffreestanding -Wall -Wextra -Wconversion -Werror -c -o /dev/null --target={TARGETS[kernels]}"
-    )
-    for number, one in enumerate(made):
-        (tmp_path / "made.c").write_text(emit_program(one, "made by a test", kernels).source)
-        for level in ("-O0", "-Os", "-O2") if number == 0 else ("-O2",):
-            done = subprocess.run(
-                [*words.split(), level, "-I", tmp_path, tmp_path / "made.c"],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_all_variants_are_tested():

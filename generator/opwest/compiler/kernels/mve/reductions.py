@@ -112,7 +112,7 @@ def _rows(part: _Sum) -> tuple[str, str, list[int]]:
         lines, [q] = scaled([("q0", "q1")], part.form, "r8", "q3")
         code.add("vdup.32 q0, r6", *lines, f"vmov.32 r6, {q}[0]", "add r6, r10", f"ssat r6, #{bits}, r6")
     code.add(f"str{letter} r6, [r1], #{item}", "add r0, r12", "subs r11, #1", "bne 1b", "pop {r4-r11, pc}")
-    name = "_".join([f"mve_{part.kind}_rows_{part.dtype}", *[part.form] * is_sum])
+    name = "_".join([f"mve_{part.kind}_of_rows_{part.dtype}", *[part.form] * is_sum])
     numbers = [step * item - 16 * turns, count, outer, part.first, part.by.fixed, part.by.shift, part.zero]
     numbers += [part.kept[0], part.kept[1] * item]
     return name, code.function(name, _parameters(part.dtype), "Rows of elements."), numbers
@@ -148,7 +148,7 @@ def _columns(part: _Sum) -> tuple[str, str, list[int]]:
     code.add(*predicate, f"vstr{letter}{then}.{width} q0, [r1], #{moved}", f"add r0, #{moved}", f"subs r4, #{lanes}")
     code.add("bgt 1b", "pop {r4-r11, pc}")
     words = [part.dtype, str(lanes), *["part"] * (not is_whole), *[part.form] * is_sum]
-    name = "_".join([f"mve_{part.kind}_columns", *words])
+    name = "_".join([f"mve_{part.kind}_of_columns", *words])
     numbers = [part.kept[0], count, inner * item, outer, (step - count * inner) * item, part.first]
     numbers += [part.by.fixed, part.by.shift, part.zero]
     return name, code.function(name, _parameters(part.dtype), f"Columns of elements, {lanes} at a time."), numbers
