@@ -5,16 +5,13 @@ import random
 import re
 import subprocess
 
-import numpy as np
 import pytest
 from campaign import sized
 from opwest.compiler.kernels.dsp.tiles import Tile
 from opwest.compiler.kernels.pairing import can_pair, paired
 from opwest.compiler.kernels.scaling import Epilogue
-from opwest.compiler.output.emit import emit_program
 from opwest.objects.targets import PAIRED, processors
 from opwest.runs.plugin import HERE
-from opwest.tuning import random_layers
 from opwest.tuning.machines import machines
 from requirements_support import need
 
@@ -171,19 +168,6 @@ def test_every_order_has_the_same_results():
         assert run(ordered) == run(lines), lines
         assert not any(name in line for line in ordered for name in ("ldrd", "ldm"))
     assert not can_pair(["ldr r0, [r1]", "bne 1b"])
-
-
-@pytest.mark.parametrize("level", ["-O0", "-Os", "-O2"])
-def test_clang_compiles_both_orders_without_warnings(level, tmp_path):
-    need("clang")
-    for number, make in enumerate((random_layers.convolution, random_layers.dense)):
-        made = make(np.random.default_rng((8, number)), dtype="int8")
-        emitted = emit_program(made, "made by a test", "dsp")
-        assert f"#if defined({PAIRED})" in emitted.source and emitted.steps[0].variant.startswith("dsp-")
-        (tmp_path / "made.c").write_text(emitted.source)
-        words = f"clang -std=c11 -ffreestanding -Wall -Wextra -Wconversion -Werror -D{PAIRED} -mcpu=cortex-m7 {level}"
-        words += " --target=thumbv7em-none-eabi -c made.c -o made.o"
-        assert subprocess.run(words.split(), cwd=tmp_path, capture_output=True, check=False).stderr == b""
 
 
 def test_tiles_have_both_orders():
