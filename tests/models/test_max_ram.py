@@ -10,6 +10,11 @@ import yaml
 from in_process import fail, opwest, succeed
 from models.commands import pool_bytes
 from models.made import Model
+from opwest.compiler.request import Options
+from opwest.compiler.selection.arena import arena_of, within
+from opwest.compiler.selection.choose import choose
+from opwest.compiler.selection.costs import Table, key_of
+from opwest.imports.prepare import prepare, program_of
 
 
 def convolution(model, random, data, shape, result, stride=1, activation="RELU"):
@@ -64,6 +69,31 @@ def test_a_limit_of_memory_is_kept(file, tmp_path):
         for name, (cycles, memory) in printed.items():
             assert memory <= limit and cycles >= free[name][0]
             assert free[name][1] > limit or (cycles, memory) == free[name]
+
+
+def test_a_limit_may_require_results_in_place(tmp_path):
+    """A variant without scratch memory, which does not replace its data, needs more than one with scratch memory."""
+    random, model = np.random.default_rng(4), Model()
+    data = model.input("int8", (1, 25, 5, 64), 0.05, 3, name="image")
+    weights = model.constant(random.integers(-127, 128, (1, 3, 3, 64)).astype(np.int8), 0.01)
+    bias = model.constant(random.integers(-900, 900, 64).astype(np.int32), 0.05 * 0.01)
+    window = {"padding": "SAME", "stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
+    keys = {"dilation_h_factor": 1, "dilation_w_factor": 1, "fused_activation_function": "RELU"}
+    data = convolution(model, random, data, (64, 1, 1, 64), (0.05, -128))
+    data = model.operator("DEPTHWISE_CONV_2D", [data, weights, bias], ("int8", 0.05, -128), **window, **keys)
+    file = model.output(convolution(model, random, data, (64, 1, 1, 64), (0.05, -128))).save(tmp_path / "m.tflite")
+    [graph] = prepare(file, Options(), lambda *_: None).graphs
+    program = program_of(graph, Options(), "made")
+    layer = program.operations[1]
+    costs = {"mve-tiles": (1000, 900), "mve-widened": (2000, 900), "portable": (9000, 200)}
+    table = Table("cortex-m55", {key_of(layer): costs}, {})
+    plain = choose(program, "", table, given=dict.fromkeys(program.operations, "portable"))
+    limit = arena_of(program, plain, caller_memory=False)
+    found = within(program, lambda some: choose(program, "mve", table, max_scratch=some), limit, caller_memory=False)
+    assert found.variants[layer] == "portable" and arena_of(program, found, caller_memory=False) <= limit
+    [row] = [row for row in found.rows if row.operation is layer]
+    assert row.why == "4,096 B less scratch than mve-tiles, for --max-ram"
+    assert {other.variant: other.kept for other in row.others}["mve-widened"] == 8000
 
 
 def test_operators_for_the_least_flash_are_compiled_for_size(file, tmp_path):

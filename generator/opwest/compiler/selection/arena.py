@@ -86,8 +86,9 @@ def within(
 ) -> Choice | None:
     """Return the best choice that the search finds whose plan has at most `limit` bytes; None without one.
 
-    `choose` returns the best choice for limits of the scratch memory of operations. Each choice is planned. An
-    operation gets what the limit leaves beside the tensors that are live with it; where a plan has gaps, less.
+    `choose` returns the best choice for limits of the memory of operations: scratch, and an input that the result
+    could replace. Each choice is planned. An operation gets what the limit leaves beside the other tensors that are
+    live with it; where a plan has gaps, less.
     """
     choice = choose(None)
     limits: dict[Operation, int] = {}
@@ -100,9 +101,9 @@ def within(
         needs = [live + row.scratch for live, row in zip(lives, choice.rows, strict=True)]
         if max(needs) > limit:
             for live, row in zip(lives, choice.rows, strict=True):
-                limits[row.operation] = min(limits.get(row.operation, limit), limit - live)
+                limits[row.operation] = min(limits.get(row.operation, limit), limit - live + row.kept)
         else:
             largest = choice.rows[needs.index(max(needs))]
-            limits[largest.operation] = largest.scratch - 1
+            limits[largest.operation] = largest.scratch + largest.kept - 1
         choice = choose(limits)
     return None

@@ -10,7 +10,7 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.emission.function import Call
-from opwest.compiler.ir.program import Operation, Program
+from opwest.compiler.ir.program import Operation, Program, Value
 from opwest.compiler.output.emit import NIBBLES, candidates
 from opwest.compiler.output.placement import layers_of
 from opwest.compiler.request import OBJECTIVES
@@ -44,6 +44,8 @@ class Row:
     flash: int
     """The bytes of the constants, and of the code and the functions of libraries that no layer before it has."""
     scratch: int
+    kept: int
+    """The bytes of an input that the portable variant would replace by the result."""
     why: str
     group: _Group
     """The layers of equal geometry, with all variants."""
@@ -96,6 +98,8 @@ class _Offer:
     costs: Sequence[Cost]
     functions: Mapping[str, int]
     """The functions of libraries that it needs, with their bytes."""
+    kept: Sequence[int]
+    """By layer: the bytes of an input that the portable variant would replace by the result."""
 
     @property
     def cycles(self) -> float:
@@ -122,8 +126,9 @@ class _Offer:
         return self.flash + sum(self.functions.values())
 
     @property
-    def scratch(self) -> int:
-        return max(map(scratch_bytes, self.calls))
+    def memory(self) -> int:
+        """The bytes of scratch memory, and of inputs that are not replaced."""
+        return max(scratch_bytes(call) + kept for call, kept in zip(self.calls, self.kept, strict=True))
 
 
 def constant_bytes(call: Call) -> int:
@@ -157,7 +162,8 @@ def choose(
     """Return a variant for each operation; None if no choice is within the limits.
 
     Layers of equal geometry get the same variant: they share code. `max_flash`: bytes of constants and code of
-    operators. `max_scratch`: the bytes that the scratch memory of an operation may have. `prefer`: variants of which
+    operators. `max_scratch`: the bytes that the scratch memory of an operation may have, and an input that it could
+    replace. `prefer`: variants of which
     the first one that applies is chosen, whatever it costs. `libraries`: those whose functions are candidates; the
     code of each function counts once. `limits`: the names of the limits in the reasons. `given`: the variants of all
     operations, if only their costs are wanted. `other`: a core on which no variant may be slower than the portable one.
@@ -167,7 +173,8 @@ def choose(
     groups: dict[str, list[Operation]] = {}
     for operation in program.operations:
         groups.setdefault(geometry_of(operation), []).append(operation)
-    applying = [_offers(group, processor, table, libraries) for group in groups.values()]
+    last = {value.base: operation for operation in program.operations for value in operation.inputs}
+    applying = [_offers(group, processor, table, libraries, last) for group in groups.values()]
     offers = [
         _permitted(
             _not_larger(_not_slower(some, group, other, prefer), group, placed), group, max_scratch or {}, prefer
@@ -199,9 +206,16 @@ _PRICES = {SPEED: 1 / WORTH, FLASH: 1.0, RAM: 0.0}
 """By objective: the cost of a byte of code of libraries, in the units of `_option`."""
 
 
-def _offers(group: Sequence[Operation], processor: str, table: Table, libraries: Sequence[str]) -> Sequence[_Offer]:
-    """Return the variants that apply to all layers of a group."""
+def _offers(
+    group: Sequence[Operation],
+    processor: str,
+    table: Table,
+    libraries: Sequence[str],
+    last: Mapping[Value, Operation],
+) -> Sequence[_Offer]:
+    """Return the variants that apply to all layers of a group. `last`: by value, the last operation that reads it."""
     each = [candidates(operation, processor, libraries) for operation in group]
+    replaced = [_replaced(operation, calls.get("portable"), last) for operation, calls in zip(group, each, strict=True)]
     offers = []
     for name in each[0]:
         if not all(name in calls for calls in each):
@@ -212,8 +226,27 @@ def _offers(group: Sequence[Operation], processor: str, table: Table, libraries:
             for call in calls
             for function in call.function.external
         }
-        offers.append(_Offer(name, calls, [table.cost(operation, name) for operation in group], functions))
+        costs = [table.cost(operation, name) for operation in group]
+        kept = [
+            sum(value.nbytes for value in some - _replaced(operation, call, last))
+            for operation, call, some in zip(group, calls, replaced, strict=True)
+        ]
+        offers.append(_Offer(name, calls, costs, functions, kept))
     return offers
+
+
+def _replaced(operation: Operation, call: Call | None, last: Mapping[Value, Operation]) -> set[Value]:
+    """Return the tensors between layers that the result of a call replaces."""
+    if call is None:
+        return set()
+    parameters = [parameter for parameter in call.function.parameters if parameter.direction != "scratch"]
+    names = {name for parameter in parameters for name in parameter.in_place}
+    return {
+        value
+        for parameter, value in zip(parameters, call.arguments, strict=True)
+        if parameter.name in names and isinstance(value, Value) and value.root is None
+        if value.role == "intermediate" and last.get(value) is operation
+    }
 
 
 def _not_slower(
@@ -248,7 +281,7 @@ def _permitted(
 ) -> Sequence[_Offer]:
     """Return the variants within the limits of scratch memory; the first preferred one, or packed weights, alone."""
     least = min((limits[operation] for operation in group if operation in limits), default=None)
-    by_name = {offer.name: offer for offer in offers if least is None or offer.scratch <= least}
+    by_name = {offer.name: offer for offer in offers if least is None or offer.memory <= least}
     packed = [offer for offer in by_name.values() if offer.name.endswith(NIBBLES)]
     return next(([by_name[name]] for name in prefer if name in by_name), packed or list(by_name.values()))
 
@@ -258,7 +291,7 @@ def _option(offer: _Offer, objective: str) -> Option:
         # A millionth of a byte for a cycle decides between variants of equal size.
         cost = offer.flash + offer.cycles * 1e-9
     elif objective == RAM:
-        cost = offer.scratch * 1e9 + offer.cycles
+        cost = offer.memory * 1e9 + offer.cycles
     else:
         cost = offer.cycles + offer.flash / WORTH
     return Option(cost, offer.flash, frozenset(offer.functions))
@@ -293,8 +326,8 @@ def _rows(program: Program, groups: Sequence[_Group], prefer: Sequence[str]) -> 
 
 
 def _row(group: _Group, number: int, offer: _Offer, flash: int, why: str) -> Row:
-    scratch = scratch_bytes(offer.calls[number])
-    return Row(group.operations[number], offer.name, offer.costs[number], flash, scratch, why, group, number)
+    scratch, kept = scratch_bytes(offer.calls[number]), offer.kept[number]
+    return Row(group.operations[number], offer.name, offer.costs[number], flash, scratch, kept, why, group, number)
 
 
 def _why(offer: _Offer, group: _Group, prefer: Sequence[str]) -> str:
@@ -310,11 +343,12 @@ def _why(offer: _Offer, group: _Group, prefer: Sequence[str]) -> str:
     slower = f"{offer.cycles - fastest.cycles:,.0f} more cycles{equal}"
     objective = group.limits.objective
     reason = slower if objective == SPEED else f"for --optimize {objective}"
+    less, what = fastest.memory - offer.memory, "memory" if any((*fastest.kept, *offer.kept)) else "scratch"
     if fastest not in group.permitted:
-        return f"{fastest.scratch - offer.scratch:,} B less scratch than {fastest.name}, for {group.limits.scratch}"
+        return f"{less:,} B less {what} than {fastest.name}, for {group.limits.scratch}"
     if offer.whole < fastest.whole:
         reason = f"for {group.limits.flash}{equal}" if group.limits.flash else reason
         return f"{fastest.whole - offer.whole:,} B less flash than {fastest.name}, {reason}"
-    if offer.scratch < fastest.scratch:
-        return f"{fastest.scratch - offer.scratch:,} B less scratch than {fastest.name}, {reason}"
+    if less > 0:
+        return f"{less:,} B less {what} than {fastest.name}, {reason}"
     return f"shares functions of a library, {reason}"
