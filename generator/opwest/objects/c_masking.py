@@ -10,6 +10,7 @@ through a statement or a function head, and macros among the specifiers of a dec
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -61,11 +62,14 @@ class Token(NamedTuple):
 
 def source_tokens(text: bytes, *, cplusplus: bool) -> list[Token]:
     """Return all tokens but white space and comments."""
-    return [
-        Token(match.lastgroup or "other", match.group(), match.start(), match.end())
-        for match in (_CPP_TOKEN if cplusplus else _C_TOKEN).finditer(text)
-        if match.lastgroup not in ("space", "comment")
-    ]
+    return list(tokens_from(text, 0, cplusplus=cplusplus))
+
+
+def tokens_from(text: bytes, start: int, *, cplusplus: bool) -> Iterator[Token]:
+    """Yield the tokens from a byte that is in none, but white space and comments."""
+    for match in (_CPP_TOKEN if cplusplus else _C_TOKEN).finditer(text, start):
+        if match.lastgroup not in ("space", "comment"):
+            yield Token(match.lastgroup or "other", match.group(), match.start(), match.end())
 
 
 def mask(content: bytes, *, cplusplus: bool = False) -> bytes:

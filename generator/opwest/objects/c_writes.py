@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
-from opwest.objects.c_masking import source_tokens
+from opwest.objects.c_masking import tokens_from
 from opwest.objects.facts import CFunction, CSource
 
 Written = Literal["out", "inout"]
@@ -42,21 +42,34 @@ def written_parameters(source: CSource, function: CFunction) -> dict[str, Writte
 
 
 def _body(source: CSource, function: CFunction) -> list[str]:
-    """Return the tokens of the body of a function; none if it is not found."""
-    lines = source.text.split(b"\n")[: function.line - 1]
-    begin = sum(len(line) + 1 for line in lines)
-    tokens = [
+    """Return the tokens of the body of a function; none if it is not found.
+
+    Tokens are read from the line of the function to the end of its body: a source can have thousands of functions.
+    """
+    begin = sum(len(line) + 1 for line in source.text.split(b"\n", function.line - 1)[: function.line - 1])
+    tokens = (
         token.text.decode("utf-8", "replace")
-        for token in source_tokens(source.text, cplusplus=source.language == "C++")
-        if token.kind != "directive" and token.start >= begin
-    ]
-    for index, text in enumerate(tokens[:-1]):
-        if text == function.name and tokens[index + 1] == "(":
-            start = _end(tokens, index + 1)
-            while start < len(tokens) and tokens[start] not in ("{", ";"):
-                start += 1
-            return tokens[start + 1 : _end(tokens, start) - 1] if tokens[start : start + 1] == ["{"] else []
-    return []
+        for token in tokens_from(source.text, begin, cplusplus=source.language == "C++")
+        if token.kind != "directive"
+    )
+    before = ""
+    for token in tokens:
+        if before == function.name and token == "(":
+            break
+        before = token
+    _inside(tokens, "(")
+    return _inside(tokens, "{") if next((token for token in tokens if token in ("{", ";")), None) == "{" else []
+
+
+def _inside(tokens: Iterator[str], opening: str) -> list[str]:
+    """Return the tokens up to the bracket that closes `opening`, which was read before."""
+    found, depth = [], 1
+    for token in tokens:
+        depth += (token == opening) - (token == _CLOSING[opening])
+        if depth == 0:
+            break
+        found.append(token)
+    return found
 
 
 def _end(tokens: Sequence[str], opening: int) -> int:
