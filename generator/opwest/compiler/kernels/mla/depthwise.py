@@ -80,7 +80,7 @@ class Columns:
         Arguments: the first value of the strip, the first word of the channels, the first result, the rows of
         results, the end of the words.
         """
-        parameters = ("const int8_t *x", "const int32_t *w", "void *y", "uint32_t rows", "const int32_t *w_end")
+        parameters = ("const int8_t *x", "const int32_t *w", "void *y", "int32_t rows", "const int32_t *w_end")
         some = self.best()
         turns, rest = divmod(self.columns, some)
         lines = ["push {r4-r11, lr}", "push {r0, r2, r3}", "sub sp, sp, #8"]
