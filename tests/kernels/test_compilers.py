@@ -58,7 +58,7 @@ HEADERS = {
         for kind, end in (("float", "f"), ("double", ""))
     ),
 }
-"""Of a C library, which clang has none of for these targets."""
+"""The headers of a C library: clang has none for these targets."""
 
 
 def is_of(name, kernels):

@@ -186,6 +186,8 @@ def test_the_base_is_slower_on_no_other_core():
     for other, found in ((slow, "portable"), (fast, "portable-words")):
         chosen = choose(program, "", table, other=Table("cortex-m0plus", other, {}))
         assert [row.variant for row in chosen.rows] == [found]
+        assert chosen.rows[0].why in ("portable-words is slower on a cortex-m0plus", "fastest, measured")
+        assert ("slower" in chosen.rows[0].why) == (found == "portable")
     assert choose(program, "", table, other=unknown).rows[0].variant == "portable-words"
     preferred = choose(program, "", table, prefer=["portable-words"], other=Table("cortex-m0plus", slow, {}))
     assert preferred.rows[0].variant == "portable-words"

@@ -83,3 +83,6 @@ def test_an_import_keeps_weights_packed(tmp_path):
     for variant in sizes:
         # Biases, multipliers and shifts of 28 channels, and padding.
         assert weights / 2 <= sizes[variant] <= weights / 2 + 1200, sizes
+    [model] = json.loads((tmp_path / "net" / "import.json").read_text())["models"]
+    [base] = [one for one in model["implementations"] if one["variant"] is None]
+    assert {step["reason"] for step in base["costs"][0]["steps"]} == {"weights of 4 bits stay packed"}

@@ -35,6 +35,32 @@ def test_the_plan_contains_the_constants(file, tmp_path):
     assert weights <= size("placed", "--place", "0,1,2=sram") - size("plain") <= weights * 1.5
 
 
+def reasons(folder, variant):
+    """Return the kernels of an implementation, and the reasons on its first core and on the others."""
+    [model] = json.loads((folder / "import.json").read_text())["models"]
+    [found] = [one for one in model["implementations"] if one["variant"] == variant]
+    return [step["kernel"] for step in found["steps"]], [
+        [step["reason"] for step in c["steps"]] for c in found["costs"]
+    ]
+
+
+def test_variants_with_larger_constants_are_chosen_only_by_prefer(file, tmp_path):
+    """The reason is --place; a preferred variant is chosen all the same."""
+    words = ("import", file, "--place", "0,1,2=sram", "--vectors", "0")
+    succeed(*words, "-o", tmp_path / "default")
+    kernels, (first, *others) = reasons(tmp_path / "default", None)
+    assert set(kernels) == {"portable"}
+    assert set(first) == {"6,240 B less RAM than portable-words in 3 equal layers, for --place"}
+    assert others == [["by the costs of rv32"] * 3]
+    kernels, [first] = reasons(tmp_path / "default", "mla")
+    assert set(kernels) == {"mla-bytes"}
+    assert set(first) == {"6,252 B less RAM than mla-pairs in 3 equal layers, for --place"}
+    succeed(*words, "-o", tmp_path / "preferred", "--prefer", "portable-words", "--prefer", "mla-pairs")
+    for variant, kernel in ((None, "portable-words"), ("mla", "mla-pairs")):
+        kernels, (first, *_) = reasons(tmp_path / "preferred", variant)
+        assert (set(kernels), set(first)) == ({kernel}, {"--prefer"})
+
+
 def test_faults_are_reported_together(file, tmp_path):
     words = ["--place", "0=fast", "--place", "1", "--pool", "fast", "--pool", "sram=a:b", "--pool", "ram2=a:b"]
     err = fail("import", file, "-o", tmp_path / "model", *words).stderr

@@ -67,34 +67,31 @@ def candidates(operation: Operation, processor: str, libraries: Sequence[str] = 
     variants = sorted(
         VARIANTS[type(operation)], key=lambda variant: (variant.name not in EVERYWHERE, _rank(variant.name, processor))
     )
+    # A class without a variant of packed weights has that in C.
+    own = f"{processor}{NIBBLES}"
+    packed = own if any(variant.name == own for variant in variants) else f"portable{NIBBLES}"
     for variant in variants:
         # Classes have faster variants of the layers that further ones in C apply to.
         is_general = runs_everywhere(variant.name) and processor not in PROCESSORS
-        applies = variant.name in (*EVERYWHERE, _packed_variant(processor)) or is_general or variant.name in called
+        applies = variant.name in (*EVERYWHERE, packed) or is_general or variant.name in called
         applies = applies or _rank(variant.name, processor) <= len(PROCESSORS)
         if variant.name not in calls and applies:
             call = variant.call(operation, loop_bytes=LOOP_BYTES)
             if call is not None:
                 calls[variant.name] = call
-    return _packed(calls, processor)
+    return _packed(calls, packed)
 
 
-def _packed(calls: dict[str, Call], processor: str) -> dict[str, Call]:
-    """Return the variants without those that would unpack weights of 4 bits, if one of packed weights applies.
+def _packed(calls: dict[str, Call], name: str) -> dict[str, Call]:
+    """Return the variants without those that would unpack weights of 4 bits, if that of packed weights applies.
 
     The portable variant remains, because each operation has one.
     """
-    name = _packed_variant(processor)
     return {one: calls[one] for one in ("portable", name)} if name in calls else calls
 
 
 NIBBLES = "-nibbles"
 """The end of the names of variants whose weights of 4 bits stay packed in flash: other variants would unpack them."""
-
-
-def _packed_variant(processor: str) -> str:
-    """Return the variant of packed weights of a class of processors: its own, or that in C for all processors."""
-    return f"{processor if processor in ('dsp', 'mve') else 'portable'}{NIBBLES}"
 
 
 def takes_pitch(operation: Operation) -> bool:

@@ -163,10 +163,10 @@ def choose(
 
     Layers of equal geometry get the same variant: they share code. `max_flash`: bytes of constants and code of
     operators. `max_scratch`: the bytes that the scratch memory of an operation may have, and an input that it could
-    replace. `prefer`: variants of which
-    the first one that applies is chosen, whatever it costs. `libraries`: those whose functions are candidates; the
-    code of each function counts once. `limits`: the names of the limits in the reasons. `given`: the variants of all
-    operations, if only their costs are wanted. `other`: a core on which no variant may be slower than the portable one.
+    replace. `prefer`: variants of which the first one that applies is chosen, whatever it costs. `libraries`: those
+    whose functions are candidates; the code of each function counts once. `limits`: the names of the limits in the
+    reasons. `given`: the variants of all operations, if only their costs are wanted: the rows have no reasons.
+    `other`: a core on which no variant may be slower than the portable one.
     `placed`: the numbers of layers whose constants are copied to a pool; they have no variants with many more bytes.
     """
     limits = limits or Limits(objective=objective)
@@ -175,11 +175,12 @@ def choose(
         groups.setdefault(geometry_of(operation), []).append(operation)
     last = {value.base: operation for operation in program.operations for value in operation.inputs}
     applying = [_offers(group, processor, table, libraries, last) for group in groups.values()]
+    excluded = [
+        _excluded(some, group, other, placed, prefer) for some, group in zip(applying, groups.values(), strict=True)
+    ]
     offers = [
-        _permitted(
-            _not_larger(_not_slower(some, group, other, prefer), group, placed), group, max_scratch or {}, prefer
-        )
-        for some, group in zip(applying, groups.values(), strict=True)
+        _permitted([offer for offer in some if offer.name not in reasons], group, max_scratch or {}, prefer)
+        for some, group, reasons in zip(applying, groups.values(), excluded, strict=True)
     ]
     if given is not None:
         names = [given[group[0]] for group in groups.values()]
@@ -194,12 +195,12 @@ def choose(
     free = solution if max_flash is None else solve_shared(options, sizes, _PRICES[objective])
     assert free is not None
     made = [
-        _Group(operations, every, some, place, limits if place != unlimited else replace(limits, flash=""))
-        for operations, every, some, place, unlimited in zip(
-            groups.values(), applying, offers, solution.chosen, free.chosen, strict=True
+        _Group(operations, every, some, reasons, place, limits if place != unlimited else replace(limits, flash=""))
+        for operations, every, some, reasons, place, unlimited in zip(
+            groups.values(), applying, offers, excluded, solution.chosen, free.chosen, strict=True
         )
     ]
-    return Choice(_rows(program, made, prefer), solution.gap)
+    return Choice(_rows(program, made, None if given is not None else prefer), solution.gap)
 
 
 _PRICES = {SPEED: 1 / WORTH, FLASH: 1.0, RAM: 0.0}
@@ -249,31 +250,40 @@ def _replaced(operation: Operation, call: Call | None, last: Mapping[Value, Oper
     }
 
 
-def _not_slower(
-    offers: Sequence[_Offer], group: Sequence[Operation], table: Table | None, prefer: Sequence[str]
-) -> Sequence[_Offer]:
-    """Return the variants that are not slower on a core than the portable one, and others that do not depend on costs:
-    preferred ones, those of packed weights, those of unknown costs."""
-    if table is None or len(offers) < 2:
-        return offers
+def _excluded(
+    offers: Sequence[_Offer],
+    group: Sequence[Operation],
+    other: Table | None,
+    placed: Collection[str],
+    prefer: Sequence[str],
+) -> dict[str, str]:
+    """Return the reasons against variants that are neither portable nor preferred, by name.
 
-    def cycles(name: str) -> float:
-        costs = [table.cost(operation, name) for operation in group]
-        known = all(cost.is_known for cost in costs)
-        return sum(cost.cycles for cost in costs) if known else 0.0
-
-    most = cycles("portable")
-    kept = [offer for offer in offers if offer.name in ("portable", *prefer) or offer.name.endswith(NIBBLES)]
-    return [offer for offer in offers if offer in kept or cycles(offer.name) <= most]
-
-
-def _not_larger(offers: Sequence[_Offer], group: Sequence[Operation], placed: Collection[str]) -> Sequence[_Offer]:
-    """Return the variants whose constants can be copied to a pool; all, if none of the layers is placed."""
+    A variant of known costs is slower than the portable one on the core of `other`; those of packed weights do not
+    depend on costs. The constants of a layer in `placed` are many more than the portable ones.
+    """
+    portable = next((offer for offer in offers if offer.name == "portable"), None)
+    if portable is None:
+        return {}
+    reasons = {}
     numbers = [n for n, operation in enumerate(group) if not set(layers_of(operation.label)).isdisjoint(placed)]
-    portable = next((offer.constants for offer in offers if offer.name == "portable"), None)
-    if not numbers or portable is None:
-        return offers
-    return [offer for offer in offers if all(offer.constants[n] <= GROWTH * portable[n] for n in numbers)]
+    most = 0.0 if other is None else _known_cycles(other, group, "portable")
+    for offer in offers:
+        if offer.name in ("portable", *prefer):
+            continue
+        if any(offer.constants[n] > GROWTH * portable.constants[n] > 0 for n in numbers):
+            more = sum(offer.constants[n] - portable.constants[n] for n in numbers)
+            equal = f" in {len(numbers)} equal layers" if len(numbers) > 1 else ""
+            reasons[offer.name] = f"{more:,} B less RAM than {offer.name}{equal}, for --place"
+        elif other is not None and not offer.name.endswith(NIBBLES) and _known_cycles(other, group, offer.name) > most:
+            reasons[offer.name] = f"{offer.name} is slower on a {other.core}"
+    return reasons
+
+
+def _known_cycles(table: Table, group: Sequence[Operation], name: str) -> float:
+    """Return the cycles of a variant; 0 if they are not known."""
+    costs = [table.cost(operation, name) for operation in group]
+    return sum(cost.cycles for cost in costs) if all(cost.is_known for cost in costs) else 0.0
 
 
 def _permitted(
@@ -305,18 +315,21 @@ class _Group:
     every: Sequence[_Offer]
     """The variants that apply."""
     permitted: Sequence[_Offer]
+    excluded: Mapping[str, str]
+    """The reasons against other variants than `permitted`, except limits of memory."""
     place: int
     """The chosen one of `permitted`."""
     limits: Limits
     """The names of the limits. flash: empty if the limit does not change the choice."""
 
 
-def _rows(program: Program, groups: Sequence[_Group], prefer: Sequence[str]) -> tuple[Row, ...]:
+def _rows(program: Program, groups: Sequence[_Group], prefer: Sequence[str] | None) -> tuple[Row, ...]:
+    """Return the rows; without `prefer`, they have no reasons."""
     rows: dict[Operation, Row] = {}
     counted: dict[str, int] = {}
     for group in groups:
         offer = group.permitted[group.place]
-        why = _why(offer, group, prefer)
+        why = "" if prefer is None else _why(offer, group, prefer)
         for number, operation in enumerate(group.operations):
             flash = constant_bytes(offer.calls[number]) + (offer.code if number == 0 else 0)
             flash += sum(size for name, size in offer.functions.items() if name not in counted)
@@ -344,6 +357,10 @@ def _why(offer: _Offer, group: _Group, prefer: Sequence[str]) -> str:
     objective = group.limits.objective
     reason = slower if objective == SPEED else f"for --optimize {objective}"
     less, what = fastest.memory - offer.memory, "memory" if any((*fastest.kept, *offer.kept)) else "scratch"
+    if fastest.name in group.excluded:
+        return group.excluded[fastest.name]
+    if offer.name.endswith(NIBBLES):
+        return "weights of 4 bits stay packed"
     if fastest not in group.permitted:
         return f"{less:,} B less {what} than {fastest.name}, for {group.limits.scratch}"
     if offer.whole < fastest.whole:

@@ -57,6 +57,8 @@ def default_limit(program: Program) -> int:
 
 PORTABLE_CORE = "rv32"
 """The core whose costs decide for processors without a class."""
+BY_OTHER = f"by the costs of {PORTABLE_CORE}"
+"""The reason for a variant on another core without a class."""
 PORTABLE_CORES = (PORTABLE_CORE, "cortex-m0plus")
 """The cores without a class whose costs are known."""
 
@@ -334,9 +336,13 @@ def _equal(choice: Choice, base: Choice) -> bool:
 
 
 def _portable_rows(general: Decision, table: Table, flash: Flash) -> dict[str, Any]:
-    """Return the costs of the portable operators on a core."""
+    """Return the costs of the portable operators on a core, with the reasons of the core that decides."""
     choice = choose(general.program, "", table, given=general.choice.variants)
     assert choice is not None
+    reasons = {row.operation: row.why for row in general.choice.rows}
+    is_other = table.core != PORTABLE_CORE
+    rows = (replace(row, why=BY_OTHER if is_other else reasons[row.operation]) for row in choice.rows)
+    choice = replace(choice, rows=tuple(rows))
     return choice_rows("portable", table.core, choice, general.memory, flash)
 
 
