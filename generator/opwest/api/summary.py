@@ -12,6 +12,7 @@ from opwest.model.types.builds import StackNeed, TargetBuild
 from opwest.model.types.dtypes import TensorType
 from opwest.model.types.model import Model
 from opwest.plan.memory import Frames, MemoryPlan
+from opwest.plan.problem import LAST_PHASE
 from opwest.plan.schedule import Latency, Ownership
 from opwest.render.devices import device_origin
 
@@ -237,10 +238,15 @@ def schedule_of(model: Model, plan: MemoryPlan, latency: Latency) -> ScheduleSum
 
 
 def _live_bytes(model: Model, plan: MemoryPlan, step: int) -> dict[str, int]:
-    """Return the live bytes of every pool in a step."""
+    """Return the live bytes of every pool in a step, the most of its phases."""
     live = dict.fromkeys(plan.pools, 0)
+    spans: dict[str, list[tuple[int, int, int]]] = {}
     for buffer in model.planned:
         life = plan.schedule.lives[buffer.name]
         if life.first <= step <= life.last:
-            live[plan.homes[buffer.name]] += buffer.type.size
+            begin = life.begin if life.first == step else 0
+            end = life.end if life.last == step else LAST_PHASE
+            spans.setdefault(plan.homes[buffer.name], []).append((begin, end, buffer.type.size))
+    for pool, listed in spans.items():
+        live[pool] = max(sum(size for first, end, size in listed if first <= at <= end) for at, _, _ in listed)
     return live

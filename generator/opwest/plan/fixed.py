@@ -100,7 +100,7 @@ def block_of(pool: Pool, buffer: Buffer, schedule: Schedule) -> Block:
     line = pool.cache_line if pool.cache_line and buffer.incoherent else 1
     align = max(buffer.align, pool.align, line)
     life = schedule.lives[buffer.name]
-    return Block(buffer.name, round_up(buffer.type.size, align), align, life.first, life.last)
+    return Block(buffer.name, round_up(buffer.type.size, align), align, life.first, life.last, life.begin, life.end)
 
 
 _SHOWN = 8

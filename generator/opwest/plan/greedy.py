@@ -12,7 +12,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from opwest.plan.problem import Block, PoolPlan, peak
+from opwest.plan.problem import Block, PoolPlan, in_moments, peak
 
 _ORDERS: tuple[Callable[[Block], tuple[Any, ...]], ...] = (
     lambda b: (-b.size, -(b.last - b.first), b.first, b.name),
@@ -25,6 +25,7 @@ _ORDERS: tuple[Callable[[Block], tuple[Any, ...]], ...] = (
 
 def plan_pool(blocks: Sequence[Block]) -> PoolPlan:
     """Return a plan for the blocks of one pool."""
+    blocks = in_moments(blocks)
     bound = peak(blocks).size
     align = max((b.align for b in blocks), default=1)
     best: dict[str, int] = {}

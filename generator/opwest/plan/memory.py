@@ -60,7 +60,7 @@ def verify_frames(
     Frames begin and end at any time, so the whole extent of each must be apart from the other one.
     """
     last = max((block.last for block in blocks), default=0)
-    extents = [replace(block, first=0, last=last) for block in blocks if block.name in shared]
+    extents = [Block(block.name, block.size, block.align, 0, last) for block in blocks if block.name in shared]
     places = {block.name: plan.offsets[block.name] for block in extents}
     for number in range(2):
         moved = {name: at + (0 if name in shared else number * frames.stride) for name, at in plan.offsets.items()}

@@ -16,7 +16,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.model import Binding, Model, Step
 from opwest.model.types.sections import Device
 from opwest.plan.access import Access, Accessed, Pending, access_of
-from opwest.plan.uses import Lifetime, lifetimes
+from opwest.plan.uses import Lifetime, Phases, lifetimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,13 +299,27 @@ def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]])
         for sync in listed:
             for index in sync.steps:
                 end[index] = before - 1
-    used = [[binding.name for binding in step.bindings if binding.role == "buffer"] for step in steps]
     roles = {buffer.name: buffer.role for buffer in model.buffers}
+    # The caches of a device that is not coherent are maintained for whole steps.
+    whole = {buffer.name for buffer in model.buffers if buffer.incoherent}
+    used = [_phases(step, whole) for step in steps]
     lives = lifetimes(used, [end[step.index] for step in steps], roles, copied_at_end(model))
     for buffer in model.buffers:
         if buffer.inside is not None:
             lives[buffer.name] = lives[buffer.inside[0]] = Lifetime(0, max(len(steps) - 1, 0))
     return lives
+
+
+def _phases(step: Step, whole: Collection[str]) -> dict[str, Phases | None]:
+    """Return the buffers of a step with the phases from the first to the last access; None for the whole step."""
+    found: dict[str, Phases | None] = {}
+    for argument, binding in zip(step.operator.args, step.bindings, strict=True):
+        if binding.role != "buffer":
+            continue
+        before = found.get(binding.name, argument.phases)
+        known = argument.phases if binding.name not in whole else None
+        found[binding.name] = (min(before[0], known[0]), max(before[1], known[1])) if before and known else None
+    return found
 
 
 def copied_at_end(model: Model) -> set[str]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.plan import greedy
-from opwest.plan.problem import Block, PoolPlan
+from opwest.plan.problem import Block, PoolPlan, in_moments
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -337,6 +337,7 @@ def search_pool(blocks: Sequence[Block], capacity: int | None = None, budget: in
 
     The lower bound is tried first, with half of the budget; then sizes between the largest failure and the best plan.
     """
+    blocks = in_moments(blocks)
     best = greedy.plan_pool(blocks)
     goal = best.lower_bound if capacity is None else capacity
     if best.size <= goal:

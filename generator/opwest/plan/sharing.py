@@ -58,11 +58,8 @@ def merged(blocks: Sequence[Block], shares: Sequence[Share]) -> tuple[list[Block
         if known is None:
             whole[name] = block if block.name == name else replace(block, name=name)
             continue
-        whole[name] = Block(
-            name,
-            max(known.size, block.size),
-            max(known.align, block.align),
-            min(known.first, block.first),
-            max(known.last, block.last),
-        )
+        first, begin = min((known.first, known.begin), (block.first, block.begin))
+        last, end = max((known.last, known.end), (block.last, block.end))
+        size, align = max(known.size, block.size), max(known.align, block.align)
+        whole[name] = Block(name, size, align, first, last, begin, end)
     return list(whole.values()), owner

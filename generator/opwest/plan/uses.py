@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.plan.problem import Share
+from opwest.plan.problem import LAST_PHASE, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +28,48 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """The lifetime of a tensor: from the start of step `first` to the end of step `last` with the following waits."""
+    """The lifetime of a tensor: from the start of step `first` to the end of step `last` with the following waits.
+
+    It begins with phase `begin` of the first step, and ends with phase `end` of the last one.
+    """
 
     first: int
     last: int
+    begin: int = 0
+    end: int = LAST_PHASE
+
+
+Phases = tuple[int, int]
+"""The first and the last phase of an operator in which it accesses an argument."""
 
 
 def lifetimes(
-    steps: Sequence[Collection[str]], ends: Sequence[int], roles: Mapping[str, str], copied: Collection[str]
+    steps: Sequence[Mapping[str, Phases | None] | Collection[str]],
+    ends: Sequence[int],
+    roles: Mapping[str, str],
+    copied: Collection[str],
 ) -> dict[str, Lifetime]:
     """Return the lifetime of every tensor.
 
-    steps: the tensors that each step uses. ends: the step in which each step has ended, later than itself if a device
-    runs it. roles: by tensor. copied: the tensors that a run copies to states at its end.
+    steps: the tensors that each step uses, with the phases of its operator if they are known. ends: the step in which
+    each step has ended, later than itself if a device runs it. roles: by tensor. copied: the tensors that a run copies
+    to states at its end.
     """
     last = max(len(steps) - 1, 0)
     lives: dict[str, Lifetime] = {}
     for index, tensors in enumerate(steps):
         for tensor in tensors:
-            known = lives.get(tensor, Lifetime(index, 0))
-            lives[tensor] = Lifetime(known.first, max(known.last, ends[index]))
+            phases = tensors[tensor] if isinstance(tensors, Mapping) and ends[index] == index else None
+            begin, end = phases or (0, LAST_PHASE)
+            known = lives.get(tensor, Lifetime(index, 0, begin, 0))
+            until = max((known.last, known.end), (ends[index], end))
+            lives[tensor] = Lifetime(known.first, until[0], known.begin, until[1])
     for tensor, role in roles.items():
         life = lives.setdefault(tensor, Lifetime(0, last))  # unused, or of an unresolved step
         # The caller writes an input before the run; constants and states last until the next run.
-        first = 0 if role in ("input", "constant", "state") else life.first
+        first, begin = (0, 0) if role in ("input", "constant", "state") else (life.first, life.begin)
         is_kept = role in ("output", "constant", "state") or tensor in copied  # read after the last step
-        lives[tensor] = Lifetime(first, last if is_kept else life.last)
+        lives[tensor] = Lifetime(first, *((last, begin, LAST_PHASE) if is_kept else (life.last, begin, life.end)))
     return lives
 
 

@@ -48,7 +48,7 @@ def flaws(
     Sweeps over time with the live blocks sorted by offset.
     """
     taken = _takers(blocks, shares)
-    events: list[tuple[int, int, Block]] = []
+    events: list[tuple[int, int, int, Block]] = []
     for block in blocks:
         if block.name not in offsets:
             yield Flaw("missing", block, f"{block.name} has no offset")
@@ -58,11 +58,11 @@ def flaws(
             yield Flaw("misaligned", block, f"{block.name} is at {offset}, not a multiple of {block.align}")
         if offset + block.size > size:
             yield Flaw("outside", block, f"{block.name} ends at {offset + block.size}, outside {counted(size, 'byte')}")
-        events.append((block.first, 1, block))
-        events.append((block.last + 1, 0, block))
+        events.append((block.first, block.begin, 1, block))
+        events.append((block.last, block.end + 1, 0, block))
     live: list[tuple[int, int, str]] = []
     known = {block.name: block for block in blocks}
-    for _, starts, block in sorted(events, key=lambda e: (e[0], e[1], e[2].name)):
+    for _, _, starts, block in sorted(events, key=lambda e: (*e[:3], e[3].name)):
         offset = offsets[block.name]
         entry = (offset, offset + block.size, block.name)
         if not starts:

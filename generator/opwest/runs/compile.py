@@ -151,8 +151,10 @@ LINK_FLAGS: dict[Format, tuple[str, ...]] = {
     "coff": ("-static", "-pthread", "-lm"),  # the program is run without the DLLs of the compiler in PATH
 }
 WARNINGS = ("-O2", "-Wall", "-Wextra")
-C_FLAGS = ("-std=gnu11", *WARNINGS)
-CPP_FLAGS = (*WARNINGS, "-fno-exceptions", "-fno-rtti")
+ALIASING = "-fno-strict-aliasing"
+"""As Zephyr: tensors of different types follow each other in the same memory, also in an operator (`phases`)."""
+C_FLAGS = ("-std=gnu11", ALIASING, *WARNINGS)
+CPP_FLAGS = (ALIASING, *WARNINGS, "-fno-exceptions", "-fno-rtti")
 """As Zephyr without CONFIG_CPP_EXCEPTIONS and CONFIG_CPP_RTTI."""
 CPP_STANDARD = "11"
 """Zephyr's default, CONFIG_STD_CPP11."""

@@ -26,6 +26,8 @@ class Argument:
     """Packed operators: pass the bare data pointer instead of a DLTensor."""
     in_place: str | None = None
     """The argument whose memory the result may use."""
+    phases: tuple[int, int] | None = None
+    """The phases of the operator that access it; None: all."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ class Draft:
     """Bytes of memory in TVM's plan and in opwest's, of an unpacked main."""
     planner: str | None = None
     """The memory planner, if not the default."""
+    offsets: dict[str, int] = field(default_factory=dict)
+    """The offsets in the pool, for the memory planner `fixed`."""
     externals: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
     """Symbols with their provider, and the Kconfig symbol that enables them."""
     kconfig: dict[str, str] = field(default_factory=dict)
@@ -185,6 +189,7 @@ def _argument(argument: Argument) -> Iterator[str]:
         align=argument.align,
         pointer=argument.pointer,
         in_place=() if argument.in_place is None else (argument.in_place,),
+        phases=argument.phases,
     )
 
 
@@ -213,6 +218,11 @@ def _run(draft: Draft) -> Iterator[str]:
         yield from writer.interface("tensors", {name: {"align": str(align)} for name, align in draft.aligned.items()})
     if draft.planner is not None:
         yield f"  memory_planner: {draft.planner}"
+    if draft.offsets:
+        yield "  offsets:"
+        yield "    sram:"
+        listed = sorted(draft.offsets.items(), key=lambda item: item[1])
+        yield from (f"      {writer.scalar(name)}: {offset}" for name, offset in listed)
     yield "  steps:"
     for step in draft.steps:
         yield from writer.step(step.operator, step.args, step.device)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from opwest.base.diagnostics import Location, nearest
@@ -88,6 +89,7 @@ def _operator(
         names[argument.name] = argument.location
     for argument, item in zip(args, [item for item, _ in items if "nulls" not in item], strict=True):
         _check_in_place(context, argument, item, args)
+    _check_phases(context, entry, args)
     check_order(context, items)
     workspace = workspace_need(context, name, entry, convention)
     result = _result(context, name, entry, convention, has_workspace=workspace is not None)
@@ -207,9 +209,34 @@ def _argument(
         location=at,
         pointer=entry.get("pointer", False),
         in_place=tuple(context.items("in_place", entry)) if "in_place" in entry else (),
+        phases=_phases(context, entry),
         struct=entry.get("struct"),
         table=entry.get("table"),
     )
+
+
+def _phases(context: Context, entry: Mapping) -> tuple[int, int] | None:
+    """Return the phases of an argument."""
+    if "phases" not in entry:
+        return None
+    first, last = entry["phases"]
+    if first > last or entry.get("scalar", False):
+        found = "a scalar has phases" if first <= last else f"the phases of {entry['name']!r} are {first} to {last}"
+        expected = "a tensor" if first <= last else "phases: [FIRST, LAST], the first one not after the last one"
+        context.faults.error(found, entry.value_location("phases"), expected=expected)
+        return None
+    return first, last
+
+
+def _check_phases(context: Context, entry: Mapping, args: Sequence[Argument]) -> None:
+    """Report phases of an operator whose memory a device accesses after the call."""
+    if entry.get("async", False) and any(argument.phases for argument in args):
+        context.faults.error(
+            "'phases' in an operator with async: true",
+            entry.value_location("async"),
+            expected="arguments without phases",
+            hint="a device accesses the memory until 'run' has waited for it",
+        )
 
 
 def _check_in_place(context: Context, argument: Argument, entry: Mapping, args: list[Argument]) -> None:

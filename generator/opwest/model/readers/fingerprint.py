@@ -45,7 +45,7 @@ _WITHOUT_EFFECT = frozenset(
 _NEWER: dict[type, dict[str, Any]] = {
     CompileOptions: {"optimize": "speed"},
     Operator: {"check": None, "takes_launch": False, "program": None, "nulls": ()},
-    Argument: {"table": None},
+    Argument: {"table": None, "phases": None},
     Device: {"own_timeout_ms": FOREVER, "queue_depth": None, "switching": "load", "power": "open"},
 }
 """Members that are left out if they have this value: they are newer than the hashes of existing projects."""

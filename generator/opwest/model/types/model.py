@@ -86,6 +86,8 @@ class Argument:
     """Memory that opwest adds for a call, without a parameter of the compiled function."""
     in_place: tuple[str, ...] = ()
     """The arguments whose memory this result may reuse."""
+    phases: tuple[int, int] | None = None
+    """The first and the last phase of the operator in which it accesses the memory; None: any."""
     is_result: bool = False
     """Whether it is the tensor for the value that the compiled function returns."""
     struct: str | None = None

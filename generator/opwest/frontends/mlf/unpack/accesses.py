@@ -23,6 +23,7 @@ from opwest.frontends.mlf.unpack.functions import (
     Trees,
     field,
     nodes_of,
+    not_at_offsets,
     operator_of,
     plain,
     real_children,
@@ -41,19 +42,25 @@ _STATEMENTS = 300_000
 def read_operator(function: Function, roles: Sequence[Role], trees: Trees) -> Operator:
     """Return the accesses of an operator. Raises NotUnpackedError if it uses a pool in other ways than at offsets."""
     tree = trees.tree(function.name)
-    bases = []
+    bases: list[Base] = []
     for parameter, role in zip(function.parameters, roles, strict=True):
         kind: Literal["pool", "argument"] = "pool" if role in ("workspace", "constants") else "argument"
         bases.append(Base(parameter.name, kind))
     walker = _Walker(trees)
     walker.read(tree, function, bases)
     words = trees.words(function.name)
-    for base in bases:
-        if base.kind == "pool" and not base.parts and words.count(base.name) > 1:
-            raise not_at_offsets(function.name, base)
     numbers = {id(base): number for number, base in enumerate(bases)}
-    literals = tuple(Offset(numbers[id(b)], start, end, offset) for b, start, end, offset in walker.literals.values())
-    return Operator(tree, roles, tuple(bases), literals)
+    literals = tuple(
+        Offset(numbers[id(base)], *span, offset, name) for span, (base, offset, name) in walker.literals.items()
+    )
+    for number, base in enumerate(bases):
+        sites = [tree.text[slice(*literal.name)] for literal in literals if literal.parameter == number]
+        if base.kind == "pool" and words.count(base.name) > 1 and not sites:
+            raise not_at_offsets(function.name, base.name)
+        direct = words.count(base.name) == 1 + len(sites) and {*sites} <= {base.name.encode()}
+        if roles[number] == "workspace" and not direct:
+            raise not_at_offsets(function.name, base.name)
+    return Operator(tree, roles, tuple(bases), literals, tree.in_order(words))
 
 
 _PURE = frozenset(
@@ -65,13 +72,10 @@ _PURE = frozenset(
 _BINARY = frozenset("+ - * / % >> << & | < <= > >= == !=".split())
 _CMSIS_NN = "arm_"
 """The functions of CMSIS-NN begin with it."""
+_ALWAYS = 1 << 30
+"""The last statement of memory that unknown code can access later."""
 _CALLS = 8
 """The maximum depth of calls that are followed."""
-
-
-def not_at_offsets(function: str, pool: Base) -> NotUnpackedError:
-    """Return the error for an operator that does not use a pool at constant offsets."""
-    return NotUnpackedError(f"'{function}' uses '{pool.name}' other than at constant offsets")
 
 
 class _Walker:
@@ -83,11 +87,16 @@ class _Walker:
         self.trees = trees
         self.env: dict[str, Value] = {}
         self.changed: Mapping[str, bool] = {}
-        self.literals: dict[tuple[int, int], tuple[Base, int, int, int]] = {}
+        self.literals: dict[tuple[int, int], tuple[Base, int, tuple[int, int]]] = {}
+        """By the position of an offset: the pool, the offset, and the position of the pool's name."""
         self.guards: list[Guard] = []
         self.certain = True
         """Whether the current statement runs in every call, for all values of its loops and guards."""
         self.calls: list[str] = []
+        self.is_outside = True
+        """Whether the current statement is outside of the operator's loops and conditions."""
+        self.phase = 0
+        """The number of the statement outside of loops and conditions."""
         self.number = 0
         self.count = 0
         """The statements that have been read."""
@@ -131,12 +140,19 @@ class _Walker:
         self.count += 1
         if self.count > _STATEMENTS:
             raise NotUnpackedError(f"'{self.calls[0]}' has more than {_STATEMENTS} statements")
+        if node.type == "compound_statement":
+            outer = dict(self.env)
+            for inner in statements(node):
+                self.statement(inner)
+            self.env = outer
+            return
+        is_outside, self.is_outside = self.is_outside, False
+        self.phase += is_outside
+        self._statement(node)
+        self.is_outside = is_outside
+
+    def _statement(self, node: Node) -> None:
         match node.type:
-            case "compound_statement":
-                outer = dict(self.env)
-                for inner in statements(node):
-                    self.statement(inner)
-                self.env = outer
             case "declaration":
                 for declarator in node.children_by_field_name("declarator"):
                     self._declare(self.tree.word(field(node, "type")), declarator)
@@ -169,6 +185,8 @@ class _Walker:
             return
         value = self._context(type_, value_node) if value_node is not None else None
         if stars:
+            if isinstance(value, Pointer) and value.base.kind == "part" and not value.base.label:
+                value.base.label = name
             value = Pointer(value.base, value.offset, size) if isinstance(value, Pointer) else None
         elif isinstance(value, Pointer):
             self.escape(value)
@@ -188,6 +206,7 @@ class _Walker:
             pointer = self.value(members[0])
             if isinstance(pointer, Pointer) and pointer.offset == 0 and size > 0:
                 pointer.base.declared = max(pointer.base.declared, size)
+                pointer.base.touch(self.phase, _ALWAYS)
                 return Lent(pointer.base)
             self.escape(pointer)
             return None
@@ -339,7 +358,7 @@ class _Walker:
             if not isinstance(array, Pointer):
                 return None
             if array.base.kind == "pool":
-                return self._pool(array, index, plain(index_node))
+                return self._pool(array, index, plain(index_node), plain(field(node, "argument")))
             if array.size == 0 or isinstance(index, Pointer):
                 self.escape(array)
                 return None
@@ -351,12 +370,12 @@ class _Walker:
             self.unread(node)
         return None
 
-    def _pool(self, array: Pointer, index: Value, node: Node) -> Pointer:
+    def _pool(self, array: Pointer, index: Value, node: Node, name: Node) -> Pointer:
         of_bytes = array.offset == 0 and array.size == 1
         if not isinstance(index, int) or index < 0 or not of_bytes or len(self.calls) > 1:
-            raise not_at_offsets(self.calls[0], array.base)
+            raise not_at_offsets(self.calls[0], array.base.name)
         key = (node.start_byte, node.end_byte)  # with its casts, whose types could be too small for a new offset
-        self.literals[key] = (array.base, *key, index)
+        self.literals[key] = (array.base, index, (name.start_byte, name.end_byte))
         return Pointer(array.base.part(index), 0, 1)
 
     def _access(self, pointer: Pointer | None, *, reads: bool = False, writes: bool = False) -> None:
@@ -365,6 +384,7 @@ class _Walker:
         if pointer.size == 0 or pointer.offset is None or pointer.base.kind == "pool":
             self.escape(pointer)
             return
+        pointer.base.touch(self.phase, self.phase)
         guards = tuple((key(condition), true) for condition, true in self.guards)
         for happens, write in ((reads, False), (writes, True)):
             if happens:
@@ -471,8 +491,9 @@ class _Walker:
         if not isinstance(value, Pointer | Lent):
             return
         if value.base.kind == "pool":
-            raise not_at_offsets(self.calls[0], value.base)
+            raise not_at_offsets(self.calls[0], value.base.name)
         if number is None:
             self.number += 1
             number = self.number
         value.base.escapes.add(number)
+        value.base.touch(self.phase, _ALWAYS)

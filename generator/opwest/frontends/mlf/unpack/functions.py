@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from opwest.base.frozen_dataclass import dataclass
@@ -32,6 +32,8 @@ INTEGERS = {"int": (-(1 << 31), (1 << 31) - 1), "size_t": (0, (1 << 32) - 1)} | 
 """The smallest and the largest value of integer types."""
 KNOWN_TYPES = frozenset([*INTEGERS, CONTEXT, DIMS])
 """Types, other than those of elements, whose meaning the unpacker requires."""
+_UNORDERED = frozenset("restrict __restrict __restrict__ setjmp _setjmp sigsetjmp".split())
+"""Words of functions with pointers that are declared as separate, and of functions that jump back."""
 _TOKEN = re.compile(
     r"""//(?:\\.|[^\n\\])*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'"""
     r"|(?P<hidden>\#(?![ \t]*pragma\b)[ \t]*\w*|\b(?:asm|__asm|__asm__)\b"
@@ -44,6 +46,11 @@ _TOKEN = re.compile(
 
 class NotUnpackedError(Exception):
     """Main stays one operator; the text is the reason."""
+
+
+def not_at_offsets(function: str, pool: str) -> NotUnpackedError:
+    """Return the error for an operator that does not use a pool at constant offsets."""
+    return NotUnpackedError(f"'{function}' uses '{pool}' other than at constant offsets")
 
 
 @dataclass(frozen=True)
@@ -99,6 +106,14 @@ class Tree:
     def adds_one(self, update: Node, name: str) -> bool:
         """Return whether the update of a `for` statement adds one to a variable."""
         return self.word(plain(update)) in (f"++{name}", f"{name}++", f"++ {name}", f"{name} += 1")
+
+    def in_order(self, words: Iterable[str]) -> bool:
+        """Return whether no statement of the body runs after a later one, and no pointers are declared as separate.
+
+        `words` are those of the function.
+        """
+        labels = any(node.type == "labeled_statement" for node in nodes_of(self.body))
+        return not labels and _UNORDERED.isdisjoint(words)
 
     def jumps(self, *, checked: bool) -> bool:
         """Return whether statements can be skipped: by jumps, or `return`; not of errors if the status is `checked`."""

@@ -50,6 +50,15 @@ class Base:
     """Numbers of the calls that receive it with a declared size."""
     parts: dict[int, Base] = field(default_factory=dict)
     """For a pool: the memory at its constant offsets."""
+    label: str = ""
+    """The variable that the code gives it."""
+    phases: tuple[int, int] | None = None
+    """The first and the last statement of the operator that can access it; None if no statement does."""
+
+    def touch(self, first: int, last: int) -> None:
+        """Record that statements can access it."""
+        known = self.phases or (first, last)
+        self.phases = min(known[0], first), max(known[1], last)
 
     def part(self, offset: int) -> Base:
         """Return the memory at an offset of a pool."""
@@ -190,12 +199,13 @@ Value = Any
 
 @dataclass(frozen=True)
 class Offset:
-    """A literal offset in a pool: its position in the text of the function, bytes."""
+    """A literal offset in a pool: its position in the text of the function, bytes, and that of the pool's name."""
 
     parameter: int
     start: int
     end: int
     offset: int
+    name: tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -206,3 +216,26 @@ class Operator:
     roles: Sequence[Role]
     bases: tuple[Base, ...]
     literals: tuple[Offset, ...]
+    in_order: bool
+    """Whether no statement of the body runs after a later one, and no two pointers are declared as separate."""
+
+    def phases(self) -> dict[int, tuple[int, int]]:
+        """Return the phases of tensors and parts, by the identity of their base; empty if there is only one phase.
+
+        A phase is the longest range of statements in which the same memory is in use. Memory with unknown statements
+        is in use in all phases.
+        """
+        used = [b for b, role in zip(self.bases, self.roles, strict=True) if role == "tensor"]
+        used += [p for b, r in zip(self.bases, self.roles, strict=True) if r == "workspace" for p in b.parts.values()]
+        spans = {id(base): base.phases for base in used if base.phases is not None}
+        # In the smallest numbering, as many phases end before a range as ranges that end before it begin differ.
+        before = [frozenset(other for other, o in spans.items() if o[1] < s[0]) for s in spans.values()]
+        after = [frozenset(other for other, o in spans.items() if o[0] > s[1]) for s in spans.values()]
+        counts = sorted({len(names) for names in before}), sorted({len(names) for names in after}, reverse=True)
+        if not self.in_order or len(counts[0]) <= 1:
+            return {}
+        found = {
+            name: (counts[0].index(len(b)), counts[1].index(len(a)))
+            for name, b, a in zip(spans, before, after, strict=True)
+        }
+        return {id(base): found.get(id(base), (0, len(counts[0]) - 1)) for base in used}

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The own memory of operators in TVM's workspace, and their constants: compact, at new offsets."""
+"""The own memory of operators in TVM's workspace as scratch arguments, their constants, and the plan of all memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.compiler.names import free_name
 from opwest.frontends.mlf.inner import ALIGN
 from opwest.frontends.mlf.unpack.functions import NotUnpackedError
 from opwest.frontends.mlf.unpack.memory import Base, Budget, Extent, Operator, extent_of, surely_written
 from opwest.frontends.mlf.unpack.tensors import Calls, Parts, Tensor, apart
 from opwest.frontends.mlf.wrapper import Pool
-from opwest.model.types.conventions import UNPACKED, WorkspaceNeed
 from opwest.model.types.dtypes import DTYPES
 from opwest.plan.memory import Planner, plan_blocks
-from opwest.plan.problem import Block, Share
-from opwest.plan.verify import verify
+from opwest.plan.problem import LAST_PHASE, Block, Share
+from opwest.plan.uses import Lifetime, Phases
+from opwest.plan.verify import flaws, verify
 
 _PLANNERS: tuple[Planner, ...] = ("greedy", "search")
 
@@ -31,8 +33,11 @@ def limited(align: int, size: int) -> int:
     return min(align, 1 << (max(size, 1).bit_length() - 1))
 
 
-def shared_by_tvm(tensors: Sequence[Tensor]) -> list[Share]:
-    """Return the results that TVM's plan places over an argument: the code of their operators is correct in place."""
+def shared_by_tvm(tensors: Sequence[Tensor], calls: Calls) -> list[Share]:
+    """Return the results that TVM's plan places over an argument: the code of their operators is correct in place.
+
+    Arguments and results without a common phase are not among them.
+    """
     shares: list[Share] = []
     for taken in tensors:
         for taker in tensors:
@@ -45,49 +50,62 @@ def shared_by_tvm(tensors: Sequence[Tensor]) -> list[Share]:
                 and taker.directions[taker.uses[0]] == "out"
                 and (taker.size or 0) <= (taken.size or 0)
                 and not any(taken.name == s.taken or taker.name == s.taker for s in shares)
+                and not _in_order(taken, taker, calls)
             ):
                 shares.append(Share(taken.name, taker.name, taker.first))
     return sorted(shares, key=lambda share: share.step)
 
 
-def plan(
-    tensors: Sequence[Tensor], own: Sequence[tuple[int, int]], align: int, before: int, shares: Sequence[Share]
-) -> tuple[int, Planner]:
-    """Return the size of opwest's plan, bytes, and the planner that found it.
+def _in_order(taken: Tensor, taker: Tensor, calls: Calls) -> bool:
+    """Return whether the last step of a tensor ends its use before it begins that of another one."""
+    before, after = (calls.span(tensor, taken.last) for tensor in (taken, taker))
+    return before is not None and after is not None and before[1] < after[0]
 
-    `own` has, for each step, the bytes of its operator in the workspace and from TVMBackendAllocWorkspace.
-    Raises NotUnpackedError if the plan is larger than TVM's plan of `before` bytes.
+
+@dataclass(frozen=True)
+class Placed:
+    """The plan of the steps."""
+
+    size: int
+    planner: Literal["greedy", "search", "fixed"]
+    offsets: Mapping[str, int]
+    """The offsets of TVM's plan, for `fixed`."""
+
+
+def plan(blocks: Sequence[Block], shares: Sequence[Share], before: int, given: Mapping[str, int]) -> Placed:
+    """Return opwest's plan if it has at most the `before` bytes of TVM's plan, otherwise TVM's plan.
+
+    `given` has the offsets of TVM's plan by block. Raises NotUnpackedError if they do not fit the steps: the code does
+    not show that two blocks are in use one after the other.
     """
-    blocks = []
-    for tensor in tensors:
-        assert tensor.size is not None
-        blocks.append(_block(tensor.name, tensor.size, alignment_of(tensor, align), tensor.first, tensor.last))
-    for step, (scratch, allocated) in enumerate(own):
-        if scratch:
-            blocks.append(_block(f"scratch of step {step}", scratch, limited(align, scratch), step, step))
-        if allocated:
-            need = WorkspaceNeed(allocated, UNPACKED.workspace_alignment)
-            blocks.append(_block(f"workspace of step {step}", need.planned, need.align, step, step))
-    smallest = None
     for planner in _PLANNERS:
         placed = plan_blocks(blocks, shares, planner)
         verify(blocks, placed.offsets, placed.size, shares)
         if placed.size <= before:
-            return placed.size, planner
-        smallest = min(placed.size, smallest or placed.size)
-    raise NotUnpackedError(f"its steps need {smallest} bytes of memory, TVM's plan {before}")
+            return Placed(placed.size, planner, {})
+    for flaw in flaws(blocks, given, before, shares):
+        raise NotUnpackedError(f"{flaw.text} in TVM's plan")
+    return Placed(max(given[block.name] + block.size for block in blocks), "fixed", given)
 
 
-def _block(name: str, size: int, align: int, first: int, last: int) -> Block:
-    return Block(name, size + -size % align, align, first, last)
+def block_of(name: str, size: int, align: int, life: Lifetime) -> Block:
+    """Return a block of a plan, with a multiple of its alignment as size."""
+    return Block(name, size + -size % align, align, life.first, life.last, life.begin, life.end)
 
 
 @dataclass(frozen=True)
-class Moved:
-    """Memory of an operator: its size in bytes, and the new offset of every old one."""
+class Range:
+    """Memory of an operator that becomes an argument."""
 
+    parameter: int
+    """The number of the parameter for the workspace."""
+    name: str
     size: int
-    offsets: Mapping[int, int]
+    start: int
+    """The offset in TVM's workspace."""
+    offsets: frozenset[int]
+    """The offsets in TVM's workspace that the operator uses."""
+    phases: Phases | None
 
 
 def parts_of(operator: Operator, budget: Budget) -> Parts:
@@ -116,14 +134,21 @@ def _check_writes(function: str, part: Base, extent: Extent, budget: Budget) -> 
         raise NotUnpackedError(f"'{function}' writes {written} bytes of '{part.name}' and reads {read} bytes")
 
 
-def moved_scratch(name: str, parts: Parts, limit: int, align: int, tensors: Sequence[Tensor], calls: Calls) -> Moved:
-    """Return the memory of an operator without the gaps in which TVM's plan keeps tensors.
+def ranges_of(
+    name: str, parts: Parts, limit: int, tensors: Sequence[Tensor], calls: Calls, words: Iterable[str]
+) -> list[Range]:
+    """Return the memory of an operator as arguments: one for each part of the workspace. `words` are those of its code.
 
-    Parts that overlap in TVM's plan are used one after the other in the operator, and keep their distance.
+    Parts that overlap in TVM's plan and have a common phase are one argument, in which they keep their distance.
     Raises NotUnpackedError if a part contains a tensor that is live at the same time.
     """
+    operator = calls.operators[name]
+    phases = operator.phases()
+    numbers = {id(p): n for n, base in enumerate(operator.bases) for p in base.parts.values()}
+    taken = set(words)
     steps = [number for number, call in enumerate(calls.calls) if call.function == name]
-    ranges = []
+    ranges: list[tuple[int, int, int, list[Base]]] = []
+    """Parameter, start, end, parts."""
     for offset, size, part in parts:
         ends = [limit]
         for tensor in tensors:
@@ -133,17 +158,35 @@ def moved_scratch(name: str, parts: Parts, limit: int, align: int, tensors: Sequ
         end = offset + size if size is not None else min(ends)
         if end > min(ends) or end > limit:
             raise NotUnpackedError(f"'{name}' uses the workspace at {offset} to {end}, beyond its own memory")
-        ranges.append((offset, end))
-    at, last_start, last_end = 0, 0, -1
-    offsets = {}
-    for start, end in sorted(ranges):
-        if start >= last_end:  # a new range, at the next aligned offset
-            at = at + max(last_end - last_start, 0)
-            at += -at % align
-            last_start, last_end = start, end
-        offsets[start] = at + start - last_start
-        last_end = max(last_end, end)
-    return Moved(at + max(last_end - last_start, 0), offsets)
+        joined = (numbers[id(part)], offset, end, [part])
+        while other := next((r for r in ranges if _belongs(r, joined, phases)), None):
+            ranges.remove(other)
+            start, end = min(other[1], joined[1]), max(other[2], joined[2])
+            joined = (joined[0], start, end, [*other[3], *joined[3]])
+        ranges.append(joined)
+    found = []
+    for parameter, start, end, members in sorted(ranges, key=lambda r: (r[0], r[1], r[2])):
+        label = next((part.label for part in members if part.label), "scratch").removesuffix("_let")
+        hull = _hull(members, phases) if phases else None
+        inside = {id(part) for part in members}
+        offsets = frozenset(at for at, part in operator.bases[parameter].parts.items() if id(part) in inside)
+        found.append(Range(parameter, free_name(label, taken), end - start, start, offsets, hull))
+    return found
+
+
+def _belongs(
+    one: tuple[int, int, int, list[Base]], other: tuple[int, int, int, list[Base]], phases: Mapping[int, Phases]
+) -> bool:
+    """Return whether two ranges overlap in memory and in phases."""
+    if one[1] >= other[2] or other[1] >= one[2]:
+        return False
+    spans = _hull(one[3], phases), _hull(other[3], phases)
+    return spans[0][0] <= spans[1][1] and spans[1][0] <= spans[0][1]
+
+
+def _hull(parts: Sequence[Base], phases: Mapping[int, Phases]) -> Phases:
+    spans = [phases.get(id(part), (0, LAST_PHASE)) for part in parts]
+    return min(first for first, _ in spans), max(last for _, last in spans)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from opwest.frontends.mlf.c_text import Function
 from opwest.frontends.mlf.unpack.functions import KNOWN_TYPES, NotUnpackedError, field, nodes_of, stars_of, tree_of
 from opwest.frontends.mlf.unpack.main_body import Main
 from opwest.frontends.mlf.unpack.memory import Operator
-from opwest.frontends.mlf.unpack.scratch import Group, Moved
+from opwest.frontends.mlf.unpack.scratch import Group, Range
 from opwest.model.types.dtypes import dtype_of_c
 from opwest.objects.c_masking import mask
 from opwest.objects.c_source import syntax_tree
@@ -258,15 +258,15 @@ def changed_sources(
     operators: Mapping[str, Operator],
     request: Request,
     sources: Mapping[str, Source],
-    moved: Mapping[str, Moved],
+    ranges: Mapping[str, Sequence[Range]],
     groups: Mapping[str, Group],
     content: Main,
 ) -> tuple[dict[str, str], dict[str, list[int]]]:
     """Return the changed sources by name, and the dropped parameters of each operator.
 
-    Main, and the prototypes of it and of the hooks of devices, are removed. Offsets are those of the new memory.
-    Parameters for pools that an operator does not use are removed; constant arrays that only main mentions are
-    constants of the manifest and leave the sources.
+    Main, and the prototypes of it and of the hooks of devices, are removed. A parameter for the workspace becomes one
+    for each part that the operator uses; one for constants that it does not use is removed. Constant arrays that only
+    main mentions are constants of the manifest and leave the sources.
     """
     code, main = request.code, request.main
     main_source = code.sources[main.name]
@@ -276,23 +276,25 @@ def changed_sources(
     dropped: dict[str, list[int]] = {}
     for name, operator in operators.items():
         source = code.sources[name]
-        new: dict[int, Mapping[int, int]] = {}
-        unused = []
+        new: dict[int, list[str]] = {}
         for number, (memory, role) in enumerate(zip(operator.bases, operator.roles, strict=True)):
             if role == "workspace":
-                new[number] = moved[name].offsets
-            elif role == "constants" and name in groups:
-                new[number] = groups[name].offsets
-            if role in ("workspace", "constants") and not memory.parts:
-                unused.append(number)
+                new[number] = [f"uint8_t* {part.name}" for part in ranges[name] if part.parameter == number]
+            elif role == "constants" and not memory.parts:
+                new[number] = []
         base = len(sources[source].text[: operator.tree.function.start].encode())
         for literal in operator.literals:
-            offset = new[literal.parameter][literal.offset]
+            part = next(
+                (r for r in ranges[name] if r.parameter == literal.parameter and literal.offset in r.offsets), None
+            )
+            offset = groups[name].offsets[literal.offset] if part is None else literal.offset - part.start
+            if part is not None:
+                edits[source].append(Edit(base + literal.name[0], base + literal.name[1], part.name))
             if offset != literal.offset:
                 edits[source].append(Edit(base + literal.start, base + literal.end, str(offset)))
-        if unused:
-            edits[source].append(_without_parameters(operator, sources[source], base, unused))
-            dropped[name] = unused
+        if new:
+            edits[source].append(_other_parameters(operator, sources[source], base, new))
+            dropped[name] = [number for number, listed in new.items() if not listed]
             for file, parsed in sources.items():
                 uses = parsed.mentions.get(name, 0) - len(parsed.prototypes.get(name, ()))
                 if uses - (file == source) - (inside[name] if file == main_source else 0) > 0:
@@ -310,8 +312,8 @@ def changed_sources(
     return {name: parsed.changed(edits[name]) for name, parsed in sources.items() if edits[name]}, dropped
 
 
-def _without_parameters(operator: Operator, source: Source, base: int, dropped: Sequence[int]) -> Edit:
-    """Return the edit that removes parameters of a definition, which is at `base` in its source."""
+def _other_parameters(operator: Operator, source: Source, base: int, new: Mapping[int, Sequence[str]]) -> Edit:
+    """Return the edit that replaces parameters of a definition, which is at `base` in its source."""
     declarator = field(operator.tree.node, "declarator")
     listed = declarator.child_by_field_name("parameters")
     while listed is None:
@@ -319,5 +321,6 @@ def _without_parameters(operator: Operator, source: Source, base: int, dropped: 
         listed = declarator.child_by_field_name("parameters")
     content = source.content[base:]
     nodes = [n for n in listed.named_children if n.type == "parameter_declaration"]
-    kept = [content[n.start_byte : n.end_byte].decode() for at, n in enumerate(nodes) if at not in dropped]
-    return Edit(base + listed.start_byte, base + listed.end_byte, f"({', '.join(kept) or 'void'})")
+    texts = [new.get(at, [content[n.start_byte : n.end_byte].decode()]) for at, n in enumerate(nodes)]
+    text = ", ".join(one for several in texts for one in several)
+    return Edit(base + listed.start_byte, base + listed.end_byte, f"({text or 'void'})")

@@ -21,14 +21,15 @@ from opwest.frontends.mlf.unpack.main_body import Call, Location, Main, has_byte
 from opwest.frontends.mlf.unpack.memory import Base, Budget, Role, extent_of
 from opwest.frontends.mlf.unpack.scratch import (
     Group,
-    Moved,
+    Range,
     alignment_of,
+    block_of,
     constant_groups,
     limited,
     member_content,
-    moved_scratch,
     parts_of,
     plan,
+    ranges_of,
     shared_by_tvm,
 )
 from opwest.frontends.mlf.unpack.sources import Source, changed_sources, meanings, reasons
@@ -44,8 +45,10 @@ from opwest.frontends.mlf.unpack.tensors import (
     split,
 )
 from opwest.frontends.mlf.wrapper import Pool
+from opwest.model.types.conventions import UNPACKED, WorkspaceNeed
 from opwest.model.types.dtypes import DTYPES
-from opwest.plan.problem import Share
+from opwest.plan.problem import Block, Share
+from opwest.plan.uses import Lifetime, lifetimes
 
 
 @dataclass
@@ -58,7 +61,7 @@ class Naming:
     request: Request
     calls: Calls
     tensors: Sequence[Tensor]
-    moved: Mapping[str, Moved]
+    ranges: Mapping[str, Sequence[Range]]
     groups: Mapping[str, Group]
     dropped: Mapping[str, Sequence[int]]
     align: int
@@ -82,6 +85,8 @@ class Naming:
                 alone = len(group.names) == 1
                 name = group.names[0].removesuffix("_let") if alone else f"{self._short(function)}_constants"
                 self.group_names[id(group)] = free_name(identifier(name, "constants"), self.taken)
+        self.scratch: list[tuple[str, int, Range]] = []
+        """The memory of operators, with the name of its buffer and the step."""
         self.operators: list[Operator] = []
         self.steps: list[Step] = []
         self._known: dict[tuple[str, tuple[Argument, ...]], str] = {}
@@ -117,14 +122,18 @@ class Naming:
                 device = self.request.devices[call.args[number].name]
             if role == "device" or number in dropped:
                 continue
+            if role == "workspace":
+                for part in (part for part in self.ranges[call.function] if part.parameter == number):
+                    name = free_name(identifier(part.name, "p"), names)
+                    align = limited(self.align, part.size)
+                    args.append(Argument(name, "uint8", (part.size,), "scratch", align, phases=part.phases))
+                    self.scratch.append((f"{name} of step {step}", step, part))
+                continue
             name = free_name(identifier(parameter.name, "p"), names)
             if role == "tensor":
                 use = TensorUse(step, number)
                 args.append(self._argument(name, use))
                 listed.append(self.names[use])
-            elif role == "workspace":
-                size = max(self.moved[call.function].size, 1)
-                args.append(Argument(name, "uint8", (size,), "scratch", limited(self.align, size)))
             else:
                 group = self.groups[call.function]
                 args.append(Argument(name, "uint8", (len(group.content),), "in", ALIGN))
@@ -149,7 +158,40 @@ class Naming:
         tensor = self.tensor_of[use]
         assert tensor.size is not None
         shape = tensor.shape or (tensor.size // DTYPES[tensor.dtype].size,)
-        return Argument(name, tensor.dtype, shape, tensor.directions[use], in_place=self._in_place(use, tensor))
+        place, phases = self._in_place(use, tensor), self.calls.phases(use)
+        return Argument(name, tensor.dtype, shape, tensor.directions[use], in_place=place, phases=phases)
+
+    def blocks(self) -> list[Block]:
+        """Return the memory between and in the steps, with the names of the manifest's plan."""
+        own = [tensor for tensor in self.tensors if tensor.kind == "own"]
+        used = [
+            {self.names[t.uses[0]]: self.calls.span(t, step) for t in own if any(u.step == step for u in t.uses)}
+            for step in range(len(self.calls.calls))
+        ]
+        lives = lifetimes(used, range(len(used)), {}, ())
+        blocks = []
+        for tensor in own:
+            assert tensor.size is not None
+            name = self.names[tensor.uses[0]]
+            blocks.append(block_of(name, tensor.size, alignment_of(tensor, self.align), lives[name]))
+        for name, step, part in self.scratch:
+            life = Lifetime(step, step, *(part.phases or ()))
+            blocks.append(block_of(name, part.size, limited(self.align, part.size), life))
+        for step, call in enumerate(self.calls.calls):
+            if self.allocated[call.function]:
+                need = WorkspaceNeed(self.allocated[call.function], UNPACKED.workspace_alignment)
+                blocks.append(block_of(f"workspace of step {step}", need.planned, need.align, Lifetime(step, step)))
+        return blocks
+
+    def given(self) -> dict[str, int]:
+        """Return the offsets in TVM's plan by block."""
+        placed = {self.names[t.uses[0]]: t.offset for t in self.tensors if t.offset is not None}
+        return placed | {name: part.start for name, _, part in self.scratch}
+
+    def final_shares(self) -> list[Share]:
+        """Return the results in place with the names of blocks."""
+        names = {tensor.name: self.names[tensor.uses[0]] for tensor in self.tensors if tensor.kind == "own"}
+        return [Share(names[share.taken], names[share.taker], share.step) for share in self.shares]
 
     def _in_place(self, use: TensorUse, tensor: Tensor) -> str | None:
         """Return the argument whose memory TVM's plan gives to a result."""
@@ -269,26 +311,31 @@ class _Unpacking:
         check_first_writes(own, self.calls)
         offsets = [t.offset for t in own if t.offset is not None]
         align = gcd(ALIGN, *offsets, *(offset for listed in parts.values() for offset, _, _ in listed))
-        moved = {name: moved_scratch(name, p, limit, align, own, self.calls) for name, p in parts.items()}
+        ranges = {
+            name: ranges_of(name, listed, limit, own, self.calls, self.trees.words(name))
+            for name, listed in parts.items()
+        }
         groups = self._groups()
         peaks = Workspaces(self.request.code.functions, {})
         allocated = {name: peaks.peak(name) for name in self.operators}
         before = limit + peaks.peak(self.request.main.name)
-        used = [(moved[call.function].size, allocated[call.function]) for call in self.main.calls]
-        shares = shared_by_tvm(own)
-        size, planner = plan(own, used, align, before, shares)
-        texts, dropped = changed_sources(self.operators, self.request, self.parsed, moved, groups, self.main)
-        naming = Naming(self.request, self.calls, tensors, moved, groups, dropped, align, allocated, shares, set(taken))
+        shares = shared_by_tvm(own, self.calls)
+        texts, dropped = changed_sources(self.operators, self.request, self.parsed, ranges, groups, self.main)
+        naming = Naming(
+            self.request, self.calls, tensors, ranges, groups, dropped, align, allocated, shares, set(taken)
+        )
+        placed = plan(naming.blocks(), naming.final_shares(), before, naming.given())
         draft.operators, draft.steps = naming.operators, naming.steps
         draft.constants, files = naming.constants()
         draft.files |= files
         draft.aligned = {naming.names[t.uses[0]]: alignment_of(t, align) for t in own}
         draft.accelerators = {self.request.devices[name] for name in self.main.hooks}
-        draft.planner = planner if planner != "greedy" else None
-        draft.memory = (before, size)
+        draft.planner = placed.planner if placed.planner != "greedy" else None
+        draft.offsets = dict(placed.offsets)
+        draft.memory = (before, placed.size)
         draft.remarks.append(
             f"main is unpacked: {counted(len(naming.steps), 'step')}, {len(own)} intermediate tensors; "
-            f"memory: {before} bytes in TVM's plan, {counted(size, 'byte')} in opwest's"
+            f"memory: {before} bytes in TVM's plan, {counted(placed.size, 'byte')} in opwest's"
         )
         return texts
 

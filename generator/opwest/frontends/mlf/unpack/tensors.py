@@ -17,6 +17,7 @@ from opwest.frontends.mlf.unpack.functions import NotUnpackedError
 from opwest.frontends.mlf.unpack.main_body import Call, Location
 from opwest.frontends.mlf.unpack.memory import Base, Budget, Extent, Operator, extent_of, surely_written
 from opwest.model.types.dtypes import DTYPES, resolve_dtype
+from opwest.plan.uses import Phases
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Calls:
         self.calls = calls
         self.operators = operators
         self._extent = cache(lambda function, number: extent_of(operators[function].bases[number], budget))
+        self._phases = cache(lambda function: operators[function].phases())
         self._written = cache(lambda function, number: surely_written(operators[function].bases[number], budget))
 
     def extent(self, use: TensorUse) -> Extent:
@@ -79,6 +81,19 @@ class Calls:
     def ctype(self, use: TensorUse) -> str | None:
         """Return the element type of a parameter in C; None for void."""
         return self.operators[self.calls[use.step].function].tree.function.parameters[use.parameter].dtype
+
+    def span(self, tensor: Tensor, step: int) -> Phases | None:
+        """Return the phases of a step from the first to the last access to a tensor; None: all."""
+        spans = [self.phases(use) for use in tensor.uses if use.step == step]
+        known = [span for span in spans if span is not None]
+        if not known or len(known) < len(spans):
+            return None
+        return min(first for first, _ in known), max(last for _, last in known)
+
+    def phases(self, use: TensorUse) -> Phases | None:
+        """Return the phases of an operator in which it accesses a parameter; None: all."""
+        operator = self.operators[self.calls[use.step].function]
+        return self._phases(operator.tree.function.name).get(id(operator.bases[use.parameter]))
 
     def escapes(self, tensor: Tensor, step: int) -> set[int]:
         """Return the numbers of the calls inside the operator of a step that receive a tensor."""
