@@ -12,12 +12,13 @@ import mlf_made as made
 import numpy as np
 from cmsis_nn_support import cmsis_nn_modules
 from importers_support import ROOT, Built, bytes_of, driver, generated, output_of, ports
+from opwest.base.diagnostics import OpwestError
 from opwest.frontends.mlf import Imported, Options, import_mlf
 from opwest.frontends.mlf.library import read_library
 from opwest.frontends.mlf.metadata import read_metadata
 from opwest.frontends.mlf.wrapper import read_header
 from opwest.project.writer import read_record
-from opwest.zephyr.cmsis_nn import uses_cmsis_nn
+from opwest.zephyr.cmsis_nn import find_cmsis_nn, required_sources, uses_cmsis_nn
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "zephyr"))
 from zephyr_support import Workspace, console_of, find_base, find_west
@@ -71,8 +72,13 @@ class Original:
         members = [*header.inputs, *header.outputs]
         main.write_text(driver(f"tvmgen_{module}", _HEAD.format(module=module), inputs, outputs, members))
         runtime.write_text(RUNTIME)
-        sources = [*sorted((folder / "codegen/host/src").glob("*.c")), main, runtime]
+        operators = sorted((folder / "codegen/host/src").glob("*.c"))
+        sources = [*operators, main, runtime]
         folders = [folder / "codegen/host/include", *(ROOT / "zephyr_module" / d for d in ("include", "include_tvm"))]
+        if uses_cmsis_nn(operators):
+            root = find_cmsis_nn(None, module, directory)
+            sources += required_sources(root, operators)
+            folders.append(root / "Include")
         command = ["cc", *FLAGS, "-DARENA=8388608", *(f"-I{one}" for one in folders), *sources]
         subprocess.run([*command, "-o", self.program, "-lm"], check=True, capture_output=True, text=True)
 
@@ -143,8 +149,14 @@ def _processor(done):
 def compared(real, work, count):
     """Import a directory and compare it with the original main on `count` inputs."""
     done, plan = _imported(real, work)
-    if _processor(done):
-        raise NotHere(_processor(done))
+    remark = _processor(done)
+    if remark is not None and ("CMSIS-NN" not in remark or remark.endswith("(MVE)")):
+        raise NotHere(remark)
+    if remark is not None:
+        try:
+            find_cmsis_nn(None, "mine", work)
+        except OpwestError as reason:
+            raise NotHere(reason.diagnostics[0].message) from None
     built = Built(work / "mine", work)
     original = Original(real.path, work, built.inputs, built.outputs)
     cases = random_inputs(built.inputs, count)
@@ -223,7 +235,8 @@ def compared_in_qemu(real, work, count):
     if not (base / "VERSION").is_file() or west is None or missing:
         raise NotHere(f"missing: {', '.join(missing) or 'a Zephyr workspace with west'}")
     done, plan = _imported(real, work)
-    machine = "an386" if _processor(done) else "an385"
+    remark = _processor(done)
+    machine = "an385" if remark is None or remark.endswith("(without DSP and MVE)") else "an386"
     app = generated(work)
     [record] = read_record(app)["models"]
     inputs, outputs = ([t for t in record["tensors"] if t["role"] == r] for r in ("input", "output"))
