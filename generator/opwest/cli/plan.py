@@ -17,7 +17,7 @@ from opwest.model.types.model import Model
 from opwest.plan import greedy, search
 from opwest.plan.fixed import block_of, judged
 from opwest.plan.memory import MemoryPlan
-from opwest.plan.problem import PoolPlan
+from opwest.plan.problem import PoolPlan, in_moments
 from opwest.plan.sharing import SHARED, find_shares, merged
 from opwest.plan.tables import Row, blocks_of, read_table, written_table
 from opwest.plan.verify import verify
@@ -25,8 +25,8 @@ from opwest.project.disk import refuse_existing, write_new
 from opwest.project.request import Request, of_variant
 
 
-def pool_rows(model: Model, plan: MemoryPlan, pool: str) -> list[Row]:
-    """Return the rows of one pool with the offsets of the plan, times in steps.
+def pool_rows(model: Model, plan: MemoryPlan, pool: str, *, moments: bool = False) -> list[Row]:
+    """Return the rows of one pool with the offsets of the plan, times in steps, or in moments if operators have phases.
 
     The buffers that share memory in the plan form one row; its name contains all of theirs.
     """
@@ -40,10 +40,11 @@ def pool_rows(model: Model, plan: MemoryPlan, pool: str) -> list[Row]:
         if {share.taken, share.taker} <= names and offsets[share.taken] == offsets[share.taker]
     ]
     whole, owner = merged(blocks, shares)
+    timed = in_moments(whole) if moments else whole
     members: dict[str, list[str]] = {}
     for block in sorted(blocks, key=lambda b: (b.first, b.last)):
         members.setdefault(owner[block.name], []).append(block.name)
-    return [Row(SHARED.join(members[b.name]), b.first, b.last + 1, b.size, b.align, offsets[b.name]) for b in whole]
+    return [Row(SHARED.join(members[b.name]), b.first, b.last + 1, b.size, b.align, offsets[b.name]) for b in timed]
 
 
 _FILE_HINT = "choose another file with -o"
@@ -159,7 +160,8 @@ def plan_model(options: argparse.Namespace, faults: Diagnostics) -> Result:
             refuse_existing(path, _FOLDER_HINT)
         for name, path in paths.items():
             offsets = None if options.no_offsets else {row.name: row.offset or 0 for row in rows[name]}
-            write_new(path, written_table(rows[name], offsets), _FOLDER_HINT)
+            table = pool_rows(model, plan, name, moments=True)
+            write_new(path, written_table(table, offsets), _FOLDER_HINT)
     texts = [f"{model.label}: planner {model.memory_planner}"]
     texts += [_pool_text(model, name, pool, plan.pools[name]) for name, pool in rows.items()]
     return Result("\n".join(texts), _as_json(model, rows, plan.pools))

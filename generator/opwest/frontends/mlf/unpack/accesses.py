@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from opwest.frontends.mlf.c_text import Function
 from opwest.frontends.mlf.library import ELEMENTS
+from opwest.frontends.mlf.unpack.allocations import ALLOCATE, FREE, allocations_of
 from opwest.frontends.mlf.unpack.expressions import Loop, fitted, interval, key, product, total
 from opwest.frontends.mlf.unpack.functions import (
     CONTEXT,
@@ -46,7 +47,8 @@ def read_operator(function: Function, roles: Sequence[Role], trees: Trees) -> Op
     for parameter, role in zip(function.parameters, roles, strict=True):
         kind: Literal["pool", "argument"] = "pool" if role in ("workspace", "constants") else "argument"
         bases.append(Base(parameter.name, kind))
-    walker = _Walker(trees)
+    allocations = allocations_of(tree, trees)
+    walker = _Walker(trees, {allocation.call[0]: allocation.base for allocation in allocations})
     walker.read(tree, function, bases)
     words = trees.words(function.name)
     numbers = {id(base): number for number, base in enumerate(bases)}
@@ -60,7 +62,7 @@ def read_operator(function: Function, roles: Sequence[Role], trees: Trees) -> Op
         direct = words.count(base.name) == 1 + len(sites) and {*sites} <= {base.name.encode()}
         if roles[number] == "workspace" and not direct:
             raise not_at_offsets(function.name, base.name)
-    return Operator(tree, roles, tuple(bases), literals, tree.in_order(words))
+    return Operator(tree, roles, tuple(bases), literals, allocations, tree.in_order(words))
 
 
 _PURE = frozenset(
@@ -83,8 +85,8 @@ class _Walker:
 
     tree: Tree
 
-    def __init__(self, trees: Trees) -> None:
-        self.trees = trees
+    def __init__(self, trees: Trees, allocated: Mapping[int, Base]) -> None:
+        self.trees, self.allocated = trees, allocated
         self.env: dict[str, Value] = {}
         self.changed: Mapping[str, bool] = {}
         self.literals: dict[tuple[int, int], tuple[Base, int, tuple[int, int]]] = {}
@@ -93,10 +95,8 @@ class _Walker:
         self.certain = True
         """Whether the current statement runs in every call, for all values of its loops and guards."""
         self.calls: list[str] = []
-        self.is_outside = True
-        """Whether the current statement is outside of the operator's loops and conditions."""
-        self.phase = 0
-        """The number of the statement outside of loops and conditions."""
+        self.is_outside, self.phase = True, 0
+        """Whether the statement is outside of the operator's loops and conditions; the number of these statements."""
         self.number = 0
         self.count = 0
         """The statements that have been read."""
@@ -451,11 +451,12 @@ class _Walker:
         name = self.tree.word(function) if function.type == "identifier" else ""
         arguments = real_children(field(node, "arguments"))
         values = [self.value(argument) for argument in arguments]
-        if name == "TVMBackendAllocWorkspace":
-            return Pointer(Base(name, "local"), 0, 0)
+        if name == ALLOCATE:
+            own = self.allocated.get(node.start_byte) if len(self.calls) == 1 else None
+            return Pointer(own or Base(name, "local"), 0, 0)
         function_known = self.trees.functions.get(name) if name not in self.env else None
         pointers = any(isinstance(value, Pointer) for value in values)
-        if name == "TVMBackendFreeWorkspace" or (name in _PURE and not pointers):
+        if name == FREE or (name in _PURE and not pointers):
             return None
         if function_known is not None and len(function_known.parameters) == len(values) and len(self.calls) < _CALLS:
             if name in self.calls:

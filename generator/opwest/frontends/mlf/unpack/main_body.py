@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.names import free_name
+from opwest.frontends.mlf.inner import ALIGN
 from opwest.frontends.mlf.library import ELEMENTS
 from opwest.frontends.mlf.unpack.functions import (
     NotUnpackedError,
@@ -52,6 +53,8 @@ class Call:
 
     function: str
     args: tuple[Location, ...]
+    top: int = 0
+    """The bytes of main's stack of allocations."""
 
 
 @dataclass
@@ -61,6 +64,8 @@ class Main:
     calls: list[Call] = dataclass_field(default_factory=list)
     hooks: dict[str, list[str]] = dataclass_field(default_factory=dict)
     """The hooks that main calls, by the device's parameter."""
+    stack: dict[str, int] = dataclass_field(default_factory=dict)
+    """The offset of each allocation in the stack."""
     hook_functions: set[str] = dataclass_field(default_factory=set)
 
 
@@ -90,6 +95,8 @@ class _Reader:
         self.names: set[str] = set()
         """The names of main's memory: variables of different blocks can have the same name."""
         self.freed: set[str] = set()
+        self.live: dict[str, int] = {}
+        """The ends of the allocations that are not freed."""
 
     def unknown(self, node: Node) -> NotUnpackedError:
         """Return the error for an expression or statement that is not one of TVM's."""
@@ -163,7 +170,15 @@ class _Reader:
         size = self.tree.integer(args[2])
         if size is None or not 0 < size <= ELEMENTS:
             raise NotUnpackedError(f"main allocates `{self.tree.quoted(args[2])}` bytes")
-        return Location("allocated", free_name(name, self.names), size)
+        place = Location("allocated", free_name(name, self.names), size)
+        self.main.stack[place.name] = self.top
+        self.live[place.name] = self.top + size + -size % ALIGN
+        return place
+
+    @property
+    def top(self) -> int:
+        """The bytes of the stack of allocations."""
+        return max(self.live.values(), default=0)
 
     def check(self, node: Node) -> None:
         """Read `if (call != 0) return -1;` or `if (pointer == NULL) return -1;`."""
@@ -192,6 +207,7 @@ class _Reader:
             if place.kind != "allocated" or place.name in self.freed:
                 raise self.unknown(node)
             self.freed.add(place.name)
+            del self.live[place.name]
             return
         hook = _HOOK.match(name)
         if hook is not None and len(args) == 1 and name not in self.operators:
@@ -207,7 +223,7 @@ class _Reader:
         for place in places:
             if place.name in self.freed and place.kind == "allocated":
                 raise NotUnpackedError(f"main passes '{place.name}' after it is freed")
-        self.main.calls.append(Call(name, places))
+        self.main.calls.append(Call(name, places, self.top))
 
     def place(self, node: Node) -> Location:
         """Return the memory that an expression denotes."""

@@ -209,6 +209,20 @@ class Offset:
 
 
 @dataclass(frozen=True)
+class Allocation:
+    """Memory that an operator allocates: its size and its offset in the operator's stack, bytes.
+
+    `call` is the position of the call in the text of the function, `freed` those of the statements that free it.
+    """
+
+    base: Base
+    size: int
+    offset: int
+    call: tuple[int, int]
+    freed: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class Operator:
     """What an operator does with its parameters, in order."""
 
@@ -216,6 +230,8 @@ class Operator:
     roles: Sequence[Role]
     bases: tuple[Base, ...]
     literals: tuple[Offset, ...]
+    allocations: tuple[Allocation, ...]
+    """The memory that it allocates, if it becomes arguments."""
     in_order: bool
     """Whether no statement of the body runs after a later one, and no two pointers are declared as separate."""
 
@@ -226,6 +242,7 @@ class Operator:
         is in use in all phases.
         """
         used = [b for b, role in zip(self.bases, self.roles, strict=True) if role == "tensor"]
+        used += [allocation.base for allocation in self.allocations]
         used += [p for b, r in zip(self.bases, self.roles, strict=True) if r == "workspace" for p in b.parts.values()]
         spans = {id(base): base.phases for base in used if base.phases is not None}
         # In the smallest numbering, as many phases end before a range as ranges that end before it begin differ.

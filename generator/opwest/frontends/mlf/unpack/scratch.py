@@ -84,6 +84,9 @@ def plan(blocks: Sequence[Block], shares: Sequence[Share], before: int, given: M
         if placed.size <= before:
             return Placed(placed.size, planner, {})
     for flaw in flaws(blocks, given, before, shares):
+        if flaw.kind == "missing":
+            text = f"its steps need {placed.size} bytes of memory, with the bookkeeping of TVMBackendAllocWorkspace in "
+            raise NotUnpackedError(f"{text}{flaw.block.name.partition(' of ')[2]}; TVM's plan has {before}")
         raise NotUnpackedError(f"{flaw.text} in TVM's plan")
     return Placed(max(given[block.name] + block.size for block in blocks), "fixed", given)
 
@@ -97,12 +100,12 @@ def block_of(name: str, size: int, align: int, life: Lifetime) -> Block:
 class Range:
     """Memory of an operator that becomes an argument."""
 
-    parameter: int
-    """The number of the parameter for the workspace."""
+    parameter: int | None
+    """The number of the parameter for the workspace; None for allocated memory."""
     name: str
     size: int
     start: int
-    """The offset in TVM's workspace."""
+    """The offset in TVM's workspace, or in the operator's stack of allocations."""
     offsets: frozenset[int]
     """The offsets in TVM's workspace that the operator uses."""
     phases: Phases | None
@@ -137,7 +140,9 @@ def _check_writes(function: str, part: Base, extent: Extent, budget: Budget) -> 
 def ranges_of(
     name: str, parts: Parts, limit: int, tensors: Sequence[Tensor], calls: Calls, words: Iterable[str]
 ) -> list[Range]:
-    """Return the memory of an operator as arguments: one for each part of the workspace. `words` are those of its code.
+    """Return the memory of an operator as arguments: one for each part of the workspace, and for each allocation.
+
+    `words` are those of its code.
 
     Parts that overlap in TVM's plan and have a common phase are one argument, in which they keep their distance.
     Raises NotUnpackedError if a part contains a tensor that is live at the same time.
@@ -171,6 +176,9 @@ def ranges_of(
         inside = {id(part) for part in members}
         offsets = frozenset(at for at, part in operator.bases[parameter].parts.items() if id(part) in inside)
         found.append(Range(parameter, free_name(label, taken), end - start, start, offsets, hull))
+    for one in operator.allocations:
+        label, span = free_name(one.base.name.removesuffix("_let"), taken), phases.get(id(one.base))
+        found.append(Range(None, label, one.size, one.offset, frozenset(), span))
     return found
 
 

@@ -282,6 +282,7 @@ def changed_sources(
                 new[number] = [f"uint8_t* {part.name}" for part in ranges[name] if part.parameter == number]
             elif role == "constants" and not memory.parts:
                 new[number] = []
+        added = [f"uint8_t* {part.name}" for part in ranges[name] if part.parameter is None]
         base = len(sources[source].text[: operator.tree.function.start].encode())
         for literal in operator.literals:
             part = next(
@@ -292,8 +293,12 @@ def changed_sources(
                 edits[source].append(Edit(base + literal.name[0], base + literal.name[1], part.name))
             if offset != literal.offset:
                 edits[source].append(Edit(base + literal.start, base + literal.end, str(offset)))
-        if new:
-            edits[source].append(_other_parameters(operator, sources[source], base, new))
+        names = [part.name for part in ranges[name] if part.parameter is None]
+        for allocation, argument in zip(operator.allocations, names, strict=True):
+            edits[source].append(Edit(base + allocation.call[0], base + allocation.call[1], argument))
+            edits[source] += [Edit(base + start, base + end) for start, end in allocation.freed]
+        if new or added:
+            edits[source].append(_other_parameters(operator, sources[source], base, new, added))
             dropped[name] = [number for number, listed in new.items() if not listed]
             for file, parsed in sources.items():
                 uses = parsed.mentions.get(name, 0) - len(parsed.prototypes.get(name, ()))
@@ -312,8 +317,13 @@ def changed_sources(
     return {name: parsed.changed(edits[name]) for name, parsed in sources.items() if edits[name]}, dropped
 
 
-def _other_parameters(operator: Operator, source: Source, base: int, new: Mapping[int, Sequence[str]]) -> Edit:
-    """Return the edit that replaces parameters of a definition, which is at `base` in its source."""
+def _other_parameters(
+    operator: Operator, source: Source, base: int, new: Mapping[int, Sequence[str]], added: Sequence[str]
+) -> Edit:
+    """Return the edit that replaces parameters of a definition, which is at `base` in its source, and adds others.
+
+    A device remains the last parameter.
+    """
     declarator = field(operator.tree.node, "declarator")
     listed = declarator.child_by_field_name("parameters")
     while listed is None:
@@ -322,5 +332,6 @@ def _other_parameters(operator: Operator, source: Source, base: int, new: Mappin
     content = source.content[base:]
     nodes = [n for n in listed.named_children if n.type == "parameter_declaration"]
     texts = [new.get(at, [content[n.start_byte : n.end_byte].decode()]) for at, n in enumerate(nodes)]
+    texts.insert(len(texts) - ("device" in operator.roles), added)
     text = ", ".join(one for several in texts for one in several)
     return Edit(base + listed.start_byte, base + listed.end_byte, f"({text or 'void'})")

@@ -65,6 +65,7 @@ class Naming:
     groups: Mapping[str, Group]
     dropped: Mapping[str, Sequence[int]]
     align: int
+    limit: int
     allocated: Mapping[str, int]
     shares: Sequence[Share]
     taken: set[str]
@@ -123,11 +124,7 @@ class Naming:
             if role == "device" or number in dropped:
                 continue
             if role == "workspace":
-                for part in (part for part in self.ranges[call.function] if part.parameter == number):
-                    name = free_name(identifier(part.name, "p"), names)
-                    align = limited(self.align, part.size)
-                    args.append(Argument(name, "uint8", (part.size,), "scratch", align, phases=part.phases))
-                    self.scratch.append((f"{name} of step {step}", step, part))
+                args += self._scratch(step, number, names)
                 continue
             name = free_name(identifier(parameter.name, "p"), names)
             if role == "tensor":
@@ -138,6 +135,7 @@ class Naming:
                 group = self.groups[call.function]
                 args.append(Argument(name, "uint8", (len(group.content),), "in", ALIGN))
                 listed.append(self.group_names[id(group)])
+        args += self._scratch(step, None, names)
         key = (f"{call.function} {device}", tuple(args))
         if key not in self._known:
             self._known[key] = free_name(self._short(call.function), self.taken)
@@ -153,6 +151,20 @@ class Naming:
                 )
             )
         self.steps.append(Step(self._known[key], tuple(listed), device))
+
+    def _alignment(self, part: Range) -> int:
+        return limited(self.align if part.parameter is not None else ALIGN, part.size)
+
+    def _scratch(self, step: int, parameter: int | None, names: set[str]) -> list[Argument]:
+        """Return the arguments in place of a parameter for the workspace, or of allocations."""
+        args = []
+        for part in self.ranges[self.calls.calls[step].function]:
+            if part.parameter == parameter:
+                name = free_name(identifier(part.name, "p"), names)
+                shape, align = (part.size,), self._alignment(part)
+                args.append(Argument(name, "uint8", shape, "scratch", align, phases=part.phases))
+                self.scratch.append((f"{name} of step {step}", step, part))
+        return args
 
     def _argument(self, name: str, use: TensorUse) -> Argument:
         tensor = self.tensor_of[use]
@@ -176,17 +188,23 @@ class Naming:
             blocks.append(block_of(name, tensor.size, alignment_of(tensor, self.align), lives[name]))
         for name, step, part in self.scratch:
             life = Lifetime(step, step, *(part.phases or ()))
-            blocks.append(block_of(name, part.size, limited(self.align, part.size), life))
+            blocks.append(block_of(name, part.size, self._alignment(part), life))
         for step, call in enumerate(self.calls.calls):
             if self.allocated[call.function]:
                 need = WorkspaceNeed(self.allocated[call.function], UNPACKED.workspace_alignment)
-                blocks.append(block_of(f"workspace of step {step}", need.planned, need.align, Lifetime(step, step)))
+                name = f"opwest_workspace of step {step}"
+                blocks.append(block_of(name, need.planned, need.align, Lifetime(step, step)))
         return blocks
 
     def given(self) -> dict[str, int]:
         """Return the offsets in TVM's plan by block."""
+        stack = self.limit + -self.limit % ALIGN
         placed = {self.names[t.uses[0]]: t.offset for t in self.tensors if t.offset is not None}
-        return placed | {name: part.start for name, _, part in self.scratch}
+        placed |= {self.names[t.uses[0]]: stack + t.stack for t in self.tensors if t.stack is not None}
+        for name, step, part in self.scratch:
+            top = 0 if part.parameter is not None else stack + self.calls.calls[step].top
+            placed[name] = top + part.start
+        return placed
 
     def final_shares(self) -> list[Share]:
         """Return the results in place with the names of blocks."""
@@ -317,12 +335,12 @@ class _Unpacking:
         }
         groups = self._groups()
         peaks = Workspaces(self.request.code.functions, {})
-        allocated = {name: peaks.peak(name) for name in self.operators}
+        allocated = {name: 0 if o.allocations else peaks.peak(name) for name, o in self.operators.items()}
         before = limit + peaks.peak(self.request.main.name)
         shares = shared_by_tvm(own, self.calls)
         texts, dropped = changed_sources(self.operators, self.request, self.parsed, ranges, groups, self.main)
         naming = Naming(
-            self.request, self.calls, tensors, ranges, groups, dropped, align, allocated, shares, set(taken)
+            self.request, self.calls, tensors, ranges, groups, dropped, align, limit, allocated, shares, set(taken)
         )
         placed = plan(naming.blocks(), naming.final_shares(), before, naming.given())
         draft.operators, draft.steps = naming.operators, naming.steps
@@ -356,7 +374,7 @@ class _Unpacking:
                 limit = place.offset if allocated else self.request.pools[place.pool].size - place.offset
                 if limit <= 0:
                     raise NotUnpackedError(f"main uses the workspace at {place.offset}, beyond its end")
-                tensors += split(place, uses, self.calls, limit)
+                tensors += split(place, uses, self.calls, limit, self.main.stack.get(place.name) if allocated else None)
         give_directions(tensors, self.calls)
         give_types(tensors, self.calls)
         return tensors

@@ -48,6 +48,8 @@ class Tensor:
     directions: dict[TensorUse, str] = field(default_factory=dict)
     content: bytes = b""
     """The bytes of a constant."""
+    stack: int | None = None
+    """The offset in main's stack of allocations."""
 
     @property
     def first(self) -> int:
@@ -115,8 +117,8 @@ def memory_of(calls: Sequence[Call]) -> dict[Location, list[TensorUse]]:
     return uses
 
 
-def split(place: Location, uses: Sequence[TensorUse], calls: Calls, limit: int) -> list[Tensor]:
-    """Return the tensors that a variable contains, one after the other."""
+def split(place: Location, uses: Sequence[TensorUse], calls: Calls, limit: int, stack: int | None) -> list[Tensor]:
+    """Return the tensors that a variable contains, one after the other; `stack` is its offset in the allocations."""
     parts: list[list[TensorUse]] = [[]]
     needed = 0
     for use in reversed(uses):
@@ -133,7 +135,7 @@ def split(place: Location, uses: Sequence[TensorUse], calls: Calls, limit: int) 
     offset = place.offset if place.kind == "workspace" else None
     name = place.name.removesuffix("_let")
     names = [name] if len(parts) == 1 else [f"{name}_{number}" for number in range(1, len(parts) + 1)]
-    return [Tensor(n, "own", part, limit, offset) for n, part in zip(names, parts, strict=True)]
+    return [Tensor(n, "own", part, limit, offset, stack=stack) for n, part in zip(names, parts, strict=True)]
 
 
 def give_directions(tensors: Iterable[Tensor], calls: Calls) -> None:
