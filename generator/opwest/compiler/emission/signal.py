@@ -147,6 +147,8 @@ def energy(operation: Energy) -> Call:
     """Return the call."""
     lines, count = Lines(), operation.results[0].size
     start, end = operation.start, operation.end
+    if start == end:
+        lines.add("(void)data;")
     for low, high in ((0, start), (end, count)):
         if low < high:
             lines.add(f"memset(result{f' + {low}' if low else ''}, 0, {high - low} * sizeof(*result));")
@@ -160,10 +162,10 @@ def energy(operation: Energy) -> Call:
 
 @emits(FilterBank)
 def filter_bank(operation: FilterBank) -> Call:
-    """Return the call. Weights that are not negative have a product of 32 by 32 bits."""
+    """Return the call. Weights that are not negative have products of 32 by 32 bits."""
     lines, channels = Lines(), operation.results[0].size
     is_positive = all(int(np.min(value.content, initial=0)) >= 0 for value in operation.inputs[1:3])
-    kind = "uint32_t" if is_positive else "uint64_t"
+    kind = "uint16_t" if is_positive else "uint64_t"
     lines.add("uint64_t rest = 0;", "")
     with lines.loop("i", channels + 1):
         lines.add("const uint32_t *x = data + starts[i];", "const int16_t *w = weights + firsts[i];")
