@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tflite-micro's own functions of signals, compiled from a tree of it that OPWEST_TFLITE_MICRO names.
+"""tflite-micro's own results of signal operators.
 
-kissfft is expected where tflite-micro's script puts it, or in the directory OPWEST_KISSFFT; with its patch either way.
+Those of its functions are compiled from a tree that OPWEST_TFLITE_MICRO names. kissfft is expected where tflite-micro's
+script puts it, or in the directory OPWEST_KISSFFT, with its patch either way. Those of whole files are from its package.
 """
 
 import ctypes
@@ -14,6 +15,7 @@ import numpy as np
 from models.campaigns import graph_of
 from requirements_support import need, skip_here
 
+RESULTS = Path(__file__).with_name("signal_results.json")
 SOURCE = Path(__file__).with_name("signal_reference.cpp")
 DOWNLOADS = Path("tensorflow/lite/micro/tools/make/downloads/kissfft")
 FLAGS = ("-std=c++17", "-O2", "-w", "-fPIC", "-fwrapv", "-ffp-contract=off", "-DNDEBUG")
@@ -146,17 +148,57 @@ def results_of(library, content, cases):
     return found
 
 
+_CHILD = """
+import sys
+import numpy as np
+from tflite_micro.python.tflite_micro import runtime
+
+content = open(sys.argv[1], "rb").read()
+cases, found = np.load(sys.argv[2]), {}
+interpreter = runtime.Interpreter.from_bytes(content, arena_size=1 << 20)
+for run in range(len(cases["input_0"])):
+    for number in range(len(cases)):
+        interpreter.set_input(cases[f"input_{number}"][run], number)
+    interpreter.invoke()
+    for number in range(int(sys.argv[4])):
+        found.setdefault(f"output_{number}", []).append(np.array(interpreter.get_output(number)))
+np.savez(sys.argv[3], **{name: np.stack(arrays) for name, arrays in found.items()})
+"""
+
+
+def by_package(folder, content, cases, outputs):
+    """Return the results of a sequence of calls of any file by the Python package `tflite-micro`.
+
+    OPWEST_TFLITE_MICRO_PYTHON is an interpreter that has it; skip the test without one.
+    """
+    python = os.environ.get("OPWEST_TFLITE_MICRO_PYTHON")
+    if not python:
+        skip_here("OPWEST_TFLITE_MICRO_PYTHON names no Python with the package tflite-micro")
+    file, given, found = (folder / name for name in ("model.tflite", "given.npz", "found.npz"))
+    file.write_bytes(content)
+    np.savez(given, **{f"input_{i}": np.stack(arrays) for i, arrays in enumerate(zip(*cases, strict=True))})
+    command = [python, "-c", _CHILD, file, given, found, str(outputs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    with np.load(found) as arrays:
+        return [list(row) for row in zip(*(arrays[f"output_{i}"] for i in range(outputs)), strict=True)]
+
+
 def record(folder, count=40):
-    """Write the digests of results of tflite-micro, which tests compare where there is no tree of it."""
+    """Write the digests of results of tflite-micro, which tests compare where there is none."""
+    from models.signal_chains import CHAINS, VALID, chain
     from models.signal_models import FAMILIES, configuration, digest, inputs_of
 
-    library = compiled(folder)
-    found = {}
+    library, found = compiled(folder), {}
     for name in FAMILIES:
         found[name] = []
         for number in range(count):
             model, draws = configuration(name, number)
             content = model.build()
             found[name].append(digest(results_of(library, content, inputs_of(graph_of(content), draws))))
+    for name in CHAINS:
+        content, cases = chain(name)
+        results = by_package(folder, content, cases, len(graph_of(content).outputs))
+        found[name] = [digest(results[VALID:])]
     rows = ",\n".join(f'"{name}": {json.dumps(" ".join(digests))}' for name, digests in found.items())
-    Path(__file__).with_name("signal_results.json").write_text(f"{{\n{rows}\n}}\n")
+    RESULTS.write_text(f"{{\n{rows}\n}}\n")

@@ -13,13 +13,10 @@ from models.campaigns import graph_of
 from models.executor import Library, interpreted, program_of
 from models.signal_models import FAMILIES, configuration, digest, inputs_of
 from models.signal_memory import CONFIGURATIONS as WITH_SANITIZER
-from models.signal_oracle import compiled, results_of
+from models.signal_oracle import RESULTS, compiled, results_of
 from requirements_support import need_compiler
 
-RECORDED = {
-    name: digests.split()
-    for name, digests in json.loads(Path(__file__).with_name("signal_results.json").read_text()).items()
-}
+RECORDED = {name: digests.split() for name, digests in json.loads(RESULTS.read_text()).items()}
 """By family: a digest of the results of tflite-micro's functions for each configuration."""
 CONFIGURATIONS = sized(10, len(RECORDED["SignalWindow"]))
 
