@@ -14,7 +14,9 @@ from flatbuffers import flexbuffers  # noqa: E402
 
 TYPES = {
     name: getattr(tflite.TensorType, name.upper())
-    for name in "float16 float32 float64 int4 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool string resource".split()
+    for name in (
+        "float16 float32 float64 int4 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool string resource"
+    ).split()
 }
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that compose signal operators with others: from sound to features and to scores, and to sound again."""
 
+import itertools
+
 import numpy as np
 from models.made import Model, flex
 from models.signal_models import Drawn
@@ -37,7 +39,7 @@ def filters(model):
     """Return the constants of triangular filters between frequencies with equal steps of their logarithms."""
     edges = np.round(np.geomspace(6, 230, CHANNELS + 2)).astype(int)
     starts, firsts, widths, weights, unweights = [], [], [], [], []
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in itertools.pairwise(edges):
         starts.append(low)
         firsts.append(len(weights))
         widths.append(high - low)
@@ -68,9 +70,7 @@ def features(model, frame):
     row = reshape(model, windowed, [FRAME])
     scaled, bits = add(model, "SignalFftAutoScale", [row], ("int16", (FRAME,)), ("int32", ()))
     spectrum = add(model, "SignalRfft", [scaled], ("int16", (FFT + 2,)), T=7, fft_length=FFT)
-    energy = add(
-        model, "SignalEnergy", [spectrum], ("uint32", (FFT // 2 + 1,)), end_index=241, start_index=5
-    )
+    energy = add(model, "SignalEnergy", [spectrum], ("uint32", (FFT // 2 + 1,)), end_index=241, start_index=5)
     banks = [energy, *filters(model)]
     sums = add(model, "SignalFilterBank", banks, ("uint64", (CHANNELS,)), num_channels=CHANNELS)
     roots = add(model, "SignalFilterBankSquareRoot", [sums, bits], ("uint32", (CHANNELS,)))
@@ -85,11 +85,9 @@ def features(model, frame):
         "smoothing_bits": 10,
         "spectral_subtraction_bits": 14,
     }
-    clean, noise = add(
-        model, "SignalFilterBankSpectralSubtraction", [roots], *[("uint32", (CHANNELS,))] * 2, **numbers
-    )
+    clean, noise = add(model, "SignalFilterBankSpectralSubtraction", [roots], *[("uint32", (CHANNELS,))] * 2, **numbers)
     even = add(model, "SignalPCAN", [clean, noise, gains(model)], ("uint32", (CHANNELS,)), snr_shift=6)
-    logs = [
+    return [
         add(
             model,
             "SignalFilterBankLog",
@@ -100,7 +98,6 @@ def features(model, frame):
         )
         for data in (even, noise)
     ]
-    return logs
 
 
 def scores():

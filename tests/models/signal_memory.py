@@ -11,9 +11,9 @@ from pathlib import Path
 # Of this process only: the compiler runs without the library.
 os.environ.pop("LD_PRELOAD", None)
 
-from models.campaigns import graph_of  # noqa: E402
-from models.executor import Library, program_of  # noqa: E402
-from models.signal_models import FAMILIES, configuration, digest, inputs_of  # noqa: E402
+from models.campaigns import graph_of
+from models.executor import Library, program_of
+from models.signal_models import FAMILIES, configuration, digest, inputs_of
 
 CONFIGURATIONS = 3
 

@@ -91,9 +91,7 @@ _TYPES = {"int16": 7, "int32": 2, "float32": 0}
 def rfft(d, dtype):
     length = d.choice(LENGTHS)
     shape = d.rows(d.choice([length, d.integer(1, length)]))
-    return _of_one(
-        "SignalRfft", (dtype, shape), (dtype, (*shape[:-1], length + 2)), T=_TYPES[dtype], fft_length=length
-    )
+    return _of_one("SignalRfft", (dtype, shape), (dtype, (*shape[:-1], length + 2)), T=_TYPES[dtype], fft_length=length)
 
 
 def irfft(d, dtype):

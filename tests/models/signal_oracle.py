@@ -2,7 +2,7 @@
 """tflite-micro's own results of signal operators.
 
 Those of its functions are compiled from a tree that OPWEST_TFLITE_MICRO names. kissfft is expected where tflite-micro's
-script puts it, or in the directory OPWEST_KISSFFT, with its patch either way. Those of whole files are from its package.
+script puts it, or in the directory OPWEST_KISSFFT, with its patch either way. Those of files are from its package.
 """
 
 import ctypes

@@ -11,8 +11,8 @@ import pytest
 from campaign import sized
 from models.campaigns import graph_of
 from models.executor import Library, interpreted, program_of
-from models.signal_models import FAMILIES, configuration, digest, inputs_of
 from models.signal_memory import CONFIGURATIONS as WITH_SANITIZER
+from models.signal_models import FAMILIES, configuration, digest, inputs_of
 from models.signal_oracle import RESULTS, compiled, results_of
 from requirements_support import need_compiler
 

@@ -34,7 +34,7 @@ def test_recorded_results(name, library):
     graph, states = graph_of(content), ({}, {})
     found = [interpreted(graph, case, states[0]) for case in cases]
     ran = [library.run([*CHAINS].index(name), case, states[1]) for case in cases]
-    assert [len(np.unique(one)) > 8 for one in zip(*found, strict=True)][0]
+    assert len(np.unique([result for result, *_ in found])) > 8
     assert digest(found[VALID:]) == RECORDED[name], "interpreter"
     assert digest(ran[VALID:]) == RECORDED[name], "emitted C"
 

@@ -218,7 +218,8 @@ def subtract_noise(operation: SubtractNoise) -> Call:
         products = (("moved", numbers.smoothing), ("noise[i]", numbers.one_minus_smoothing))
         total = " + ".join(f"(uint64_t){value} * {chosen(pair)}" for value, pair in products)
         lines.add(f"const uint64_t sum = {total};")
-        lines.add(f"uint32_t least = (uint32_t)(((uint64_t)data[i] * UINT32_C({numbers.remaining})) >> {numbers.bits});")
+        remaining = f"(uint64_t)data[i] * UINT32_C({numbers.remaining})"
+        lines.add(f"uint32_t least = (uint32_t)(({remaining}) >> {numbers.bits});")
         lines.add(f"uint32_t level = (uint32_t)(sum >> {numbers.bits});", "uint32_t rest;", "")
         if not numbers.is_clamped:
             lines.add("noise[i] = level;")

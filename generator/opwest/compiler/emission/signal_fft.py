@@ -332,7 +332,7 @@ class _Fft:
 @emits(RealFft)
 def rfft(operation: RealFft) -> Call:
     """Return the call: the complex FFT is computed in the memory of the result."""
-    [data], [result], length = operation.inputs, operation.results, operation.length
+    [data], length = operation.inputs, operation.length
     fft, given = _Fft(length, data.dtype, is_inverse=False), data.shape[-1]
     s, count, lines = fft.suffix, fft.count, Lines()
     rows = data.size // given

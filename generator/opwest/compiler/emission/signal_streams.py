@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from opwest.compiler.emission.expressions import clamped
-from opwest.compiler.emission.function import Call, Lines, c_type, call_of, emits
+from opwest.compiler.emission.function import Call, Lines, call_of, emits
 from opwest.compiler.ir.signal import Delay, Frames, OverlapAdd, Stack
 
 

@@ -22,7 +22,7 @@ _LOG2 = 45426
 """log(2) in 1/65536."""
 
 
-def windowed(data: Any, window: Any, shift: int) -> Any:
+def windowed(shift: int, data: Any, window: Any) -> Any:
     """Return the products with a window that repeats. Source: signal/src/window.cc."""
     products = data.reshape(-1, len(window)).astype(np.int32) * window.astype(np.int32) >> shift
     return np.clip(products, -32768, 32767).astype(np.int16).reshape(data.shape)
@@ -40,7 +40,7 @@ def auto_scaled(data: Any) -> tuple[Any, Any]:
     return (data.astype(np.int32) << bits).astype(np.int16), np.int32(bits)
 
 
-def energies(data: Any, start: int, end: int) -> Any:
+def energies(start: int, end: int, data: Any) -> Any:
     """Return the squares of the magnitudes of pairs, 0 outside of the range. Source: signal/src/energy.cc."""
     squares = (data.reshape(-1, 2).astype(np.int64) ** 2).sum(axis=1)
     squares[:start] = squares[end:] = 0
@@ -74,7 +74,7 @@ def rooted(data: Any, bits: int) -> Any:
     return np.asarray(roots, np.uint32) >> np.uint32(bits & 31)
 
 
-def logarithms_of(data: Any, scale: int, bits: int) -> Any:
+def logarithms_of(scale: int, bits: int, data: Any) -> Any:
     """Return scaled logarithms. Sources: signal/src/filter_bank_log.cc, log.cc."""
     table = np.asarray(logarithms(), np.int64)
     scaled = (data.astype(np.int64) << bits) & 0xFFFFFFFF
@@ -90,7 +90,7 @@ def logarithms_of(data: Any, scale: int, bits: int) -> Any:
     return np.where(scaled > 1, np.minimum(result, 32767), 0).astype(np.int16)
 
 
-def without_noise(data: Any, noise: Any, numbers: NoiseNumbers) -> tuple[Any, Any]:
+def without_noise(numbers: NoiseNumbers, data: Any, noise: Any) -> tuple[Any, Any]:
     """Return the data less the estimate of the noise, and the estimate, which changes in place.
 
     Source: signal/src/filter_bank_spectral_subtraction.cc.
@@ -109,7 +109,7 @@ def without_noise(data: Any, noise: Any, numbers: NoiseNumbers) -> tuple[Any, An
     return np.maximum((moved - estimate) >> np.uint32(numbers.smoothing_bits), least), noise.copy()
 
 
-def gained(data: Any, noise: Any, gains: Any, shift: int) -> Any:
+def gained(shift: int, data: Any, noise: Any, gains: Any) -> Any:
     """Return data with automatic gain control. Source: signal/src/pcan_argc_fixed.cc."""
     results = []
     for value, estimate in zip(data.tolist(), noise.tolist(), strict=True):
@@ -162,7 +162,7 @@ def overlapped(step: int, data: Any, sums: Any = None) -> Any:
     return results
 
 
-def stacked(data: Any, frames: Any, count: Any, numbers: StackerNumbers) -> tuple[Any, Any]:
+def stacked(numbers: StackerNumbers, data: Any, frames: Any, count: Any) -> tuple[Any, Any]:
     """Return the newest frames, and whether they are valid. `frames` and `count` are states.
 
     The count is 0 before the first call, then one more than the frames that the next result does not lack.
@@ -187,7 +187,7 @@ def delayed(data: Any, samples: Any) -> Any:
 
 @interprets("SignalWindow")
 def _window(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    return windowed(*arrays, int(node.options["shift"]))
+    return windowed(int(node.options["shift"]), *arrays)
 
 
 @interprets("SignalFftAutoScale")
@@ -197,12 +197,12 @@ def _auto_scale(node: Node, arrays: Arrays, rules: Rules) -> Any:
 
 @interprets("SignalRfft", "SignalIrfft")
 def _fft(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    return (rfft if node.kind == "SignalRfft" else irfft)(*arrays, int(node.options["fft_length"]))
+    return (rfft if node.kind == "SignalRfft" else irfft)(int(node.options["fft_length"]), *arrays)
 
 
 @interprets("SignalEnergy")
 def _energy(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    return energies(*arrays, *signal.energy_range(node))
+    return energies(*signal.energy_range(node), *arrays)
 
 
 @interprets("SignalFilterBank")
@@ -217,19 +217,18 @@ def _square_root(node: Node, arrays: Arrays, rules: Rules) -> Any:
 
 @interprets("SignalFilterBankLog")
 def _log(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    return logarithms_of(
-        arrays[0], int(node.options["output_scale"]) % (1 << 32), int(node.options["input_correction_bits"])
-    )
+    bits = int(node.options["input_correction_bits"])
+    return logarithms_of(int(node.options["output_scale"]) % (1 << 32), bits, *arrays)
 
 
 @interprets("SignalFilterBankSpectralSubtraction")
 def _spectral_subtraction(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    return without_noise(*arrays, signal.noise_numbers(node))
+    return without_noise(signal.noise_numbers(node), *arrays)
 
 
 @interprets("SignalPCAN")
 def _pcan(node: Node, arrays: Arrays, rules: Rules) -> Any:
-    return gained(*arrays, int(node.options["snr_shift"]))
+    return gained(int(node.options["snr_shift"]), *arrays)
 
 
 @interprets("SignalFramer")
@@ -246,7 +245,7 @@ def _overlap_add(node: Node, arrays: Arrays, rules: Rules) -> Any:
 def _stacker(node: Node, arrays: Arrays, rules: Rules) -> Any:
     if len(arrays) == 1:
         return arrays[0], np.True_
-    return stacked(*arrays, signal_streams.stacker_numbers(node))
+    return stacked(signal_streams.stacker_numbers(node), *arrays)
 
 
 @interprets("SignalDelay")

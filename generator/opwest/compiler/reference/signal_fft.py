@@ -156,7 +156,7 @@ def _complex(data: Pair, dtype: str, is_inverse: bool) -> Pair:
     return real.reshape(rows, count), imaginary.reshape(rows, count)
 
 
-def rfft(data: Any, length: int) -> Any:
+def rfft(length: int, data: Any) -> Any:
     """Return the spectra [...,length + 2] of rows [...,n], n <= length: pairs of real and imaginary parts."""
     dtype, outer, count = str(data.dtype), data.shape[:-1], length // 2
     math = _Arithmetic(dtype)
@@ -180,7 +180,7 @@ def rfft(data: Any, length: int) -> Any:
     return result.astype(dtype).reshape(*outer, length + 2)
 
 
-def irfft(data: Any, length: int) -> Any:
+def irfft(length: int, data: Any) -> Any:
     """Return the rows [...,length] of spectra [...,length + 2]."""
     dtype, outer, count = str(data.dtype), data.shape[:-1], length // 2
     math = _Arithmetic(dtype)

@@ -4,7 +4,7 @@
 tflite-micro has a ring buffer for each; here a state has its samples, the newest last, so that the samples of one call
 follow those of the state in one sequence. Until a buffer is full, a result is not valid: tflite-micro then leaves the
 memory of the result as it is, and here it is 0.
-Sources in tflite-micro: signal/micro/kernels/framer.cc, overlap_add.cc, stacker.cc, delay.cc, signal/src/overlap_add.cc.
+Sources in tflite-micro: signal/src/overlap_add.cc; framer.cc, stacker.cc and delay.cc in signal/micro/kernels/.
 """
 
 from __future__ import annotations
@@ -150,9 +150,7 @@ specify(
         {"frame_size": 0, "frame_step": 0, "prefill": False},
         states=_framer_states,
     ),
-    Operator(
-        "SignalOverlapAdd", _overlap_add, ("int16|float32",), {"T": "", "frame_step": 0}, states=_overlap_states
-    ),
+    Operator("SignalOverlapAdd", _overlap_add, ("int16|float32",), {"T": "", "frame_step": 0}, states=_overlap_states),
     Operator(
         "SignalStacker",
         _stacker,
