@@ -10,10 +10,13 @@ need("tflite")
 
 import flatbuffers  # noqa: E402
 import tflite  # noqa: E402
+from flatbuffers import flexbuffers  # noqa: E402
 
 TYPES = {
     name: getattr(tflite.TensorType, name.upper())
-    for name in "float16 float32 float64 int4 int8 int16 int32 int64 uint8 uint16 uint32 bool string resource".split()
+    for name in (
+        "float16 float32 float64 int4 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool string resource"
+    ).split()
 }
 
 
@@ -117,6 +120,20 @@ def of_one(kind, inputs, *results, **options):
         one if one is None else (model.input if isinstance(one[0], str) else model.constant)(*one) for one in inputs
     ]
     return model.ending_with(kind, inputs, *results, **options)
+
+
+def flex(**values):
+    """Return custom options as TFLite's converter writes them."""
+    builder = flexbuffers.Builder()
+    with builder.Map():
+        for name, value in values.items():
+            if isinstance(value, list):
+                builder.VectorFromElements(name, value)
+            elif isinstance(value, bool):
+                builder.Bool(name, value)
+            else:
+                builder.Float(name, value) if isinstance(value, float) else builder.Int(name, value)
+    return bytes(builder.Finish())
 
 
 class _Writer:

@@ -5,11 +5,10 @@ import json
 
 import numpy as np
 import pytest
-from flatbuffers import flexbuffers
 from importers.importers_support import Built
 from in_process import fail, succeed
 from models.commands import arrays_of, run_on_host
-from models.made import Model
+from models.made import Model, flex
 from models.onnx_support import Made
 from models.oracle import litert
 from onnx import TensorProto, helper, numpy_helper, save
@@ -44,18 +43,6 @@ operators:
 """
 LABEL = "operator 1 (ScaledSum), result 'tensor_2': "
 WEIGHTS = np.linspace(-2, 3, 12, dtype=np.float32).reshape(3, 4)
-
-
-def flex(**values):
-    """Return custom options as TFLite's converter writes them."""
-    builder = flexbuffers.Builder()
-    with builder.Map():
-        for name, value in values.items():
-            if isinstance(value, list):
-                builder.VectorFromElements(name, value)
-            else:
-                builder.Float(name, value) if isinstance(value, float) else builder.Int(name, value)
-    return bytes(builder.Finish())
 
 
 def custom_model(*options, shape=(3, 4)):

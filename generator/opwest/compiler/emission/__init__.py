@@ -14,4 +14,7 @@ from opwest.compiler.emission import (  # noqa: F401 - their functions register 
     matrix,
     movement,
     rows,
+    signal,
+    signal_fft,
+    signal_streams,
 )

@@ -5,4 +5,4 @@ Enters: a program and arrays. Leaves: the arrays of its outputs, from the number
 the passes made. Never: C, or rules of arithmetic of its own: those of compiler/reference/ are called.
 """
 
-from opwest.compiler.execution import elements, layers, movement, stripes  # noqa: F401 - fills the table
+from opwest.compiler.execution import elements, layers, movement, signal, stripes  # noqa: F401 - fills the table

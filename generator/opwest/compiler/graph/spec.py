@@ -18,6 +18,8 @@ Result = tuple[str, Shape]
 """The dtype and the shape of a result."""
 Infer = Callable[[Node], Sequence[Result]]
 """Returns the results of a node whose operands agree with the row. Raises Unsupported."""
+States = Callable[[Node], Sequence[tuple[str, str, Shape]]]
+"""Returns the name, the dtype and the shape of each state of a node that agrees with its row."""
 CUSTOM_HINT = "docs/importing-models.md lists the supported operators"
 
 
@@ -37,6 +39,8 @@ class Operator:
     shape_input: int | None = None
     """The input that is the shape of the only result. If it is computed when the model runs, the shape of the result in
     the file takes its place, as in tflite-micro."""
+    states: States | None = None
+    """The states that the operator owns, which are no tensors of a file. The check adds them to the inputs."""
 
 
 OPERATORS: dict[str, Operator] = {}
@@ -74,8 +78,9 @@ def check_node(node: Node) -> Sequence[Result]:
     row = OPERATORS.get(node.kind)
     if row is None:
         raise Unsupported("unsupported operator", hint=CUSTOM_HINT)
+    given = [tensor for tensor in node.inputs if row.states is None or tensor is None or not tensor.is_state]
     if row.dtypes:
-        dtypes = [None if tensor is None else tensor.dtype for tensor in node.inputs]
+        dtypes = [None if tensor is None else tensor.dtype for tensor in given]
         if not any(_accepts(pattern.split(), dtypes) for pattern in row.dtypes):
             shown = ", ".join(dtype or "none" for dtype in dtypes)
             raise Unsupported(f"unsupported dtypes {shown}", " or ".join(_words(p) for p in row.dtypes), CUSTOM_HINT)
@@ -93,12 +98,21 @@ def check_node(node: Node) -> Sequence[Result]:
     assert not unknown, f"{node.label}: options {unknown}"
     node.options = {**row.options, **node.options}
     try:
-        return row.infer(node)
+        results = row.infer(node)
+        if row.states is not None and len(given) == len(node.inputs):
+            node.inputs = (*given, *_states(node, row.states))
+        return results
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
         # Rows rely on ordinary files; a damaged one can contradict itself in ways that they do not name.
         shapes = ", ".join("none" if tensor is None else str(list(tensor.shape)) for tensor in node.inputs)
         text = f"contradictory shapes or options: inputs {shapes}" + (f" ({error})" if str(error) else "")
         raise Unsupported(text, hint="the file may be damaged") from None
+
+
+def _states(node: Node, states: States) -> Iterable[Tensor]:
+    """Yield the states of a node; their names contain that of its first result."""
+    for name, dtype, shape in states(node):
+        yield Tensor(f"{node.outputs[0].name} {name}", dtype, shape, is_state=True)
 
 
 def _use_shape_of_file(node: Node, number: int) -> None:

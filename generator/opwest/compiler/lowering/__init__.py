@@ -4,6 +4,6 @@
 Enters: a checked graph. Leaves: a program. Never: C, or the choice of a variant.
 """
 
-from opwest.compiler.lowering import elementwise, layers, movement, rows, slices
+from opwest.compiler.lowering import elementwise, layers, movement, rows, signal, slices
 
-__all__ = ["elementwise", "layers", "movement", "rows", "slices"]
+__all__ = ["elementwise", "layers", "movement", "rows", "signal", "slices"]

@@ -6,4 +6,11 @@ constants, computes vectors and proves programs. Never: what lowering made of th
 """
 
 # They fill the table.
-from opwest.compiler.reference import elementwise, layers, movement, normalisation, recurrent  # noqa: F401
+from opwest.compiler.reference import (  # noqa: F401
+    elementwise,
+    layers,
+    movement,
+    normalisation,
+    recurrent,
+    signal,
+)

@@ -13,6 +13,8 @@ from opwest.compiler.semantics import (  # noqa: F401 - fills the table
     movement,
     recurrent,
     rows,
+    signal,
+    signal_streams,
     slices,
     windows,
 )  # fmt: skip

@@ -19,6 +19,8 @@ from opwest.base.result import counted
 from opwest.compiler.graph.spec import OPERATORS
 from opwest.compiler.graph.types import Damaged, Graph, Node, Rules, Signature, Tensor
 from opwest.compiler.graph.user import KIND, Use, UserOperator
+from opwest.compiler.semantics.signal import PREFIX
+from opwest.frontends.tflite.signal_options import signal_options
 from opwest.frontends.tflite.tensors import DTYPES, checked_index, read_tensor
 
 _ENUMERATIONS = {
@@ -313,7 +315,11 @@ class _Reader:
             known = _all_options(table, label) if custom is None else _custom_options(custom)
             options = {"use": Use(self.users[kind], known, custom)}
             return Node(KIND, inputs, outputs, options, label, source=kind)
-        if kind in _SUBGRAPHS:
+        refusal = None
+        if row is not None and kind.startswith(PREFIX):
+            custom = bytes(table.CustomOptionsAsNumpy()) if table.CustomOptionsLength() else b""
+            options, refusal = signal_options(row, _custom_options(custom), self.dtypes)
+        elif kind in _SUBGRAPHS:
             graphs = []
             for subgraph in read_options(table, dict.fromkeys(_SUBGRAPHS[kind], 0), label).values():
                 checked_index(subgraph, self.file.SubgraphsLength(), f"operator {label} refers to subgraph")
@@ -326,7 +332,7 @@ class _Reader:
             count = min(table.IntermediatesLength(), _MAX_INTERMEDIATES)
             inner = (_tensor(tensors, int(table.Intermediates(i)), where) for i in range(count))
             options |= {"intermediates": tuple(tensor.quantization for tensor in inner)}
-        return Node(kind, inputs, outputs, options, label, source=kind)
+        return Node(kind, inputs, outputs, options, label, refusal, source=kind)
 
     def _kind(self, table: Any, number: int) -> str:
         """Return the name of an operator; for a custom one, that of its code."""
