@@ -27,7 +27,7 @@ from models.test_unary import positive_cases, unary
 
 RUNS = 4
 """The length of the sequences."""
-INTEGERS = ("layers", "elements", "movement", "signal")
+INTEGERS = ("layers", "elements", "movement", "sound")
 """The files of integers alone."""
 SOUNDS = 12
 """The frames of a sequence of sound."""
@@ -220,7 +220,7 @@ def signals():
         outputs.append(found)
     inputs = [[array for name in chains for array in chain(name)[1][run]] for run in range(SOUNDS)]
     results = [[array for found in outputs for array in found[run]] for run in range(SOUNDS)]
-    return Sampled("signal", _joined(models).build(), inputs, results, kinds, [0.0] * len(kinds))
+    return Sampled("sound", _joined(models).build(), inputs, results, kinds, [0.0] * len(kinds))
 
 
 def samples():

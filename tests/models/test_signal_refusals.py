@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from in_process import fail, succeed
 from models.campaigns import graph_of, refusal
-from models.executor import checked
+from models.executor import checked, interpreted
 from models.made import Model, flex
 from models.signal_chains import add, plain
 from models.signal_models import FAMILIES, Drawn
@@ -253,3 +253,49 @@ def test_states_belong_to_the_operator():
     [graph] = read_tflite(model.output(result).build())
     assert graph.nodes[0].inputs[0].is_state
     assert "unsupported dtypes" in refusal(model)
+
+
+def looped(turns):
+    """Return a file that delays its input in a loop: one operator, whose state lasts from turn to turn."""
+    model = Model()
+    for fill in (condition, body):
+        model.subgraph()
+        fill(model, turns)
+    model.current = model.subgraphs[0]
+    data = model.input("int16", (1, 8), name="sound")
+    start = model.constant(np.zeros(1, np.int32))
+    results = [model._tensor("int32", (1,)), model._tensor("int16", (1, 8))]
+    model.operator("WHILE", [start, data], *results, cond_subgraph_index=1, body_subgraph_index=2)
+    return model.output(results[1])
+
+
+def condition(model, turns):
+    turn, _ = model.input("int32", (1,)), model.input("int16", (1, 8))
+    model.output(plain(model, "LESS", [turn, model.constant(np.asarray([turns], np.int32))], "bool", (1,)))
+
+
+def body(model, _):
+    turn, data = model.input("int32", (1,)), model.input("int16", (1, 8))
+    following = plain(model, "ADD", [turn, model.constant(np.ones(1, np.int32))], "int32", (1,))
+    model.output(following, add(model, "SignalDelay", [data], ("int16", (1, 8)), delay_length=3))
+
+
+def test_turns_of_a_loop_share_the_state():
+    """tflite-micro has one state for each operator of a file: the samples of a turn go to the next one."""
+    graph, state = graph_of(looped(2).build()), {}
+    assert len({node.inputs[1] for node in graph.nodes}) == 1
+    kept = np.zeros(3, np.int16)
+    for run in range(4):
+        samples = np.arange(1, 9, dtype=np.int16) * (run + 1)
+        [found] = interpreted(graph, [samples[None]], state)
+        for _ in range(2):
+            stream = np.concatenate([kept, samples])
+            samples, kept = stream[:8], stream[8:]
+        assert found[0].tolist() == samples.tolist()
+
+
+def test_options_are_checked_in_loops():
+    model = looped(2)
+    kind, inputs, results, _ = model.subgraphs[2].operators[1]
+    model.subgraphs[2].operators[1] = (kind, inputs, results, {"custom": flex(length=3)})
+    assert "custom options 'length'" in refusal(model)
