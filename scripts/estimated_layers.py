@@ -12,6 +12,8 @@ from graphs.drawn import drawn
 from models.campaigns import graph_of
 from models.moves import KINDS as MOVES
 from models.sampled import groups
+from models.signal_models import FAMILIES as FAMILIES_OF_SIGNALS
+from models.signal_models import configuration
 from models.test_arithmetic import FAMILIES
 from models.test_pools import POOLS
 from models.test_products import HYBRID, PRODUCTS
@@ -21,7 +23,7 @@ from models.test_unary import unary
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.compiler.ir import elements
 from opwest.compiler.ir import operations as ir
-from opwest.compiler.ir.operations import DynamicQuantize, Elementwise, HybridProduct, Pool, UserCall
+from opwest.compiler.ir.operations import Copy, DynamicQuantize, Elementwise, HybridProduct, Pool, UserCall
 from opwest.compiler.ir.program import Operation, Program
 from opwest.compiler.lowering.builder import lower_graph
 from opwest.compiler.lowering.passes import PASSES, with_passes
@@ -368,6 +370,17 @@ def files() -> Iterator[Any]:
         yield from (make(np.random.default_rng((number, 9)), *words) for number in range(3))
 
 
+def of_signals(first: int = 0) -> list[Operation]:
+    """Return the signal operators of tflite-micro, with the sizes of their tests and of sound."""
+    found = []
+    for name in FAMILIES_OF_SIGNALS:
+        for number in range(first, first + 14):
+            graph = graph_of(configuration(name, number)[0].build())
+            made = lower_graph(graph, "made", Diagnostics()).operations
+            found += [operation for operation in made if not isinstance(operation, Copy)]
+    return found
+
+
 def of_models(seeds: Iterable[int]) -> list[Operation]:
     """Return the operations of random graphs, and of files of one operator."""
     found = []
@@ -428,7 +441,7 @@ def of_rows() -> list[Operation]:
 def layers(count: float = 1.0) -> list[Operation]:
     """Return different layers, at most PER_KEY of a kind and dtype besides those of kernels."""
     found, counts = {}, {}
-    for operation in of_kernels(count):
+    for operation in (*of_kernels(count), *of_signals()):
         found.setdefault(key_of(operation), operation)
         counts[estimate_key(operation)] = PER_KEY
     for operation in (*of_functions(), *of_rows(), *of_models(range(400))):

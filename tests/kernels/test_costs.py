@@ -43,7 +43,7 @@ def test_every_variant_has_an_estimate_on_every_core():
     """
     layers = [
         *estimated_layers.of_kernels(0.5, first=1000), *estimated_layers.of_functions(),
-        *estimated_layers.of_rows(),
+        *estimated_layers.of_rows(), *estimated_layers.of_signals(first=100),
         *estimated_layers.of_models(range(1000, 1060)),
     ]  # fmt: skip
     tables, absent, reached = read_tables(), set(), set()

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sample of the operators for boards: few files of many operators each, sequences of inputs, results of LiteRT."""
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
 from models.bounds import bound_of, distances
 from models.campaigns import cases_of, graph_of
+from models.executor import interpreted
 from models.layers import KINDS as LAYERS
 from models.layers import byte_lstm, float_lstm
 from models.made import Model
 from models.oracle import litert
+from models.signal_chains import CHAINS, VALID, chain
+from models.signal_models import digest
+from models.signal_oracle import RESULTS
 from models.test_arithmetic import activation, binary, shifted
 from models.test_control import condition, loop, variables
 from models.test_moves import KINDS as MOVES
@@ -22,8 +27,10 @@ from models.test_unary import positive_cases, unary
 
 RUNS = 4
 """The length of the sequences."""
-INTEGERS = ("layers", "elements", "movement")
+INTEGERS = ("layers", "elements", "movement", "sound")
 """The files of integers alone."""
+SOUNDS = 12
+"""The frames of a sequence of sound."""
 LEAST, MOST = 4, 0.7
 """The least number of distinct values of each result in a sequence, and the greatest share of one of them."""
 
@@ -199,5 +206,22 @@ def _joined(models):
     return whole
 
 
+def signals():
+    """Return chains of signal operators, which LiteRT does not have: results are recorded ones of tflite-micro."""
+    chains = ("sound to scores", "sound to sound, int16")
+    models = [CHAINS[name][0](*CHAINS[name][1:]) for name in chains]
+    recorded, kinds, outputs = json.loads(RESULTS.read_text()), [], []
+    for name in chains:
+        content, cases = chain(name)
+        graph, state = graph_of(content), {}
+        found = [interpreted(graph, case, state) for case in cases]
+        assert digest(found[VALID:]) == recorded[name], name
+        kinds += [name] * len(found[0])
+        outputs.append(found)
+    inputs = [[array for name in chains for array in chain(name)[1][run]] for run in range(SOUNDS)]
+    results = [[array for found in outputs for array in found[run]] for run in range(SOUNDS)]
+    return Sampled("sound", _joined(models).build(), inputs, results, kinds, [0.0] * len(kinds))
+
+
 def samples():
-    return [sample(name, parts) for name, parts in groups().items()]
+    return [*(sample(name, parts) for name, parts in groups().items()), signals()]

@@ -15,6 +15,7 @@ from campaign import sized
 from models import sampled, test_onnx_float
 from models.damage import damaged, damaged_onnx
 from models.onnx_quantised import quantised
+from models.signal_chains import chain
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.compiler.graph.check import check_graph
 from opwest.compiler.lowering.control import resolve_control
@@ -34,7 +35,7 @@ def tflite_files(folder):
     """Return an operator of each group of the sample: layers, movement, state, loops."""
     generator = np.random.default_rng(5)
     chosen = [part for parts in sampled.groups().values() for part in parts[:: max(1, len(parts) // 3)]]
-    return [part.build(generator).build() for part in chosen]
+    return [*(part.build(generator).build() for part in chosen), chain("sound to scores")[0]]
 
 
 def onnx_files(folder):

@@ -200,7 +200,7 @@ def results(graph: Graph, content: bytes, inputs: Cases, changed: bool = False) 
         try:
             outcome = Results(*reference(graph, content, inputs, sequence=True))
         except UnavailableError as error:
-            reason = str(error)
+            reason = str(error).rstrip(".")
             if isinstance(error, TerminatedError):
                 remarks = (f"{reason}: the golden vectors are from opwest's own interpreter of the model",)
     if outcome is not None and not _has_quantised(graph, content) and not graph.rules.dense_rounds_twice:

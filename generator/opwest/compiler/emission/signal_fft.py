@@ -105,15 +105,33 @@ _EXPRESSIONS = {
     },
     "f": {"plus": "{} + {}", "minus": "{} - {}", "times": "{} * {}", "negative": "-{}"},
 }
+_TURN = """\
+/* The products of the elements with roots of unity before a stage: none for the first ones. */
+static void fft_turn_$s($t *x, const $t *twiddles, int blocks, int radix, int width$parameter)
+{
+	for (int block = 0; block < blocks; block++) {
+$first		for (int i = 1; i < radix; i++) {
+			for (int k = 0; k < width; k++, x += 2) {
+				pair_put_$s(x, pair_product_$s($divided, pair_at_$s(twiddles + 2 * i * k * blocks)));
+			}
+		}
+	}
+}
+"""
+_SCALED = """\
+		for (int k = 0; k < width; k++, x += 2) {
+			pair_put_$s(x, pair_scaled_$s(pair_at_$s(x), factor));
+		}
+"""
 _STAGES = {
     2: """\
 /* A stage of radix 2. */
-static void fft_2_$s($t *x, const $t *twiddles, int blocks, int width)
+static void fft_2_$s($t *x, int blocks, int width)
 {
 	for (int block = 0; block < blocks; block++, x += 2 * width) {
 		for (int k = 0; k < width; k++, x += 2) {
-			struct pair_$s a = $x0;
-			struct pair_$s b = pair_product_$s($x1, $w1);
+			struct pair_$s a = pair_at_$s(x);
+			struct pair_$s b = pair_at_$s(x + 2 * width);
 
 			pair_put_$s(x + 2 * width, pair_less_$s(a, b));
 			pair_put_$s(x, pair_sum_$s(a, b));
@@ -122,18 +140,16 @@ static void fft_2_$s($t *x, const $t *twiddles, int blocks, int width)
 }
 """,
     3: """\
-/* A stage of radix 3. */
-static void fft_3_$s($t *x, const $t *twiddles, int blocks, int width)
+/* A stage of radix 3, with the sine of a third of a turn. */
+static void fft_3_$s($t *x, int blocks, int width, $t sine)
 {
-	const $t third = twiddles[2 * blocks * width + 1];
-
 	for (int block = 0; block < blocks; block++, x += 4 * width) {
 		for (int k = 0; k < width; k++, x += 2) {
-			struct pair_$s a = $x0;
-			struct pair_$s b = pair_product_$s($x1, $w1);
-			struct pair_$s c = pair_product_$s($x2, $w2);
+			struct pair_$s a = pair_at_$s(x);
+			struct pair_$s b = pair_at_$s(x + 2 * width);
+			struct pair_$s c = pair_at_$s(x + 4 * width);
 			struct pair_$s sum = pair_sum_$s(b, c);
-			struct pair_$s side = pair_turned_$s(pair_scaled_$s(pair_less_$s(b, c), third));
+			struct pair_$s side = pair_turned_$s(pair_scaled_$s(pair_less_$s(b, c), sine));
 			struct pair_$s middle = {$half_sum_r, $half_sum_i};
 
 			pair_put_$s(x, pair_sum_$s(a, sum));
@@ -145,14 +161,14 @@ static void fft_3_$s($t *x, const $t *twiddles, int blocks, int width)
 """,
     4: """\
 /* A stage of radix 4. */
-static void $name($t *x, const $t *twiddles, int blocks, int width)
+static void $name($t *x, int blocks, int width)
 {
 	for (int block = 0; block < blocks; block++, x += 6 * width) {
 		for (int k = 0; k < width; k++, x += 2) {
-			struct pair_$s a = $x0;
-			struct pair_$s b = pair_product_$s($x1, $w1);
-			struct pair_$s c = pair_product_$s($x2, $w2);
-			struct pair_$s d = pair_product_$s($x3, $w3);
+			struct pair_$s a = pair_at_$s(x);
+			struct pair_$s b = pair_at_$s(x + 2 * width);
+			struct pair_$s c = pair_at_$s(x + 4 * width);
+			struct pair_$s d = pair_at_$s(x + 6 * width);
 			struct pair_$s lower = pair_less_$s(a, c);
 			struct pair_$s upper = pair_sum_$s(a, c);
 			struct pair_$s odd = pair_sum_$s(b, d);
@@ -167,52 +183,43 @@ static void $name($t *x, const $t *twiddles, int blocks, int width)
 }
 """,
     5: """\
-/* Sums of a stage of radix 5. */
-static inline struct pair_$s fft_5_even_$s(struct pair_$s a, struct pair_$s b, struct pair_$s c, $t one,
-				     $t other)
+/* Two results of a stage of radix 5, from sums and differences of pairs of elements. */
+static void fft_5_ends_$s($t *low, $t *high, struct pair_$s even, struct pair_$s side)
 {
-	return pair_sum_$s(pair_sum_$s(a, pair_scaled_$s(b, one)), pair_scaled_$s(c, other));
+	pair_put_$s(low, pair_less_$s(even, side));
+	pair_put_$s(high, pair_sum_$s(even, side));
 }
 
-/* A stage of radix 5. */
-static void fft_5_$s($t *x, const $t *twiddles, int blocks, int width)
+/* A stage of radix 5, with the roots of a fifth and of two fifths of a turn. */
+static void fft_5_$s($t *x, int blocks, int width, const $t *near, const $t *far)
 {
-	const struct pair_$s near = pair_at_$s(twiddles + 2 * blocks * width);
-	const struct pair_$s far = pair_at_$s(twiddles + 4 * blocks * width);
-
 	for (int block = 0; block < blocks; block++, x += 8 * width) {
 		for (int k = 0; k < width; k++, x += 2) {
-			struct pair_$s a = $x0;
-			struct pair_$s b = pair_product_$s($x1, $w1);
-			struct pair_$s c = pair_product_$s($x2, $w2);
-			struct pair_$s d = pair_product_$s($x3, $w3);
-			struct pair_$s e = pair_product_$s($x4, $w4);
-			struct pair_$s outer = pair_sum_$s(b, e);
-			struct pair_$s inner = pair_sum_$s(c, d);
-			struct pair_$s wide = pair_less_$s(b, e);
-			struct pair_$s narrow = pair_less_$s(c, d);
+			const struct pair_$s a = pair_at_$s(x);
+			struct pair_$s b = pair_at_$s(x + 2 * width);
+			struct pair_$s c = pair_at_$s(x + 4 * width);
+			struct pair_$s d = pair_at_$s(x + 6 * width);
+			struct pair_$s e = pair_at_$s(x + 8 * width);
+			const struct pair_$s wide = pair_less_$s(b, e);
+			const struct pair_$s narrow = pair_less_$s(c, d);
 
-			pair_put_$s(x, pair_sum_$s(a, pair_sum_$s(outer, inner)));
-			b = pair_scaled_$s(wide, near.i);
-			c = pair_scaled_$s(narrow, far.i);
-			d = fft_5_even_$s(a, outer, inner, near.r, far.r);
-			e = pair_turned_$s(b);
-			c = pair_turned_$s(c);
-			e = pair_sum_$s(e, c);
-			pair_put_$s(x + 2 * width, pair_less_$s(d, e));
-			pair_put_$s(x + 8 * width, pair_sum_$s(d, e));
-			b = pair_scaled_$s(wide, far.i);
-			c = pair_scaled_$s(narrow, near.i);
-			d = fft_5_even_$s(a, outer, inner, far.r, near.r);
-			e = pair_less_$s(pair_turned_$s(c), pair_turned_$s(b));
-			pair_put_$s(x + 4 * width, pair_sum_$s(d, e));
-			pair_put_$s(x + 6 * width, pair_less_$s(d, e));
+			b = pair_sum_$s(b, e);
+			c = pair_sum_$s(c, d);
+			pair_put_$s(x, pair_sum_$s(a, pair_sum_$s(b, c)));
+			d = pair_sum_$s(pair_sum_$s(a, pair_scaled_$s(b, near[0])), pair_scaled_$s(c, far[0]));
+			e = pair_turned_$s(pair_scaled_$s(wide, near[1]));
+			e = pair_sum_$s(e, pair_turned_$s(pair_scaled_$s(narrow, far[1])));
+			fft_5_ends_$s(x + 2 * width, x + 8 * width, d, e);
+			d = pair_sum_$s(pair_sum_$s(a, pair_scaled_$s(b, far[0])), pair_scaled_$s(c, near[0]));
+			e = pair_turned_$s(pair_scaled_$s(narrow, near[1]));
+			e = pair_less_$s(e, pair_turned_$s(pair_scaled_$s(wide, far[1])));
+			fft_5_ends_$s(x + 6 * width, x + 4 * width, d, e);
 		}
 	}
 }
 """,
 }
-"""By radix. A root of unity is `k` times the number of the element in tables of `blocks * radix * width` pairs."""
+"""By radix: elements are `width` pairs apart, after the products of their roots of unity."""
 _NEXT = """\
 /* The place after another one with the digits in reverse: `steps` has the products of the radices. */
 static inline int reversed_next(int place, const int *steps, int stages)
@@ -272,6 +279,7 @@ class _Fft:
         if _ROUNDING[self.suffix]:
             made.append(_ROUNDING[self.suffix])
         made.append(string.Template(_ARITHMETIC).substitute(named, **dict(self._arithmetic())))
+        made.append(string.Template(_TURN).substitute(named, **self._turn()))
         for radix in sorted(set(self.radices)):
             made.append(string.Template(_STAGES[radix]).substitute(named, **dict(self._stage(radix))))
         return tuple(made)
@@ -296,26 +304,34 @@ class _Fft:
         """Return the name of the function of a stage. Only that of radix 4 has a direction of its own."""
         return f"fft_{radix}{'_inverse' if radix == 4 and self.is_inverse else ''}_{self.suffix}"
 
+    def _turn(self) -> dict[str, str]:
+        if self.dtype == "float32":
+            place = "\t\tx += 2 * width;\n"
+            return {"parameter": "", "first": place, "divided": "pair_at_f(x)"}
+        named = {"s": self.suffix}
+        element = string.Template("pair_scaled_$s(pair_at_$s(x), factor)").substitute(named)
+        first = string.Template(_SCALED).substitute(named)
+        return {"parameter": f", {c_type(self.dtype)} factor", "first": first, "divided": element}
+
     def _stage(self, radix: int) -> Iterator[tuple[str, str]]:
-        s = self.suffix
-        for i in range(radix):
-            place = "x" if i == 0 else f"x + {2 * i} * width"
-            yield f"x{i}", self.divided(f"pair_at_{s}({place})", radix)
-            yield f"w{i}", f"pair_at_{s}(twiddles + {2 * i} * k * blocks)"
         if radix == 3:
             for part in "ri":
                 yield f"half_sum_{part}", self.operation("minus", f"a.{part}", f"({self.half(f'sum.{part}')})")
         yield "name", self.stage(radix)
         second, last = ("less", "sum") if self.is_inverse else ("sum", "less")
-        yield "second", f"{second}_{s}"
-        yield "last", f"{last}_{s}"
+        yield "second", f"{second}_{self.suffix}"
+        yield "last", f"{last}_{self.suffix}"
 
     def run(self, lines: Lines, memory: str) -> None:
         """Append the stages, the first one first."""
         width = 1
         for radix in reversed(self.radices):
             blocks = self.count // (radix * width)
-            lines.add(f"{self.stage(radix)}({memory}, twiddles, {blocks}, {width});")
+            divisor = "" if self.dtype == "float32" else f", {GREATEST[self.dtype] // radix}"
+            lines.add(f"fft_turn_{self.suffix}({memory}, twiddles, {blocks}, {radix}, {width}{divisor});")
+            roots = [f"twiddles + {2 * number * blocks * width}" for number in (1, 2)]
+            more = {3: f", twiddles[{2 * blocks * width + 1}]", 5: f", {', '.join(roots)}"}.get(radix, "")
+            lines.add(f"{self.stage(radix)}({memory}, {blocks}, {width}{more});")
             width *= radix
 
     def steps(self, lines: Lines) -> None:

@@ -40,7 +40,7 @@ class Operator:
     """The input that is the shape of the only result. If it is computed when the model runs, the shape of the result in
     the file takes its place, as in tflite-micro."""
     states: States | None = None
-    """The states that the operator owns, which are no tensors of a file. The check adds them to the inputs."""
+    """The states that the operator owns, which are no tensors of a file. Readers add them to the inputs."""
 
 
 OPERATORS: dict[str, Operator] = {}
@@ -78,7 +78,7 @@ def check_node(node: Node) -> Sequence[Result]:
     row = OPERATORS.get(node.kind)
     if row is None:
         raise Unsupported("unsupported operator", hint=CUSTOM_HINT)
-    given = [tensor for tensor in node.inputs if row.states is None or tensor is None or not tensor.is_state]
+    given = _without_states(node, row)
     if row.dtypes:
         dtypes = [None if tensor is None else tensor.dtype for tensor in given]
         if not any(_accepts(pattern.split(), dtypes) for pattern in row.dtypes):
@@ -99,8 +99,8 @@ def check_node(node: Node) -> Sequence[Result]:
     node.options = {**row.options, **node.options}
     try:
         results = row.infer(node)
-        if row.states is not None and len(given) == len(node.inputs):
-            node.inputs = (*given, *_states(node, row.states))
+        if row.states is not None:
+            _check_states(node, row)
         return results
     except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
         # Rows rely on ordinary files; a damaged one can contradict itself in ways that they do not name.
@@ -109,10 +109,37 @@ def check_node(node: Node) -> Sequence[Result]:
         raise Unsupported(text, hint="the file may be damaged") from None
 
 
-def _states(node: Node, states: States) -> Iterable[Tensor]:
-    """Yield the states of a node; their names contain that of its first result."""
-    for name, dtype, shape in states(node):
-        yield Tensor(f"{node.outputs[0].name} {name}", dtype, shape, is_state=True)
+def _without_states(node: Node, row: Operator) -> list[Tensor | None]:
+    """Return the inputs without the states that the operator owns."""
+    return [tensor for tensor in node.inputs if row.states is None or tensor is None or not tensor.is_state]
+
+
+def add_states(node: Node) -> None:
+    """Add the states that the operator owns to its inputs; not if the check will refuse the node.
+
+    Copies of the node have the same states: tflite-micro keeps one for each operator of a file.
+    """
+    row = OPERATORS[node.kind]
+    if row.states is None or node.refusal is not None or len(_without_states(node, row)) < len(node.inputs):
+        return
+    try:
+        states = row.states(node)
+    except (Unsupported, ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
+        return  # the check reports it
+    name = node.outputs[0].name if node.outputs else node.kind
+    made = (Tensor(f"{name} {what}", dtype, shape, is_state=True) for what, dtype, shape in states)
+    node.inputs = (*node.inputs, *made)
+
+
+def _check_states(node: Node, row: Operator) -> None:
+    """Raise Unsupported if the shapes of a file contradict those of the operators before this one."""
+    assert row.states is not None
+    found = [(tensor.dtype, tensor.shape) for tensor in node.inputs if tensor is not None and tensor.is_state]
+    wanted = [(dtype, shape) for _, dtype, shape in row.states(node)]
+    if found != wanted:
+        shown = ", ".join(f"{dtype} {list(shape)}" for dtype, shape in found) or "none"
+        expected = ", ".join(f"{dtype} {list(shape)}" for dtype, shape in wanted) or "none"
+        raise Unsupported(f"states by the shapes of the file: {shown}", expected, "the file may be damaged")
 
 
 def _use_shape_of_file(node: Node, number: int) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 
 from opwest.base.result import counted
 from opwest.compiler.ir import operations as ir
+from opwest.compiler.ir import signal
 from opwest.compiler.ir.movement import RESULT, Move, places_of
 from opwest.compiler.ir.program import Operation, Program, Value, extent_of, rows_of
 from opwest.compiler.ir.stripes import ALIGN, Striped
@@ -260,6 +261,60 @@ def _hybrid_product(operation: ir.HybridProduct) -> None:
     _require(prod(operation.data) == operation.inputs[0].size, "another shape than the data", operation)
 
 
+def _states(operation: Operation, *sizes: int) -> None:
+    """Require that states of these sizes follow the data, but those that are empty."""
+    found = [value.size for value in operation.inputs[1:]]
+    _require(found == [size for size in sizes if size], f"states of {found} elements, not {list(sizes)}", operation)
+
+
+def _frames(operation: signal.Frames) -> None:
+    numbers, [data, *_] = operation.numbers, operation.inputs
+    fits = data.size == numbers.rows * numbers.frames * numbers.step
+    _require(fits, f"{data.size} samples for {counted(numbers.frames, 'frame')}", operation)
+    size = numbers.rows * numbers.frames * numbers.size
+    _require(operation.results[0].size == size, "the result has another shape", operation)
+    _states(operation, numbers.rows * numbers.kept, int(numbers.missing > 0))
+
+
+def _overlaps(operation: signal.OverlapAdd) -> None:
+    [data, *_], [result] = operation.inputs, operation.results
+    rows, frames, size = prod(data.shape[:-2]), *data.shape[-2:]
+    _require(1 <= operation.step <= size, f"a step of {operation.step} in frames of {size}", operation)
+    _require(result.size == rows * frames * operation.step, "the result has another shape", operation)
+    _states(operation, rows * (size - operation.step))
+
+
+def _stack(operation: signal.Stack) -> None:
+    numbers, [data, *_] = operation.numbers, operation.inputs
+    _require(data.size == numbers.channels, f"{data.size} of {numbers.channels} channels", operation)
+    _require(operation.results[0].size == numbers.channels * numbers.frames, "the result has another shape", operation)
+    _states(operation, numbers.channels * (numbers.frames - 1), 1)
+
+
+def _spectrum(operation: signal.RealFft | signal.InverseRealFft) -> None:
+    [data], [result], length = operation.inputs, operation.results, operation.length
+    if isinstance(operation, signal.RealFft):
+        fits = data.shape[-1] <= length and result.shape[-1] == length + 2
+    else:
+        fits = data.shape[-1] == length + 2 and result.shape[-1] == length
+    same = data.size // data.shape[-1] == result.size // result.shape[-1]
+    _require(fits and same, f"an FFT of {length} from {list(data.shape)} to {list(result.shape)}", operation)
+
+
+def _filters(operation: signal.FilterBank) -> None:
+    data, weights, unweights, *tables = operation.inputs
+    channels = operation.results[0].size
+    whole = all(table.size == channels + 1 and table.content is not None for table in tables)
+    _require(whole, f"{counted(channels, 'channel')}, and tables of other sizes", operation)
+    most = min(weights.size, unweights.size)
+    bands = zip(*(table.content.tolist() for table in tables), strict=True)
+    inside = all(
+        width <= 0 or (min(start, first) >= 0 and start + width <= data.size and first + width <= most)
+        for start, first, width in bands
+    )
+    _require(inside, "a band outside of the data or of the weights", operation)
+
+
 def _striped(operation: Striped) -> None:
     buffers = sorted(operation.buffers, key=lambda buffer: buffer.offset)
     places = (*(buffer.offset for buffer in buffers), operation.work)
@@ -293,6 +348,13 @@ SHAPES: dict[type[Operation], Callable[[Any], None]] = {
     ir.HybridConvolution: _hybrid,
     ir.HybridProduct: _hybrid_product,
     Striped: _striped,
+    signal.Frames: _frames,
+    signal.OverlapAdd: _overlaps,
+    signal.Stack: _stack,
+    signal.RealFft: _spectrum,
+    signal.InverseRealFft: _spectrum,
+    signal.FilterBank: _filters,
+    **dict.fromkeys((signal.AutoScale, signal.Delay, signal.Logarithms, signal.Pcan, signal.SubtractNoise), _same),
     **dict.fromkeys(
         (ir.SoftmaxFloat, ir.SoftmaxTable, ir.Softmax16, ir.LogSoftmaxTable, ir.LogSoftmaxFloat, ir.UnitLength), _same
     ),

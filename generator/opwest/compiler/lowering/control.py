@@ -101,7 +101,7 @@ class _Resolver:
             [decomposition] = node.options["graphs"]
             self.replace(node, self.inline(decomposition, values, f" of {node.label}"))
         else:
-            self.keep(Node(node.kind, inputs, node.outputs, node.options, node.label, source=node.source))
+            self.keep(Node(node.kind, inputs, node.outputs, node.options, node.label, node.refusal, node.source))
 
     def keep(self, node: Node) -> None:
         """Add a node, or compute its results if its inputs are known. Raises Unsupported."""
@@ -157,7 +157,8 @@ class _Resolver:
         for node in graph.nodes:
             given = tuple(None if tensor is None else copy(tensor) for tensor in node.inputs)
             results = tuple(copy(output) for output in node.outputs)
-            self.add(Node(node.kind, given, results, node.options, f"{node.label}{suffix}", source=node.source))
+            label = f"{node.label}{suffix}"
+            self.add(Node(node.kind, given, results, node.options, label, node.refusal, node.source))
         self.depth -= 1
         return [self.read(copy(output)) for output in graph.outputs]
 

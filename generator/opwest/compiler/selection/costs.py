@@ -32,9 +32,11 @@ from opwest.compiler.ir.operations import (
     Reduce,
 )
 from opwest.compiler.ir.program import Operation
+from opwest.compiler.ir.signal import FilterBank, InverseRealFft, RealFft
 from opwest.compiler.ir.stripes import Striped
 from opwest.compiler.lowering.passes import by_channel
 from opwest.compiler.semantics.fixed_point import Requantisation
+from opwest.compiler.semantics.signal_fft import products
 from opwest.objects.flash import NONE, UNKNOWN, Flash, flash_of_source
 
 GROUP = 8
@@ -214,6 +216,10 @@ def numbers_of(operation: Operation) -> dict[str, int]:
     elif isinstance(operation, Memory):
         # One product of the weights for each step of each sequence.
         numbers["product"] = prod(operation.inputs[0].shape[:-1]) * weights.size
+    elif isinstance(operation, RealFft | InverseRealFft):
+        numbers["product"] = operation.inputs[0].size // operation.inputs[0].shape[-1] * products(operation.length)
+    elif isinstance(operation, FilterBank):
+        numbers["product"] = 2 * int(np.maximum(operation.inputs[5].content, 0).sum())
     elif isinstance(operation, Move):
         # A copy costs more for each of its runs than for its elements.
         numbers["product"] = sum(runs(region) for region in operation.regions)

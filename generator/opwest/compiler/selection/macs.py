@@ -16,10 +16,20 @@ from opwest.compiler.ir.operations import (
     Memory,
 )
 from opwest.compiler.ir.program import Operation
+from opwest.compiler.ir.signal import FilterBank
 from opwest.compiler.ir.stripes import Striped
 from opwest.compiler.selection.costs import numbers_of
 
-_WITH_PRODUCTS = (Convolution, Depthwise, DirectConvolution, HybridConvolution, HybridProduct, MatrixProduct, Filter)
+_WITH_PRODUCTS = (
+    Convolution,
+    Depthwise,
+    DirectConvolution,
+    HybridConvolution,
+    HybridProduct,
+    MatrixProduct,
+    Filter,
+    FilterBank,
+)
 
 
 def macs_of(operation: Operation) -> int:
@@ -42,5 +52,7 @@ def weight_bytes(operation: Operation) -> int:
         return sum(weight_bytes(layer.operation) for layer in operation.layers)
     if isinstance(operation, DirectConvolution | MatrixProduct):
         return operation.inputs[1].nbytes if operation.inputs[1].base.role == "constant" else 0
+    if isinstance(operation, FilterBank):
+        return sum(value.nbytes for value in operation.inputs[1:3])
     arrays: list[Any] = [getattr(operation, name, None) for name in ("weights", "feature", "time", "projection")]
     return sum(int(array.nbytes) for array in arrays if array is not None)

@@ -20,7 +20,6 @@ GREATEST = {"int16": (1 << 15) - 1, "int32": (1 << 31) - 1}
 """1.0 by dtype."""
 FRACTION = {"int16": 15, "int32": 31}
 """The places behind the binary point by dtype."""
-RADICES = (2, 3, 4, 5)
 
 
 def check_length(length: int) -> None:
@@ -45,6 +44,12 @@ def radices(count: int) -> tuple[int, ...]:
         count //= radix
         found.append(radix)
     return tuple(found)
+
+
+def products(length: int) -> int:
+    """Return the multiplications of real numbers with roots of unity in an FFT of real data."""
+    count = length // 2
+    return 4 * (sum(count - count // radix for radix in radices(count)) + count // 2)
 
 
 def order(count: int) -> Any:

@@ -16,7 +16,7 @@ from flatbuffers.table import Table
 
 import opwest.compiler.semantics  # noqa: F401 - fills the table of operators
 from opwest.base.result import counted
-from opwest.compiler.graph.spec import OPERATORS
+from opwest.compiler.graph.spec import OPERATORS, add_states
 from opwest.compiler.graph.types import Damaged, Graph, Node, Rules, Signature, Tensor
 from opwest.compiler.graph.user import KIND, Use, UserOperator
 from opwest.compiler.semantics.signal import PREFIX
@@ -237,6 +237,8 @@ class _Reader:
         self.file = tflite.Model.GetRootAsModel(content, 0)
         self.content = content
         self.users = users
+        self.states: dict[int, tuple[Tensor | None, ...]] = {}
+        """The states that operators own, by the place of the operator in the file."""
         self.dtypes = {number: DTYPES[name] for number, name in names_of("TensorType").items()}
 
     def read(self) -> tuple[Graph, ...]:
@@ -332,7 +334,14 @@ class _Reader:
             count = min(table.IntermediatesLength(), _MAX_INTERMEDIATES)
             inner = (_tensor(tensors, int(table.Intermediates(i)), where) for i in range(count))
             options |= {"intermediates": tuple(tensor.quantization for tensor in inner)}
-        return Node(kind, inputs, outputs, options, label, refusal, source=kind)
+        node = Node(kind, inputs, outputs, options, label, refusal, kind)
+        if row is not None and row.states is not None:
+            key = table._tab.Pos
+            if key not in self.states:
+                add_states(node)
+                self.states[key] = node.inputs[len(inputs) :]
+            node.inputs = (*inputs, *self.states[key])
+        return node
 
     def _kind(self, table: Any, number: int) -> str:
         """Return the name of an operator; for a custom one, that of its code."""
