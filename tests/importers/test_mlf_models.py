@@ -73,7 +73,7 @@ def test_static_arrays_become_the_callers(tmp_path):
 
 
 def test_inner_operators_are_in_the_registry_with_their_workspace(tmp_path):
-    _, text = imported(made.workspace(), tmp_path)
+    _, text = imported(kept(made.workspace()), tmp_path)
     model, _ = planned(tmp_path / "mine")
     sizes = {o.name: [a.type.size for a in o.args if a.direction != "scratch"][:4] for o in model.operators}
     assert sizes["fused_dense_relu"] == [16, 48, 12, 12]

@@ -2,6 +2,7 @@
 """Mains in C as steps: bit-identical to the original main, never with more memory; otherwise one operator."""
 
 import importlib.util
+import itertools
 import json
 import re
 
@@ -12,6 +13,8 @@ from importers_support import ROOT, generated, linked, output_of, planned
 from mlf_made import HEADER, changed, imported
 from opwest.base.diagnostics import OpwestError
 from opwest.frontends.mlf import Options, import_mlf
+from opwest.frontends.mlf.unpack import scratch
+from opwest.plan.problem import PoolPlan
 from unpacked_support import Real, compared
 
 
@@ -38,6 +41,8 @@ NETWORKS = {
     "allocations": (mains.allocated(), (6, 5, 544, 416)),
     "no status": (without_status(), (3, 2, 512, 416)),
     "floats": (made.usmp(), (2, 1, 48, 32)),
+    "phases": (mains.overlapping(), (4, 3, 416, 416)),
+    "allocations at the peak": (made.workspace(), (2, 1, 32, 32)),
 }
 
 
@@ -49,6 +54,38 @@ def test_outputs_are_identical_and_memory_is_not_larger(network, tmp_path):
     assert (done.tvm_workspace_bytes, done.workspace_bytes) == wanted[2:]
     _, memory = planned(tmp_path / "mine")
     assert memory.pools["sram"].size == wanted[3]
+
+
+def test_phases_are_the_order_of_the_code(tmp_path):
+    """Without them, the plan of the steps is larger than TVM's."""
+    _, text = imported(mains.overlapping(), tmp_path)
+    args = text[text.index("  sums:") : text.index("  add:")].splitlines()[3:7]
+    assert args == [
+        "      - {name: p0, dtype: int16, shape: [64], phases: [0, 0]}",
+        "      - {name: T_out, dtype: int16, shape: [64], direction: out, phases: [2, 2]}",
+        "      - {name: sums, dtype: uint8, shape: [256], direction: scratch, align: 16, phases: [1, 1]}",
+        "      - {name: padded, dtype: uint8, shape: [160], direction: scratch, align: 16, phases: [0, 2]}",
+    ]
+    path = tmp_path / "mine/manifest.yaml"
+    path.write_text(re.sub(r", phases: \[\d, \d\]", "", text))
+    _, memory = planned(path.parent)
+    assert memory.pools["sram"].size == 672
+
+
+@pytest.mark.needs("cc")
+def test_a_plan_of_opwest_that_is_larger_is_that_of_tvm(tmp_path, monkeypatch):
+    def stacked(blocks, shares, planner):
+        ends = list(itertools.accumulate(block.size for block in blocks))
+        return PoolPlan(dict(zip((b.name for b in blocks), [0, *ends], strict=False)), ends[-1], 16, 0)
+
+    monkeypatch.setattr(scratch, "plan_blocks", stacked)
+    for files, wanted in ((mains.overlapping(), (4, 3, 416, 416)), (mains.allocated(), (6, 5, 544, 544))):
+        folder = tmp_path / str(wanted[0])
+        folder.mkdir()
+        compared_plan(files, folder, wanted)
+        assert "memory_planner: fixed" in (folder / "mine/manifest.yaml").read_text()
+        _, memory = planned(folder / "mine")
+        assert memory.pools["sram"].size == wanted[3]
 
 
 HALF = """\

@@ -7,6 +7,7 @@ show is bounded by TVM's plan: a tensor cannot reach the next one that is live a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cache
@@ -152,10 +153,10 @@ def give_directions(tensors: Iterable[Tensor], calls: Calls) -> None:
                 raise NotUnpackedError(f"step {use.step} writes the {tensor.kind} '{tensor.name}'")
             tensor.directions[use] = direction
             written = True
-        directions = set(tensor.directions.values())
-        if len({use.step for use in tensor.uses}) != len(tensor.uses) and directions != {"in"}:
+        counts = Counter(use.step for use in tensor.uses)
+        if any(counts[use.step] > 1 and direction != "in" for use, direction in tensor.directions.items()):
             raise NotUnpackedError(f"'{tensor.name}' is passed more than once to a step that writes it")
-        if tensor.kind == "own" and directions == {"out"}:
+        if tensor.kind == "own" and set(tensor.directions.values()) == {"out"}:
             raise NotUnpackedError(f"no step reads '{tensor.name}': another variable can refer to its memory")
 
 
