@@ -16,6 +16,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.model import Binding, Model, Step
 from opwest.model.types.sections import Device
 from opwest.plan.access import Access, Accessed, Pending, access_of
+from opwest.plan.problem import LAST_PHASE
 from opwest.plan.uses import Lifetime, Phases, lifetimes
 
 
@@ -316,8 +317,8 @@ def _phases(step: Step, whole: Collection[str]) -> dict[str, Phases | None]:
     for argument, binding in zip(step.operator.args, step.bindings, strict=True):
         if binding.role != "buffer":
             continue
-        before = found.get(binding.name, argument.phases)
-        known = argument.phases if binding.name not in whole else None
+        before = found.get(binding.name, (LAST_PHASE, 0))
+        known = None if binding.name in whole or step.operator.is_async else argument.phases
         found[binding.name] = (min(before[0], known[0]), max(before[1], known[1])) if before and known else None
     return found
 
