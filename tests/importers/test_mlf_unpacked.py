@@ -27,6 +27,14 @@ def without_status():
     return changed(mains.usmp(), (add, plain), (call, ignored))
 
 
+def in_a_loop():
+    """Return a network whose operators allocate in a loop."""
+    start = "  void* room = TVMBackendAllocWorkspace"
+    end = made.return_if("TVMBackendFreeWorkspace(1, 0, room) != 0")
+    loop = "  for (int32_t z = 0; z < 1; ++z) {\n"
+    return changed(made.workspace(), (start, loop + start), (end, f"{end}  }}\n"))
+
+
 def compared_plan(files, folder, plan):
     """Compare the import of a directory with its main; expect a plan."""
     result = compared(Real(made.unpack(files, folder / "lib"), Options("mine")), folder, 50)
@@ -43,6 +51,7 @@ NETWORKS = {
     "floats": (made.usmp(), (2, 1, 48, 32)),
     "phases": (mains.overlapping(), (4, 3, 416, 416)),
     "allocations at the peak": (made.workspace(), (2, 1, 32, 32)),
+    "allocations in a loop": (in_a_loop(), (2, 1, 32, 48)),  # with bookkeeping, as main as one operator
 }
 
 
@@ -86,6 +95,11 @@ def test_a_plan_of_opwest_that_is_larger_is_that_of_tvm(tmp_path, monkeypatch):
         assert "memory_planner: fixed" in (folder / "mine/manifest.yaml").read_text()
         _, memory = planned(folder / "mine")
         assert memory.pools["sram"].size == wanted[3]
+    done, _ = imported(in_a_loop(), tmp_path)
+    assert done.remarks[0] == (
+        "main is not unpacked, but one operator: its steps need 80 bytes of memory, with the bookkeeping of "
+        "TVMBackendAllocWorkspace in step 0; as one operator it needs 48"
+    )
 
 
 HALF = """\

@@ -342,7 +342,11 @@ class _Unpacking:
         naming = Naming(
             self.request, self.calls, tensors, ranges, groups, dropped, align, limit, allocated, shares, set(taken)
         )
-        placed = plan(naming.blocks(), naming.final_shares(), before, naming.given())
+        bound = before
+        if any(allocated.values()):  # main as one operator has the function's bookkeeping, too
+            need = WorkspaceNeed(peaks.peak(self.request.main.name), UNPACKED.workspace_alignment)
+            bound = limit + block_of("", need.planned, need.align, Lifetime(0, 0)).size
+        placed = plan(naming.blocks(), naming.final_shares(), bound, naming.given())
         draft.operators, draft.steps = naming.operators, naming.steps
         draft.constants, files = naming.constants()
         draft.files |= files
