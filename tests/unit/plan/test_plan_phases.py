@@ -32,6 +32,7 @@ LIVES = {
         "a": Lifetime(0, 1, 0, 0),
         "b": Lifetime(1, 2, 1, END),
     }),
+    "a result that no step reads": (["-> a"], [[(0, 1)]], {"a": Lifetime(0, 0, 0, END)}),
     "scratch": (["-> ^s ^t"], [[(0, 1), (2, 2)]], {"s": Lifetime(0, 0, 0, 1), "t": Lifetime(0, 0, 2, 2)}),
     "twice in a step": (["-> a", "a a ->"], [[None], [(1, 1), (3, 3)]], {"a": Lifetime(0, 1, 0, 3)}),
     "once in all phases": (["-> a", "a a ->"], [[None], [None, (3, 3)]], {"a": Lifetime(0, 1, 0, END)}),
@@ -61,7 +62,7 @@ def test_buffers_that_others_use_before_or_after_the_run(role, wanted):
 def test_memory_of_a_device_that_is_not_coherent_is_used_in_whole_steps():
     model = phased(model_of("a -> b", buffers=[buffer("a", incoherent=True), buffer("b")]), [(0, 0), (1, 1)])
     lives = plan_schedule(model).lives
-    assert (lives["a"], lives["b"]) == (Lifetime(0, 0), Lifetime(0, 0, 1, 1))
+    assert (lives["a"], lives["b"]) == (Lifetime(0, 0), Lifetime(0, 0, 1, END))
 
 
 def random_blocks(seed):
