@@ -88,18 +88,25 @@ def test_a_plan_of_opwest_that_is_larger_is_that_of_tvm(tmp_path, monkeypatch):
         return PoolPlan(dict(zip((b.name for b in blocks), [0, *ends], strict=False)), ends[-1], 16, 0)
 
     monkeypatch.setattr(scratch, "plan_blocks", stacked)
-    for files, wanted in ((mains.overlapping(), (4, 3, 416, 416)), (mains.allocated(), (6, 5, 544, 544))):
-        folder = tmp_path / str(wanted[0])
-        folder.mkdir()
-        compared_plan(files, folder, wanted)
-        assert "memory_planner: fixed" in (folder / "mine/manifest.yaml").read_text()
-        _, memory = planned(folder / "mine")
-        assert memory.pools["sram"].size == wanted[3]
-    done, _ = imported(in_a_loop(), tmp_path)
+    compared_plan(mains.overlapping(), tmp_path, (4, 3, 416, 416))
+    imported(mains.allocated(), tmp_path, "allocated")
+    for folder, size in (("mine", 416), ("allocated", 544)):
+        assert "memory_planner: fixed" in (tmp_path / folder / "manifest.yaml").read_text()
+        _, memory = planned(tmp_path / folder)
+        assert memory.pools["sram"].size == size
+    done, _ = imported(in_a_loop(), tmp_path, "loop")
     assert done.remarks[0] == (
         "main is not unpacked, but one operator: its steps need 80 bytes of memory, with the bookkeeping of "
         "TVMBackendAllocWorkspace in step 0; as one operator it needs 48"
     )
+
+
+def test_an_operator_that_another_function_calls_keeps_its_allocations(tmp_path):
+    other = "int32_t other(int16_t* p, int16_t* q) {\n  return tvmgen_default_window(p, q);\n}\n"
+    start = "TVM_DLL int32_t tvmgen_default___tvm_main__"
+    done, text = imported(changed(mains.allocated(), (start, other + start)), tmp_path)
+    assert "    workspace: 160\n" in text and (done.steps, done.workspace_bytes) == (6, 432)  # with its bookkeeping
+    planned(tmp_path / "mine")
 
 
 HALF = """\

@@ -258,7 +258,7 @@ class _Unpacking:
         self.parsed = {name: Source(text, name) for name, text in code.texts.items()}
         every = self.parsed | {name: Source(text, name) for name, text in request.headers.items()}
         unread = reasons(code.functions, code.sources, every)
-        self.trees = Trees(code.functions, texts, meanings(every.values()), unread)
+        self.trees = Trees(code.functions, texts, meanings(every.values()), unread, request.main.name)
         self.source = code.sources[request.main.name]
         self.text = code.texts[self.source]
         listed = list(arrays(self.text))
