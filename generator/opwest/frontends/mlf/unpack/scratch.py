@@ -19,6 +19,8 @@ from opwest.plan.problem import LAST_PHASE, Block, Share
 from opwest.plan.uses import Lifetime, Phases
 from opwest.plan.verify import flaws, verify
 
+_MAX_PARTS = 500
+"""The maximum number of parts of the workspace that an operator uses; those of TVM use some."""
 _PLANNERS: tuple[Planner, ...] = ("greedy", "search")
 
 
@@ -120,6 +122,8 @@ def parts_of(operator: Operator, budget: Budget) -> Parts:
     parts = []
     for base, role in zip(operator.bases, operator.roles, strict=True):
         if role == "workspace":
+            if len(base.parts) > _MAX_PARTS:
+                raise NotUnpackedError(f"'{operator.tree.function.name}' uses {len(base.parts)} parts of the workspace")
             for offset, part in sorted(base.parts.items()):
                 extent = extent_of(part, budget)
                 if not extent.escapes and not part.declared:
