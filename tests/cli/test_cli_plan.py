@@ -4,6 +4,7 @@
 import csv
 import json
 import os
+import re
 import subprocess
 
 import numpy as np
@@ -297,6 +298,35 @@ def test_tables_of_a_manifest(succeed, fail, model, tmp_path):
     assert "  peak         408 (table, optimal)" in succeed("plan", tmp_path / "tables/sram.csv").out
     done = fail("plan", model, "-o", tmp_path / "tables")
     assert "sram.csv: error: the file exists and is not overwritten" in done.err
+
+
+PHASED = MANIFEST
+for old, new in {
+    "      - *x\n      - {name: room, dtype: int16, shape: [100], direction: scratch}": (
+        "      - {name: x, dtype: int8, shape: [100], phases: [0, 0]}\n"
+        "      - {name: room, dtype: int16, shape: [100], direction: scratch, phases: [0, 1]}"
+    ),
+    "shape: [100], direction: out}\n  add": "shape: [100], direction: out, phases: [1, 1]}\n  add",
+    "    - {call: add, args: [a, b]}\n": "",
+    "    - {call: add, args: [b, d]}\n": "",
+    "  tensors: {c: {pool: small}}\n": "",
+}.items():
+    assert PHASED.count(old) == 1
+    PHASED = PHASED.replace(old, new)
+
+
+def test_phases_of_an_operator(succeed, model, tmp_path):
+    """The result of `smooth` is over its argument; the times of the table are moments, so that it can be verified."""
+    model.write_text(PHASED)
+    done = succeed("plan", model, "-o", tmp_path / "tables")
+    assert "  pool sram: 5 buffers, lower bound 304, peak 304 (optimal)" in done.out
+    assert re.search(r"200 +8 +1  room of step 1$", done.out, re.MULTILINE)
+    assert "  peak         304 (table, optimal)" in succeed("plan", tmp_path / "tables/sram.csv").out
+    result = X
+    for _ in range(2):
+        room = 2 * result.astype(np.int8) * np.tile(WEIGHT, 25)
+        result = (room.astype(np.int16) + room[::-1]).astype(np.int8)
+    np.testing.assert_array_equal(outputs(succeed, model, tmp_path / "app"), (2 * result).astype(np.int8))
 
 
 @pytest.mark.slow

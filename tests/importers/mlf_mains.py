@@ -46,6 +46,30 @@ TVM_DLL int32_t tvmgen_default_add(int16_t* p0, int16_t* p1, int8_t* T_out{pools
 }}
 """
 
+SUMS = """\
+TVM_DLL int32_t tvmgen_default_sums(int16_t* p0, int16_t* T_out, uint8_t* c, uint8_t* global_workspace_9_var) {
+  void* padded_let = (&(global_workspace_9_var[256]));
+  void* sums_let = (&(global_workspace_9_var[0]));
+  for (int32_t i = 0; i < 80; ++i) {
+    ((int16_t*)padded_let)[i] = (((8 <= i) && (i < 72)) ? p0[(i - 8)] : (int16_t)0);
+  }
+  for (int32_t k = 0; k < 64; ++k) {
+    ((int32_t*)sums_let)[k] = 0;
+    for (int32_t r = 0; r < 3; ++r) {
+      ((int32_t*)sums_let)[k] = (((int32_t*)sums_let)[k] + ((int32_t)((int16_t*)padded_let)[((r * 8) + k)]));
+    }
+  }
+  for (int32_t i = 0; i < 64; ++i) {
+    ((int16_t*)padded_let)[i] = ((int16_t)(((int32_t*)sums_let)[i] / 3));
+  }
+  for (int32_t i = 0; i < 64; ++i) {
+    T_out[i] = (((int16_t*)padded_let)[i] - (int16_t)1);
+  }
+  return 0;
+}
+"""
+"""An operator as TVM writes a depthwise convolution: padded input, sums in int32, and both results in turn."""
+
 TABLE = "1, 2, 3, -4, 5, -6, 7, 8"
 START = (
     "#define TVM_EXPORTS\n#include <stdint.h>\n"
@@ -140,6 +164,15 @@ def allocated():
         f"{start + calls + end}  return 0;\n}}\n"
     )
     return files(code, wrapper("", "inputs->x,outputs->Identity", "void* x,void* output0"))
+
+
+def overlapping(sums=SUMS):
+    """Return a network in whose plan the sums of an operator overlap its argument and its result, which are equal."""
+    steps = call("widen", X, "sid_1_let") + call("sums", "sid_1_let", "sid_2_let")
+    steps += call("sums", "sid_2_let", "sid_3_let") + call("add", "sid_3_let", "sid_3_let", Y)
+    start = "TVM_DLL int32_t tvmgen_default___tvm_main__"
+    sources = changed(usmp(main=lets(0, 0, 0) + steps), (start, sums + start))
+    return changed(sources, ("global_workspace[512]", "global_workspace[416]"), name=made.LIB0)
 
 
 DEVICES = "struct tvmgen_default_devices {\n  void* npu_a;\n  void* npu_b;\n};\n"

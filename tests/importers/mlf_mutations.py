@@ -22,7 +22,7 @@ from projects import check
 SECONDS = 10
 BYTES = 512 << 20
 VARIANTS = (made.usmp, made.workspace, made.packed, partial(made.packed, shapes=False), made.graph, made.cmsis_nn)
-VARIANTS += (mains.usmp, partial(mains.usmp, constants="main"), mains.allocated)
+VARIANTS += (mains.usmp, partial(mains.usmp, constants="main"), mains.allocated, mains.overlapping)
 _EVIL_NAMES = (b"../evil", b"/tmp/opwest-evil", b"codegen/../../evil", b"a\\..\\b", b"\xff\xfe", b"metadata.json/x")
 _EVIL_NAMES += (b"", b"x" * 99)
 _EVIL_SIZES = (b"77777777777", b"00000000000", b"\x80\0\0\0\xff\xff\xff\xff\xff\xff\xff", b"\xff" * 11)

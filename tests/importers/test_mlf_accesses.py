@@ -112,6 +112,39 @@ def test_calls(case):
     assert extents(body, other)[1][0].size == size
 
 
+COPY = "float t[4]; for (int32_t i = 0; i < 4; ++i) { t[i] = p0[i]; }"
+WRITE = "for (int32_t i = 0; i < 4; ++i) { out[i] = t[i]; }"
+IN_TURN, AT_ONCE = [(0, 0), (1, 1)], [None, None]
+PHASES = {
+    "one after the other": (COPY + WRITE, IN_TURN),
+    "in blocks": (f"{{ {{ {COPY} {WRITE} }} }}", IN_TURN),
+    "in a function": (f"{COPY} put(out);", IN_TURN),
+    "more often than needed": (f"{COPY} float a = p0[1]; out[0] = t[0] + a; out[1] = 1;", IN_TURN),
+    "in one loop": ("for (int32_t i = 0; i < 4; ++i) { out[i] = p0[i]; }", AT_ONCE),
+    "in loops of a loop": (f"for (int32_t j = 0; j < 2; ++j) {{ {COPY} {WRITE} }}", AT_ONCE),
+    "in loops of a condition": (f"if (t) {{ {COPY} {WRITE} }}", AT_ONCE),
+    "an argument again at the end": (f"{COPY} {WRITE} out[0] = p0[0];", AT_ONCE),
+    "a result that is read first": (f"float a = out[0]; {COPY} {WRITE}", AT_ONCE),
+    "a pointer that is kept": (f"keep(p0); {WRITE}", AT_ONCE),
+    "a pointer in a variable": (f"float* q = p0 + 1; float a = q[0]; {WRITE}", IN_TURN),
+    "a pointer in a structure": (f"struct pair s = {{p0, 3}}; {WRITE}", AT_ONCE),
+    "a loop that is not read": (f"while (p0[0] > t[0]) {{}} {WRITE}", AT_ONCE),
+    "the first result of a library": (f"{WRITE} g(p0);", [(1, 1), (0, 0)]),
+    "a jump back": (f"again:; {COPY} {WRITE} if (t[0] > 1.0f) {{ goto again; }}", AT_ONCE),
+    "pointers that are declared as separate": (f"float* restrict q = out; {COPY} {WRITE}", AT_ONCE),
+    "no access to the argument": (WRITE, AT_ONCE),
+}
+
+
+@pytest.mark.parametrize("case", PHASES)
+def test_phases(case):
+    """Loops and other statements of the body, one after the other, in the smallest numbering."""
+    body, wanted = PHASES[case]
+    operator, _, _ = extents(body, "int32_t put(float* p) {\n  p[1] = 1.0f;\n  return 0;\n}\n")
+    phases = operator.phases()
+    assert [phases.get(id(base)) for base in operator.bases] == wanted
+
+
 @pytest.mark.parametrize("returned", ["-1", "0"])
 def test_status_of_a_called_function_is_not_checked(returned):
     """It can return an error before it writes, and the operator continues."""

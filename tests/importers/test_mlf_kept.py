@@ -163,6 +163,24 @@ PLANNED = [
         "step 0 writes 0 bytes of 'sid_1', but steps read 128 bytes",
         code((WIDENED, f"      if (p0[0] > 0) {WIDENED.strip()}")),
     ),
+    (
+        "'tvmgen_default_sums' uses 501 parts of the workspace",
+        mains.overlapping(
+            mains.SUMS.replace(
+                "  return 0;", "".join(f"  global_workspace_9_var[{n}] = 0;\n" for n in range(1, 501)) + "  return 0;"
+            )
+        ),
+    ),
+    (
+        "sums of step 1 at 0 overlaps sid_1 at 0 in TVM's plan",
+        mains.overlapping(mains.SUMS.replace("int16_t* p0", "int16_t* restrict p0")),
+    ),
+    (
+        "'tvmgen_default_sums' uses 'global_workspace_9_var' other than at constant offsets",
+        mains.overlapping(
+            mains.SUMS.replace("  void* sums_let", "  uint8_t* w = global_workspace_9_var;\n  void* sums_let")
+        ),
+    ),
     ("step 0 reads 'sid_1' before a step writes it", code((f"{WIDENED}(", f"{WIDENED}(T_out[cse_var_1] + "))),
 ]
 IN_WIDEN = [

@@ -6,6 +6,7 @@ import struct
 import subprocess
 
 import mlf_made as made
+import mlf_mains as mains
 import numpy as np
 import pytest
 from importers_support import ROOT, Built, generated, linked, output_of, planned
@@ -73,7 +74,7 @@ def test_static_arrays_become_the_callers(tmp_path):
 
 
 def test_inner_operators_are_in_the_registry_with_their_workspace(tmp_path):
-    _, text = imported(made.workspace(), tmp_path)
+    _, text = imported(kept(made.workspace()), tmp_path)
     model, _ = planned(tmp_path / "mine")
     sizes = {o.name: [a.type.size for a in o.args if a.direction != "scratch"][:4] for o in model.operators}
     assert sizes["fused_dense_relu"] == [16, 48, 12, 12]
@@ -162,6 +163,20 @@ def test_shifts_beyond_63_bits_are_corrected(tmp_path):
     assert "((int64_t)((32 + 31) - 1))" in text and "((int64_t)(32 + 31))" in text and "((int64_t)(8 + 31))" in text
     for x in (-(1 << 31), -1, 1, (1 << 31) - 1):
         assert (x * ((1 << 31) - 1) + (1 << 62)) >> 63 == 0
+
+
+def test_shifts_of_channels_beyond_63_bits_have_a_note(tmp_path):
+    """Their results are those of TVM's main, which depend on the processor."""
+    shift = "(x * m) >> ((int64_t)(((int32_t*)unused_let)[c] + 31))"
+    far = f"static int64_t far(int64_t x, int64_t m, int32_t* unused_let, int c)\n{{\n  return {shift};\n}}\n"
+    files = mains.usmp()
+    files[LIB1] += far.encode()
+    for values, listed in (("32, 31", []), ("33, 35", ["2 channels"])):
+        members = ("int16_t unused_let[4]", "int32_t unused_let[2]"), ("1, 2, 3, 4\n", f"{values}\n")
+        done, _ = imported(changed(files, *members, name=LIB0), tmp_path, f"mine{values[:2]}")
+        notes = [r.partition(" with")[0] for r in done.remarks if "undefined in C: their results" in r]
+        assert notes == listed
+    assert "can differ between processors (unused_let)" in done.remarks[-1]
 
 
 @pytest.mark.needs("cc")

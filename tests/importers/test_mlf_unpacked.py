@@ -2,6 +2,7 @@
 """Mains in C as steps: bit-identical to the original main, never with more memory; otherwise one operator."""
 
 import importlib.util
+import itertools
 import json
 import re
 
@@ -12,6 +13,8 @@ from importers_support import ROOT, generated, linked, output_of, planned
 from mlf_made import HEADER, changed, imported
 from opwest.base.diagnostics import OpwestError
 from opwest.frontends.mlf import Options, import_mlf
+from opwest.frontends.mlf.unpack import scratch
+from opwest.plan.problem import PoolPlan
 from unpacked_support import Real, compared
 
 
@@ -22,6 +25,14 @@ def without_status():
     call = mains.call("add", "sid_1_let", "sid_2_let", mains.Y)
     ignored = call.replace("if (", "(void)(").replace(" != 0 ) return -1;", ");")
     return changed(mains.usmp(), (add, plain), (call, ignored))
+
+
+def in_a_loop():
+    """Return a network whose operators allocate in a loop."""
+    start = "  void* room = TVMBackendAllocWorkspace"
+    end = made.return_if("TVMBackendFreeWorkspace(1, 0, room) != 0")
+    loop = "  for (int32_t z = 0; z < 1; ++z) {\n"
+    return changed(made.workspace(), (start, loop + start), (end, f"{end}  }}\n"))
 
 
 def compared_plan(files, folder, plan):
@@ -38,6 +49,9 @@ NETWORKS = {
     "allocations": (mains.allocated(), (6, 5, 544, 416)),
     "no status": (without_status(), (3, 2, 512, 416)),
     "floats": (made.usmp(), (2, 1, 48, 32)),
+    "phases": (mains.overlapping(), (4, 3, 416, 416)),
+    "allocations at the peak": (made.workspace(), (2, 1, 32, 32)),
+    "allocations in a loop": (in_a_loop(), (2, 1, 32, 48)),  # with bookkeeping, as main as one operator
 }
 
 
@@ -49,6 +63,50 @@ def test_outputs_are_identical_and_memory_is_not_larger(network, tmp_path):
     assert (done.tvm_workspace_bytes, done.workspace_bytes) == wanted[2:]
     _, memory = planned(tmp_path / "mine")
     assert memory.pools["sram"].size == wanted[3]
+
+
+def test_phases_are_the_order_of_the_code(tmp_path):
+    """Without them, the plan of the steps is larger than TVM's."""
+    _, text = imported(mains.overlapping(), tmp_path)
+    args = text[text.index("  sums:") : text.index("  add:")].splitlines()[3:7]
+    assert args == [
+        "      - {name: p0, dtype: int16, shape: [64], phases: [0, 0]}",
+        "      - {name: T_out, dtype: int16, shape: [64], direction: out, phases: [2, 2]}",
+        "      - {name: sums, dtype: uint8, shape: [256], direction: scratch, align: 16, phases: [1, 1]}",
+        "      - {name: padded, dtype: uint8, shape: [160], direction: scratch, align: 16, phases: [0, 2]}",
+    ]
+    path = tmp_path / "mine/manifest.yaml"
+    path.write_text(re.sub(r", phases: \[\d, \d\]", "", text))
+    _, memory = planned(path.parent)
+    assert memory.pools["sram"].size == 672
+
+
+@pytest.mark.needs("cc")
+def test_a_plan_of_opwest_that_is_larger_is_that_of_tvm(tmp_path, monkeypatch):
+    def stacked(blocks, shares, planner):
+        ends = list(itertools.accumulate(block.size for block in blocks))
+        return PoolPlan(dict(zip((b.name for b in blocks), [0, *ends], strict=False)), ends[-1], 16, 0)
+
+    monkeypatch.setattr(scratch, "plan_blocks", stacked)
+    compared_plan(mains.overlapping(), tmp_path, (4, 3, 416, 416))
+    imported(mains.allocated(), tmp_path, "allocated")
+    for folder, size in (("mine", 416), ("allocated", 544)):
+        assert "memory_planner: fixed" in (tmp_path / folder / "manifest.yaml").read_text()
+        _, memory = planned(tmp_path / folder)
+        assert memory.pools["sram"].size == size
+    done, _ = imported(in_a_loop(), tmp_path, "loop")
+    assert done.remarks[0] == (
+        "main is not unpacked, but one operator: its steps need 80 bytes of memory, with the bookkeeping of "
+        "TVMBackendAllocWorkspace in step 0; as one operator it needs 48"
+    )
+
+
+def test_an_operator_that_another_function_calls_keeps_its_allocations(tmp_path):
+    other = "int32_t other(int16_t* p, int16_t* q) {\n  return tvmgen_default_window(p, q);\n}\n"
+    start = "TVM_DLL int32_t tvmgen_default___tvm_main__"
+    done, text = imported(changed(mains.allocated(), (start, other + start)), tmp_path)
+    assert "    workspace: 160\n" in text and (done.steps, done.workspace_bytes) == (6, 432)  # with its bookkeeping
+    planned(tmp_path / "mine")
 
 
 HALF = """\

@@ -2,13 +2,14 @@
 """Real directories in Model Library Format: their imports against TVM's own main, on this host and in QEMU.
 
     make unpacked-models MODELS="DIRECTORY[,NAME=SHAPE...] ..."
-    python tests/importers/unpacked_models.py [--host] [--qemu] [--cases N] DIRECTORY[,NAME=SHAPE...]...
+    python tests/importers/unpacked_models.py [--host] [--qemu] [--steps] [--cases N] DIRECTORY[,NAME=SHAPE...]...
 
 SHAPE is that of an input or output that the directory does not record: input_1=1x49x10x1. Without arguments, the
 directories are those of the variable OPWEST_MLF_MODELS, separated by spaces. Each is imported; the import and the
 original main are compiled by the same compiler and run on the same random inputs. The outputs must be equal bit for
-bit. The table contains the steps, and the bytes of memory in TVM's plan and in opwest's. In QEMU the board
-is mps2/an385, or mps2/an386 for code that requires a Cortex-M4.
+bit. The table contains the steps, and the bytes of memory in TVM's plan and in opwest's. With --steps, a main that is
+not unpacked, or needs more bytes than in TVM's plan, is an error. In QEMU the board is mps2/an385, or mps2/an386 for
+code that requires a Cortex-M4. On the host, CMSIS-NN is $CMSIS_NN or the module of the workspace.
 """
 
 import argparse
@@ -42,6 +43,7 @@ def main() -> int:
     parser.add_argument("directories", nargs="*", metavar="DIRECTORY[,NAME=SHAPE...]")
     parser.add_argument("--host", action="store_true", help="only on this host")
     parser.add_argument("--qemu", action="store_true", help="only in QEMU")
+    parser.add_argument("--steps", action="store_true", help="require steps, with at most the bytes of TVM's plan")
     parser.add_argument("--cases", type=int, default=20, help="inputs on the host (default: 20; QEMU: a quarter)")
     options = parser.parse_args()
     chosen = [real(text) for text in options.directories or os.environ.get(VARIABLE, "").split()]
@@ -56,7 +58,11 @@ def main() -> int:
             cases = options.cases if where == "host" else max(options.cases // 4, 1)
             with tempfile.TemporaryDirectory() as work:
                 try:
-                    result = compare(one, Path(work), cases).words()
+                    done = compare(one, Path(work), cases)
+                    result = done.words()
+                    if options.steps and not (done.plan and done.plan[3] <= done.plan[2]):
+                        failed += 1
+                        result = f"FAILED: {result}"
                 except NotHere as reason:
                     result = f"skipped: {reason}"
                 except (OpwestError, AssertionError, pytest.fail.Exception) as fault:

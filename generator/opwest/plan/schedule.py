@@ -16,6 +16,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.model.types.model import Binding, Model, Step
 from opwest.model.types.sections import Device
 from opwest.plan.access import Access, Accessed, Pending, access_of
+from opwest.plan.problem import LAST_PHASE
 from opwest.plan.uses import Lifetime, Phases, lifetimes
 
 
@@ -311,13 +312,18 @@ def _lives(model: Model, steps: Sequence[Step], syncs: Sequence[Sequence[Sync]])
 
 
 def _phases(step: Step, whole: Collection[str]) -> dict[str, Phases | None]:
-    """Return the buffers of a step with the phases from the first to the last access; None for the whole step."""
+    """Return the buffers of a step with the phases from the first to the last access; None for the whole step.
+
+    Results last until the end of the step, also if no step reads them: then `--check-steps` does.
+    """
     found: dict[str, Phases | None] = {}
     for argument, binding in zip(step.operator.args, step.bindings, strict=True):
         if binding.role != "buffer":
             continue
-        before = found.get(binding.name, argument.phases)
-        known = argument.phases if binding.name not in whole else None
+        before = found.get(binding.name, (LAST_PHASE, 0))
+        known = None if binding.name in whole or step.operator.is_async else argument.phases
+        if known is not None and argument.is_written:
+            known = known[0], LAST_PHASE
         found[binding.name] = (min(before[0], known[0]), max(before[1], known[1])) if before and known else None
     return found
 

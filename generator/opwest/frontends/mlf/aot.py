@@ -11,7 +11,7 @@ from opwest.base.result import counted
 from opwest.compiler.faults import fault
 from opwest.compiler.names import free_name, identifier
 from opwest.frontends.mlf.c_text import Function, Parameter, arrays, is_packed, packed_entries, same_name
-from opwest.frontends.mlf.code import Code
+from opwest.frontends.mlf.code import Code, undefined_shifts
 from opwest.frontends.mlf.draft import Argument, Constant, Draft, Operator, Step
 from opwest.frontends.mlf.inner import ALIGN, Calls, Region, Workspaces
 from opwest.frontends.mlf.metadata import IoTensor
@@ -54,6 +54,7 @@ def draft(model: Model) -> Draft:
             result.devices.append(kept_name(argument.given.name, "device", taken, result.remarks))
     if not _unpacked(model, bound, taken, result):
         _whole(model, bound, convention, taken, result)
+    result.remarks += undefined_shifts(model.code)
     return result
 
 

@@ -33,10 +33,11 @@ def allocations_of(tree: Tree, trees: Trees) -> tuple[Allocation, ...]:
     """Return all memory that an operator allocates; none unless all of it can become scratch arguments.
 
     These are allocations of a constant size, as the value of a variable, and checked frees, both outside of loops and
-    conditions, in an operator that calls no function with another allocation.
+    conditions, in an operator that no other one calls, and that calls no function with another allocation.
     """
-    words = trees.words(tree.function.name)
-    if ALLOCATE not in words or _allocates_elsewhere(tree.function.name, trees):
+    own = tree.function.name
+    words = trees.words(own)
+    if ALLOCATE not in words or own in trees.called or _allocates_elsewhere(own, trees):
         return ()
     found: dict[str, Allocation] = {}
     live: dict[str, int] = {}
@@ -56,7 +57,7 @@ def allocations_of(tree: Tree, trees: Trees) -> tuple[Allocation, ...]:
             del live[freed]
     counts = len(found), sum(len(one.freed) for one in found.values())
     is_whole = (words.count(ALLOCATE), words.count(FREE)) == counts
-    return tuple(found.values()) if is_whole and found.keys().isdisjoint(trees.changed(tree.function.name)) else ()
+    return tuple(found.values()) if is_whole and found.keys().isdisjoint(trees.changed(own)) else ()
 
 
 def _allocates_elsewhere(function: str, trees: Trees) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from opwest.base.frozen_dataclass import dataclass
@@ -212,6 +213,8 @@ class Trees:
     """Words with another meaning than that of C, as in `sources.meanings`."""
     reasons: Mapping[str, str]
     """Functions that cannot be read, as in `sources.reasons`."""
+    main: str = ""
+    """The name of main."""
 
     def __post_init__(self) -> None:
         self._trees: dict[str, Tree] = {}
@@ -222,6 +225,12 @@ class Trees:
         function = self.functions[name]
         tokens = _TOKEN.finditer(self.sources[name], function.start, function.end)
         return [match["word"] for match in tokens if match["word"]]
+
+    @cached_property
+    def called(self) -> set[str]:
+        """The words of functions other than main, without their own names."""
+        others = (name for name in self.functions if name != self.main)
+        return {word for name in others for word in self.words(name) if word != name}
 
     def tree(self, name: str) -> Tree:
         """Return the tree of a function. Raises NotUnpackedError."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Literal
@@ -245,14 +246,14 @@ class Operator:
         used += [allocation.base for allocation in self.allocations]
         used += [p for b, r in zip(self.bases, self.roles, strict=True) if r == "workspace" for p in b.parts.values()]
         spans = {id(base): base.phases for base in used if base.phases is not None}
-        # In the smallest numbering, as many phases end before a range as ranges that end before it begin differ.
-        before = [frozenset(other for other, o in spans.items() if o[1] < s[0]) for s in spans.values()]
-        after = [frozenset(other for other, o in spans.items() if o[0] > s[1]) for s in spans.values()]
-        counts = sorted({len(names) for names in before}), sorted({len(names) for names in after}, reverse=True)
-        if not self.in_order or len(counts[0]) <= 1:
+        # Ranges that end before another one begins are nested: their numbers identify them, and number the phases.
+        starts, ends = (sorted(span[at] for span in spans.values()) for at in (0, 1))
+        before = {name: bisect_left(ends, first) for name, (first, _) in spans.items()}
+        after = {name: len(starts) - bisect_right(starts, last) for name, (_, last) in spans.items()}
+        count = len(set(before.values()))
+        if not self.in_order or count <= 1:
             return {}
-        found = {
-            name: (counts[0].index(len(b)), counts[1].index(len(a)))
-            for name, b, a in zip(spans, before, after, strict=True)
-        }
-        return {id(base): found.get(id(base), (0, len(counts[0]) - 1)) for base in used}
+        begins = {number: phase for phase, number in enumerate(sorted(set(before.values())))}
+        finishes = {number: phase for phase, number in enumerate(sorted(set(after.values()), reverse=True))}
+        found = {name: (begins[before[name]], finishes[after[name]]) for name in spans}
+        return {id(base): found.get(id(base), (0, count - 1)) for base in used}

@@ -19,6 +19,8 @@ from opwest.plan.problem import LAST_PHASE, Block, Share
 from opwest.plan.uses import Lifetime, Phases
 from opwest.plan.verify import flaws, verify
 
+_MAX_PARTS = 500
+"""The maximum number of parts of the workspace that an operator uses; those of TVM use some."""
 _PLANNERS: tuple[Planner, ...] = ("greedy", "search")
 
 
@@ -73,7 +75,7 @@ class Placed:
 
 
 def plan(blocks: Sequence[Block], shares: Sequence[Share], before: int, given: Mapping[str, int]) -> Placed:
-    """Return opwest's plan if it has at most the `before` bytes of TVM's plan, otherwise TVM's plan.
+    """Return opwest's plan if it has at most `before` bytes, those of TVM's plan; otherwise TVM's plan.
 
     `given` has the offsets of TVM's plan by block. Raises NotUnpackedError if they do not fit the steps: the code does
     not show that two blocks are in use one after the other.
@@ -85,8 +87,9 @@ def plan(blocks: Sequence[Block], shares: Sequence[Share], before: int, given: M
             return Placed(placed.size, planner, {})
     for flaw in flaws(blocks, given, before, shares):
         if flaw.kind == "missing":
+            step = flaw.block.name.partition(" of ")[2]
             text = f"its steps need {placed.size} bytes of memory, with the bookkeeping of TVMBackendAllocWorkspace in "
-            raise NotUnpackedError(f"{text}{flaw.block.name.partition(' of ')[2]}; TVM's plan has {before}")
+            raise NotUnpackedError(f"{text}{step}; as one operator it needs {before}")
         raise NotUnpackedError(f"{flaw.text} in TVM's plan")
     return Placed(max(given[block.name] + block.size for block in blocks), "fixed", given)
 
@@ -119,6 +122,8 @@ def parts_of(operator: Operator, budget: Budget) -> Parts:
     parts = []
     for base, role in zip(operator.bases, operator.roles, strict=True):
         if role == "workspace":
+            if len(base.parts) > _MAX_PARTS:
+                raise NotUnpackedError(f"'{operator.tree.function.name}' uses {len(base.parts)} parts of the workspace")
             for offset, part in sorted(base.parts.items()):
                 extent = extent_of(part, budget)
                 if not extent.escapes and not part.declared:

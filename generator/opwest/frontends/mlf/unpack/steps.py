@@ -258,7 +258,7 @@ class _Unpacking:
         self.parsed = {name: Source(text, name) for name, text in code.texts.items()}
         every = self.parsed | {name: Source(text, name) for name, text in request.headers.items()}
         unread = reasons(code.functions, code.sources, every)
-        self.trees = Trees(code.functions, texts, meanings(every.values()), unread)
+        self.trees = Trees(code.functions, texts, meanings(every.values()), unread, request.main.name)
         self.source = code.sources[request.main.name]
         self.text = code.texts[self.source]
         listed = list(arrays(self.text))
@@ -342,7 +342,11 @@ class _Unpacking:
         naming = Naming(
             self.request, self.calls, tensors, ranges, groups, dropped, align, limit, allocated, shares, set(taken)
         )
-        placed = plan(naming.blocks(), naming.final_shares(), before, naming.given())
+        bound = before
+        if any(allocated.values()):  # main as one operator has the function's bookkeeping, too
+            need = WorkspaceNeed(peaks.peak(self.request.main.name), UNPACKED.workspace_alignment)
+            bound = limit + block_of("", need.planned, need.align, Lifetime(0, 0)).size
+        placed = plan(naming.blocks(), naming.final_shares(), bound, naming.given())
         draft.operators, draft.steps = naming.operators, naming.steps
         draft.constants, files = naming.constants()
         draft.files |= files

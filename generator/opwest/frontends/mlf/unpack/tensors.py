@@ -7,6 +7,7 @@ show is bounded by TVM's plan: a tensor cannot reach the next one that is live a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import cache
@@ -17,6 +18,7 @@ from opwest.frontends.mlf.unpack.functions import NotUnpackedError
 from opwest.frontends.mlf.unpack.main_body import Call, Location
 from opwest.frontends.mlf.unpack.memory import Base, Budget, Extent, Operator, extent_of, surely_written
 from opwest.model.types.dtypes import DTYPES, resolve_dtype
+from opwest.plan.problem import LAST_PHASE
 from opwest.plan.uses import Phases
 
 
@@ -85,12 +87,16 @@ class Calls:
         return self.operators[self.calls[use.step].function].tree.function.parameters[use.parameter].dtype
 
     def span(self, tensor: Tensor, step: int) -> Phases | None:
-        """Return the phases of a step from the first to the last access to a tensor; None: all."""
-        spans = [self.phases(use) for use in tensor.uses if use.step == step]
-        known = [span for span in spans if span is not None]
-        if not known or len(known) < len(spans):
+        """Return the phases of a step from the first access to a tensor to the last one; None: all.
+
+        Results last until the end of the step.
+        """
+        uses = [use for use in tensor.uses if use.step == step]
+        known = {use: span for use in uses if (span := self.phases(use)) is not None}
+        if not known or len(known) < len(uses):
             return None
-        return min(first for first, _ in known), max(last for _, last in known)
+        ends = [span[1] if tensor.directions[use] == "in" else LAST_PHASE for use, span in known.items()]
+        return min(first for first, _ in known.values()), max(ends)
 
     def phases(self, use: TensorUse) -> Phases | None:
         """Return the phases of an operator in which it accesses a parameter; None: all."""
@@ -152,10 +158,10 @@ def give_directions(tensors: Iterable[Tensor], calls: Calls) -> None:
                 raise NotUnpackedError(f"step {use.step} writes the {tensor.kind} '{tensor.name}'")
             tensor.directions[use] = direction
             written = True
-        directions = set(tensor.directions.values())
-        if len({use.step for use in tensor.uses}) != len(tensor.uses) and directions != {"in"}:
+        counts = Counter(use.step for use in tensor.uses)
+        if any(counts[use.step] > 1 and direction != "in" for use, direction in tensor.directions.items()):
             raise NotUnpackedError(f"'{tensor.name}' is passed more than once to a step that writes it")
-        if tensor.kind == "own" and directions == {"out"}:
+        if tensor.kind == "own" and set(tensor.directions.values()) == {"out"}:
             raise NotUnpackedError(f"no step reads '{tensor.name}': another variable can refer to its memory")
 
 
