@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from opwest.base import commands
-from opwest.objects.model_kinds import Identified, Seen, kind_of_content
+from opwest.objects.model_kinds import MANIFEST, Identified, Seen, kind_of_content
 
 _KERAS = (
     'python -c "import tensorflow as tf; c = tf.lite.TFLiteConverter.from_keras_model(tf.keras.models.load_model('
@@ -123,7 +123,7 @@ FOREIGN = (
         _words("{", '"modelTopology"'),
     ),
     Foreign("JSON, not a model", _FETCH, _text(r"[{\[]\s*[\"}\]]")),
-    Foreign("a manifest", "opwest generate {path} -o app", _text(r"(?:#[^\n]*\n|\s)*+version: 1\s*\n")),
+    Foreign(MANIFEST, "opwest generate {path} -o app", _text(r"(?:#[^\n]*\n|\s)*+version: 1\s*\n")),
     Foreign(
         "Keras weights without their model (HDF5)",
         "build the model in Python, load the weights, and convert it with tf.lite.TFLiteConverter.from_keras_model",

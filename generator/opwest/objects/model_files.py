@@ -14,7 +14,7 @@ UNKNOWN = Identified(None, None)
 SUFFIXES = (".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".ino")
 """Of the names of sources with arrays. The content decides."""
 _MAX_SOURCE = 1 << 25
-_SOURCE = re.compile(r"^#[ \t]*include[ \t]*[<\"]", re.MULTILINE)
+_SOURCE = re.compile(r"/[*/]|#[ \t]*(?:include|if|ifdef|ifndef|pragma|define)\b")
 
 
 def identify(path: Path) -> Identified:
@@ -28,6 +28,14 @@ def identify(path: Path) -> Identified:
             return identify_content(stream, path)
     except OSError:
         return UNKNOWN
+
+
+def way_of(path: Path) -> str | None:
+    """Return what a file is and how it becomes a manifest, for one in place of another; None for unknown ones."""
+    found = identify(path) if path.is_file() else UNKNOWN
+    if found.kind is not None:
+        return f"the file is {found.what}: opwest import {commands.quoted(str(path))} -o DIR"
+    return f"the file is {found.what}: {found.hint}" if found.what and found.hint else None
 
 
 def identify_content(stream: BinaryIO, path: Path) -> Identified:
@@ -56,7 +64,7 @@ def _of_source(seen: Seen, path: Path) -> Identified | None:
     kind = next(filter(None, (kind_of_content(array.content) for array in arrays)), None)
     if kind is not None:
         return Identified(kind, "a C source with a model")
-    if not arrays and path.suffix not in SUFFIXES and not _SOURCE.search(seen.text):
+    if not arrays and path.suffix not in SUFFIXES and not _SOURCE.match(seen.text):
         return None
     hint = f"opwest init {commands.quoted(str(path))} drafts a manifest for its operators"
     return Identified(None, "a C source without a model", hint)

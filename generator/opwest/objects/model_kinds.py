@@ -163,6 +163,10 @@ class Identified(NamedTuple):
     """The command that converts it, or what to do, in the imperative."""
 
 
+MANIFEST = "a manifest"
+"""What a manifest is, in messages."""
+
+
 def kind_of_content(content: bytes) -> str | None:
     """Return the kind of a trained model by its bytes: those of an array in C."""
     seen = Seen(io.BytesIO(content))
