@@ -18,15 +18,17 @@ from opwest.objects.c_source import check_text
 from opwest.objects.facts import ObjectError
 
 _COMMENT = rb"//[^\n]*+|/\*.*?\*/"
-_LITERALS = rb"(?:[\s\w,+-]++|'(?:[^'\\\n]|\\.)++'|\([\w\s]*+\)|" + _COMMENT + rb")*+"
+_LITERALS = rb"(?:[\s\w,+-]++|'(?:[^'\\\n]|\\.)++'|\([\w\s+-]*+\)|" + _COMMENT + rb")*+"
 """Numbers, characters and casts, separated by commas and comments."""
 _TOKEN = re.compile(rb"(?P<list>\{" + _LITERALS + rb"(?:\}|\Z))|" + RAW_STRING + TOKENS, re.VERBOSE | re.DOTALL)
 _ALONE = re.compile(rb"\s*(?:[+-]?\d\w*+\s*,\s*){15,}+(?:[+-]?\d\w*+\s*)?", re.DOTALL)
 """A file that is a list without a declaration, as `xxd -i` prints for its standard input."""
-_MAYBE = re.compile(rb"[]>\w]\s*=?\s*\{|=\s*(?:u8|[uUL])?R?\"")
+_MAYBE = re.compile(rb"[=>\w]\s*\{|=\s*(?:u8|[uUL])?R?\"")
 _DEFINE = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]*)")
 _INCLUDED = re.compile(rb"#[ \t]*(include|embed)[ \t]*[<\"]([^>\"\n]*)")
 _ENDS = frozenset((b";", b"{", b"}"))
+_MAX_CAST = 16
+"""The most words of a cast before a string."""
 _MAX_TOKENS = 1 << 20
 """The most words besides the lists."""
 _WIDTHS = {
@@ -177,7 +179,7 @@ def _nested(head: _Head, line: int, inner: Sequence[Token]) -> CArray | None:
         return _of_list(head, line, plain[0].text[1:-1])
     if plain and all(token.kind in ("string", "raw") for token in plain) and head.width in (None, 1):
         return _sized(head, line, bytes_of_strings([token.text for token in plain]), is_text=True)
-    is_other = any(token.text[:1] in b"{.&*[" or token.kind in ("list", "string") for token in plain)
+    is_other = any(token.text in (b"{", b".") or token.kind in ("list", "string") for token in plain)
     if is_other or head.width is None or not plain:
         return None
     text = f"has elements that are no literals, near '{plain[0].text[:40].decode('utf-8', 'replace')}'"
@@ -232,6 +234,8 @@ def _closings(tokens: Sequence[Token]) -> dict[int, int]:
 
 def _head(tokens: Sequence[Token], index: int, numbers: Mapping[str, int]) -> _Head | None:
     """Return the declaration of the initialiser at an index; None if it is none of an array."""
+    if tokens[index].kind in ("string", "raw") and not _is_value(tokens, index):
+        return None
     first = index
     while first:
         before = tokens[first - 1]
@@ -244,6 +248,14 @@ def _head(tokens: Sequence[Token], index: int, numbers: Mapping[str, int]) -> _H
     has_value = bool(words) and words[-1].text == b"="
     words = words[:-1] if has_value else words
     return _of_class(words, numbers) or (_of_declarator(words, numbers) if has_value else None)
+
+
+def _is_value(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a string follows `=`, or `=` and a cast."""
+    if tokens[index - 1].text == b")":
+        words = [token.text for token in tokens[max(0, index - _MAX_CAST) : index]]
+        return b"=" in words and words[len(words) - words[::-1].index(b"=") :][:1] == [b"("]
+    return tokens[index - 1].text == b"="
 
 
 def _without_arguments(tokens: Sequence[Token]) -> list[Token]:
@@ -290,6 +302,8 @@ def _of_declarator(words: Sequence[Token], numbers: Mapping[str, int]) -> _Head 
             return None
         closing = texts.index(b"]", opening)
         if texts[closing + 1 : closing + 2] == [b"["]:  # an array of arrays
+            return None
+        if opening == 1:  # struct {...} x[]
             return None
         name, size = words[opening - 1], _size(texts[opening + 1 : closing], numbers)
         is_other, width = _width(texts[: opening - 1])
