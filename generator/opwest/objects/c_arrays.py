@@ -83,8 +83,8 @@ def c_arrays(content: bytes) -> list[CArray]:
     if _ALONE.fullmatch(content):
         return [CArray("", 1, bytes_of_list(content, None))]
     tokens = _compiled(_tokens(content))
-    numbers = dict(_numbers(tokens))
-    return list(_checked(_arrays(tokens, numbers, content), numbers))
+    numbers = list(_numbers(tokens))
+    return list(_checked(_arrays(tokens, dict(numbers), content), numbers))
 
 
 def _tokens(content: bytes) -> list[Token]:
@@ -200,14 +200,19 @@ def _sized(head: _Head, line: int, data: bytes, width: int = 1, *, is_text: bool
     return CArray(head.name, line, data, text, hint)
 
 
-def _checked(arrays: Iterable[CArray], numbers: Mapping[str, int]) -> Iterator[CArray]:
-    """Yield arrays whose bytes are compared with the constant of their length, such as `x_len` of `xxd -i`."""
-    plain = {_plain(name): (name, value) for name, value in numbers.items()}
+def _checked(arrays: Iterable[CArray], numbers: Iterable[tuple[str, int]]) -> Iterator[CArray]:
+    """Yield arrays whose bytes are compared with the constants of their length, such as `x_len` of `xxd -i`.
+
+    Each branch of a condition can have one.
+    """
+    plain: dict[str, list[tuple[str, int]]] = {}
+    for name, value in numbers:
+        plain.setdefault(_plain(name), []).append((name, value))
     for array in arrays:
-        known = (plain.get(_plain(array.name) + ending) for ending in _LENGTHS)
-        name, length = next(filter(None, known), ("", len(array.content)))
         count = len(array.content)
-        if array.problem is not None or length == count:
+        known = [one for ending in _LENGTHS for one in plain.get(_plain(array.name) + ending, ())]
+        name, length = known[0] if known else ("", count)
+        if array.problem is not None or count in {value for _, value in known} or length == count:
             yield array
         elif length < count and not any(array.content[length:]) and count - length < 16:  # words, alignment
             yield CArray(array.name, array.line, array.content[:length])

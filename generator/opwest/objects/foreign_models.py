@@ -40,6 +40,8 @@ _SOURCE = "opwest init {path} drafts a manifest for its operators"
 _SUFFIXES = tuple(".tflite .lite .onnx .pt2 .h5 .keras .pb .pt .pth .tar .cc .c .h .cpp".split())
 _LEGACY_TORCH = b"\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
 """The magic number of torch.save before 1.6, as a pickled integer."""
+_START = 1 << 16
+"""The most bytes that are unpacked."""
 _PICKLE = re.compile(rb"\x80[\x02-\x05]")
 _MLIR = re.compile(r"(?://[^\n]*\s+|#\w+ = [^\n]*\s+)*+(?:builtin\.)?(?:module\b[^\n]*\{|func\.func\b)")
 
@@ -198,18 +200,27 @@ def _compressed(seen: Seen, path: Path) -> Identified | None:
     """Return what a compressed file or an archive of a model is."""
     models = [name for name in seen.members if name.lower().endswith(_SUFFIXES)]
     if seen.start.startswith(b"PK\x03\x04"):
+        if not seen.members:
+            return _identified("a damaged zip file", "fetch or convert the model again", path)
         what = "a zip file" if len(models) != 1 else f"a zip file with '{models[0]}'"
         member = models[0] if len(models) == 1 else "FILE"
         return _identified(what, f"unzip {{path}}; then opwest import {commands.quoted(member)}", path)
+    if seen.start[:1] == b"x" and _PICKLE.match(_unpacked(seen, zlib.MAX_WBITS)):  # joblib.dump(compress=...)
+        return _identified("a pickle, such as of scikit-learn or joblib", _LEARNT, path)
     if seen.start.startswith(b"\x1f\x8b"):
-        name = path.name.removesuffix(".gz") if path.name.endswith(".gz") else f"{path.stem}_unpacked"
-        name = f"{name.removesuffix('.tgz')}.tar" if name.endswith(".tgz") else name
-        try:
-            content = zlib.decompressobj(31).decompress(seen.start, 1 << 16)
-        except zlib.error:
-            content = b""
+        stem = path.name.removesuffix(path.suffix)
+        name = {".gz": stem, ".tgz": f"{stem}.tar"}.get(path.suffix, f"{stem}_unpacked")
+        content = _unpacked(seen, zlib.MAX_WBITS | 16)
         kind = "mlf" if content[257:262] == b"ustar" else kind_of_content(content)
         what = "a gzip file" if kind is None else f"a gzip file with a model ({kind})"
         shown = commands.quoted(name)
         return _identified(what, f"gzip -dc {{path}} > {shown}; then opwest import {shown}", path)
     return None
+
+
+def _unpacked(seen: Seen, bits: int) -> bytes:
+    """Return the start of compressed content; empty for damaged content. `bits`: as wbits of zlib."""
+    try:
+        return zlib.decompressobj(bits).decompress(seen.start, _START)
+    except zlib.error:
+        return b""
