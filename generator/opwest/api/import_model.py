@@ -323,7 +323,7 @@ def _agrees(path: Path, settings: models.Options, progress: Progress) -> bool:
     exact = dataclasses.replace(settings, exact=True, vectors=0, kernels=models.PORTABLE, prefer=(), libraries=())
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
         try:
-            _differences(*child.import_and_compare(path, Path(work) / "model", exact, progress), path, exact)
+            _differences(*child.import_and_compare(path, Path(work) / "model", exact, lambda _: None), path, exact)
         except OpwestError:
             return False
     return True

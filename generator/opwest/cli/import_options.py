@@ -37,14 +37,18 @@ def with_kind(words: Sequence[str]) -> list[str]:
 
 
 def import_parser() -> argparse.ArgumentParser:
-    """Return a parser with the options of all trained models, for the help and for completion."""
+    """Return a parser with the options of all trained models, for completion."""
     every = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
-    arguments = Arguments(every)
+    add_every(Arguments(every))
+    return every
+
+
+def add_every(arguments: Arguments) -> None:
+    """Add the options of all trained models."""
     _add_files(arguments, "a TFLite or ONNX model, also as an array in C; an output of Vela; an archive of microTVM")
-    _add_options(every, None)
+    _add_options(arguments.target, None)
     _add_npu(arguments)
     add_output(arguments)
-    return every
 
 
 def _flags_with_values() -> set[str]:
@@ -64,7 +68,8 @@ def add_import(command: argparse.ArgumentParser) -> None:
     tvm.add_argument("words", nargs=argparse.REMAINDER)
     add_output(Arguments(tvm))
     tvm.set_defaults(function=commands.import_tvm)
-    other = kinds.add_parser(OTHER, add_help=False, parents=[import_parser()], conflict_handler="resolve")
+    other = kinds.add_parser(OTHER, add_help=False)
+    add_every(Arguments(other))
     other.set_defaults(function=commands.import_other)
     add_command(kinds, "mlf", "import a model exported by microTVM", commands.import_mlf, _add_mlf)
     add_command(kinds, "vela", "import a model that Vela compiled for Ethos-U", commands.import_vela, _add_vela)
