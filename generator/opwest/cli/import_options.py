@@ -138,7 +138,7 @@ def _add_memory(group: Arguments) -> None:
 def _add_vela(vela: Arguments) -> None:
     _add_files(vela, "Vela's output: a .tflite file, or an .npz file of --output-format raw")
     vela.value("--model NAME", "name of the model (default: name of the file)")
-    vela.value("--array NAME", "array of a C source that is the model (default: the only one that is a model)")
+    vela.value("--array NAME", options_of(None)["array"].help)
     vela.choice(
         "--kernels",
         ("auto", "portable"),
