@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`opwest import FILE` for each kind of file, its help, and other commands on a model in place of a manifest."""
 
+import os
 import re
 
 import pytest
@@ -80,6 +81,12 @@ def test_directories_that_no_import_reads(tmp_path, fail):
     (tmp_path / "saved/saved_model.pb").write_bytes(b"")
     err = fail("import", tmp_path / "saved", "-o", tmp_path / "out").err
     assert "saved: error: the directory is a TensorFlow SavedModel\n  hint: tflite_convert --saved_model_dir=" in err
+
+
+def test_a_pipe(tmp_path, fail):
+    os.mkfifo(tmp_path / "pipe")
+    err = fail("import", tmp_path / "pipe", "-o", tmp_path / "out").err
+    assert "pipe: error: the file is a pipe or a device\n  hint: save its content in a file\n" in err
 
 
 IMPORTS = "opwest import {} -o DIR"

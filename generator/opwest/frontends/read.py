@@ -66,10 +66,10 @@ def read_model_file(path: Path, array: str | None = None) -> ModelFile:
 
 def refuse(path: Path, array: str | None = None) -> None:
     """Raise OpwestError with what a file is, if no kind of import reads it."""
-    if path.is_dir():
+    if not path.is_file():
         found = identify(path)
         if found.kind is None:
-            raise fault(f"the directory is {found.what}", str(path), hint=found.hint)
+            raise fault(f"the {'directory' if path.is_dir() else 'file'} is {found.what}", str(path), hint=found.hint)
         return
     format_of(read_model_file(path, array).content, str(path))
 

@@ -24,6 +24,8 @@ def identify(path: Path) -> Identified:
             from opwest.objects.foreign_models import foreign_directory
 
             return foreign_directory(path) or Identified("mlf", "a directory in microTVM's Model Library Format")
+        if not path.is_file():  # the content of a pipe can be read only once
+            return Identified(None, "a pipe or a device", "save its content in a file") if path.exists() else UNKNOWN
         with path.open("rb") as stream:
             return identify_content(stream, path)
     except OSError:
