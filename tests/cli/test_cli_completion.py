@@ -17,6 +17,7 @@ CANDIDATES = {
     "opwest run app --pro": {"--profile"},
     "opwest import m.tflite --max": {"--max-flash", "--max-ram"},
     "opwest import mlf m.tar --te": {"--tensor"},
+    "opwest import m.cc --arr": {"--array"},
     "opwest import m.tflite --optimize r": {"ram"},
     "opwest bundle ro": {"roll-back"},
     "opwest bundle install x.bundle --tra": {"--transport"},

@@ -26,6 +26,7 @@ ELSEWHERE = {
     "the manifest is a directory": "test_invalid_files.py",
     "the manifest is not a regular file": "test_invalid_files.py",
     "the file is {what}, no manifest": "tests/cli/test_cli_run.py",
+    "the file is {found[0]}, no manifest": "tests/cli/test_cli_one_door.py",
     "the file has {counted(path.stat().st_size, 'byte')}": "test_invalid_files.py",
     "cannot read the manifest: {error.strerror}": "test_invalid_files.py",
     "cannot read {path.name!r}: {error.strerror}": "test_invalid_files.py: root may read every file",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,7 +20,7 @@ from opwest.api.calls import (
     paths_of,
     words_of,
 )
-from opwest.base.diagnostics import Diagnostics, Location, fail
+from opwest.base.diagnostics import Diagnostics, Location, OpwestError, fail
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler import request as models
 from opwest.frontends.formats import FORMATS, kind_of
@@ -52,7 +53,7 @@ PARAMETERS: Mapping[str, str] = {
 _OF_NPU = ("npu_config", "system_config", "memory_mode")
 _OF_KIND = {
     "mlf": ("model", "module", "target", "tensor", "compat"),
-    "vela": ("model", "kernels", "pool", "memory_mode", "board"),
+    "vela": ("model", "array", "kernels", "pool", "memory_mode", "board"),
 }
 """The parameters of imports that are no trained models."""
 
@@ -105,6 +106,7 @@ def import_model(
     model: str | None = None,
     vectors: int = 8,
     signature: str | None = None,
+    array: str | None = None,
     compare: int = 0,
     kernels: str = "auto",
     optimize: Literal["speed", "flash", "ram"] = "speed",
@@ -136,13 +138,19 @@ def import_model(
 ) -> ImportResult:
     """Import a trained model (TFLite, ONNX), an archive of microTVM, or an output of Vela: write a manifest and C.
 
-    The kind of the file is detected, unless `kind` is given. With `npu`, Vela compiles the model first. `compare` runs
-    that many inputs through the reference; a difference is an error.
+    The kind of the file is that of its content, unless `kind` is given; a model can be an array in a C source. With
+    `npu`, Vela compiles the model first. `compare` runs that many inputs through the reference; a difference is an
+    error, and the directory is removed.
     """
     given = dict(locals())
     path, folder = Path(file), Path(output)
     check_choices(faults, ("kind", kind, (None, *KINDS)))
-    found = kind or kind_of(path) or FORMATS[0].name  # the reader reports a missing file
+    found = kind or kind_of(path)
+    if found is None and path.exists():
+        from opwest.frontends.read import refuse
+
+        refuse(path, array)
+    found = found or FORMATS[0].name  # the reader reports a missing file
     form = next(one for one in KINDS if one == found)
     reason = None if model is None else fault_of_name(model)
     if model is not None and reason is not None:
@@ -160,12 +168,27 @@ def import_model(
         if config is not None and Path(config).exists():  # else a name in Vela's package, as Arm/vela.ini
             config = str(Path(config).absolute())
         words = (words_of(pool), words_of(board))
-        compiled = vela.Options(model, kernels, *words, npu, config, system_config, memory_mode)
+        compiled = vela.Options(model, kernels, *words, npu, config, system_config, memory_mode, array)
         done = child.import_in_child(path, folder, compiled, report)
         return _result(done, form, path, {}, faults)
     settings = _with_flash(_settings(given, form, faults), faults)
+    existed = folder.exists()
     done, arrays = child.import_and_compare(path, folder, settings, report)
-    return _result(done, form, path, _compared(done, arrays, path, settings), faults)
+    try:
+        compared = _compared(done, arrays, path, settings, report)
+    except BaseException:
+        _remove(folder, existed)
+        raise
+    return _result(done, form, path, compared, faults)
+
+
+def _remove(folder: Path, existed: bool) -> None:
+    """Remove what an import has written: the directory, or the content of one that was there and empty."""
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+    if existed:
+        folder.mkdir(exist_ok=True)
 
 
 def _check_effects(given: Mapping[str, Any], kind: Kind, faults: Diagnostics) -> None:
@@ -278,9 +301,37 @@ def _with_flash(settings: models.Options, faults: Diagnostics) -> models.Options
 
 
 def _compared(
+    done: models.Imported, arrays: Mapping[str, Any] | None, path: Path, settings: models.Options, progress: Progress
+) -> dict[str, Compared]:
+    """Return the comparison of each model with the reference. Raises OpwestError for a difference.
+
+    If the rounding of `exact` has no difference, the error names it.
+    """
+    try:
+        return _differences(done, arrays, path, settings)
+    except OpwestError as error:
+        if settings.exact or "exact" not in models.options_of(settings.format) or not _agrees(path, settings, progress):
+            raise
+        [diagnostic] = error.diagnostics
+        hint = f"{diagnostic.hint}; with --exact, which rounds as onnxruntime does, all results agree"
+        raise OpwestError([dataclasses.replace(diagnostic, hint=hint)]) from None
+
+
+def _agrees(path: Path, settings: models.Options, progress: Progress) -> bool:
+    """Whether an import with the runtime's own rounding has the results of the runtime."""
+    progress("comparing with --exact")
+    exact = dataclasses.replace(settings, exact=True, vectors=0, kernels=models.PORTABLE, prefer=(), libraries=())
+    with tempfile.TemporaryDirectory(prefix="opwest-") as work:
+        try:
+            _differences(*child.import_and_compare(path, Path(work) / "model", exact, lambda _: None), path, exact)
+        except OpwestError:
+            return False
+    return True
+
+
+def _differences(
     done: models.Imported, arrays: Mapping[str, Any] | None, path: Path, settings: models.Options
 ) -> dict[str, Compared]:
-    """Return the comparison of each model with the reference. Raises OpwestError for a difference."""
     if arrays is None:
         return {}
     from opwest.imports.comparison import DEQUANTISED, compare

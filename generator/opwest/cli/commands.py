@@ -136,11 +136,18 @@ def new_driver(options: argparse.Namespace, faults: Diagnostics) -> Result:
 def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a trained model without TVM or TensorFlow: integer operators are exact, and written as C.
 
-    'opwest import MODEL' picks the kind of import by the file.
+    'opwest import MODEL' finds the kind by the content of the file.
     """
     from opwest.cli.imports import import_trained as convert
 
     return convert(options, faults)
+
+
+def import_other(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Report what a file is that no import reads."""
+    from opwest.cli.imports import import_other as report_file
+
+    return report_file(options, faults)
 
 
 def import_tvm(_options: argparse.Namespace, _faults: Diagnostics) -> Result:

@@ -18,6 +18,8 @@ from opwest.frontends.formats import FORMATS, kind_of
 
 KINDS = (*(row.name for row in FORMATS), "tvm", "mlf", "vela")
 """The kinds of imports."""
+OTHER = "other"
+"""The kind of a file that no import reads: with all options, it is reported."""
 
 
 def with_kind(words: Sequence[str]) -> list[str]:
@@ -29,18 +31,24 @@ def with_kind(words: Sequence[str]) -> list[str]:
         return given
     paths = sorted((Path(word) for word in files), key=lambda path: not path.exists())
     kind = next(filter(None, map(kind_of, paths)), None)
+    if kind is None and any(path.exists() for path in paths):
+        kind = OTHER
     return given if kind is None else ["import", kind, *given[1:]]
 
 
 def import_parser() -> argparse.ArgumentParser:
-    """Return a parser with the options of all trained models, for the help and for completion."""
+    """Return a parser with the options of all trained models, for completion."""
     every = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
-    arguments = Arguments(every)
-    _add_files(arguments, "a .tflite or .onnx file, an output of Vela, or an archive of microTVM")
-    _add_options(every, None)
+    add_every(Arguments(every))
+    return every
+
+
+def add_every(arguments: Arguments) -> None:
+    """Add the options of all trained models."""
+    _add_files(arguments, "a TFLite or ONNX model, also as an array in C; an output of Vela; an archive of microTVM")
+    _add_options(arguments.target, None)
     _add_npu(arguments)
     add_output(arguments)
-    return every
 
 
 def _flags_with_values() -> set[str]:
@@ -60,6 +68,9 @@ def add_import(command: argparse.ArgumentParser) -> None:
     tvm.add_argument("words", nargs=argparse.REMAINDER)
     add_output(Arguments(tvm))
     tvm.set_defaults(function=commands.import_tvm)
+    other = kinds.add_parser(OTHER, add_help=False)
+    add_every(Arguments(other))
+    other.set_defaults(function=commands.import_other)
     add_command(kinds, "mlf", "import a model exported by microTVM", commands.import_mlf, _add_mlf)
     add_command(kinds, "vela", "import a model that Vela compiled for Ethos-U", commands.import_vela, _add_vela)
 
@@ -72,7 +83,7 @@ def _add_files(command: Arguments, model: str) -> None:
 
 def _add_trained(trained: Arguments, kind: str) -> None:
     """Add the options of a format of trained models."""
-    _add_files(trained, f"a .{kind} file")
+    _add_files(trained, f"a .{kind} file, or a C source with one as an array")
     _add_options(trained.target, kind)
     if kind == "tflite":
         _add_npu(trained)
@@ -109,7 +120,7 @@ def _add_options(parser: argparse._ActionsContainer, kind: str | None) -> None:
 
 def _add_npu(trained: Arguments) -> None:
     """Add the options of a model that Vela compiles."""
-    npu = trained.group("for an Ethos-U NPU")
+    npu = trained.group("advanced: for an Ethos-U NPU")
     npu.value("--npu NAME", "compile with Vela for an NPU, such as ethos-u55-128")
     npu.value("--npu-config FILE", "Vela's --config: a file with system configurations")
     npu.value("--system-config NAME", "Vela's --system-config")
@@ -127,6 +138,7 @@ def _add_memory(group: Arguments) -> None:
 def _add_vela(vela: Arguments) -> None:
     _add_files(vela, "Vela's output: a .tflite file, or an .npz file of --output-format raw")
     vela.value("--model NAME", "name of the model (default: name of the file)")
+    vela.value("--array NAME", options_of(None)["array"].help)
     vela.choice(
         "--kernels",
         ("auto", "portable"),

@@ -12,7 +12,7 @@ from typing import Any
 from opwest.api.calls import collecting
 from opwest.api.import_model import PARAMETERS, ImportResult
 from opwest.api.import_model import import_model as convert
-from opwest.base.diagnostics import Diagnostics
+from opwest.base.diagnostics import Diagnostics, fail
 from opwest.base.result import Result, counted
 from opwest.cli.arguments import is_verbose, progress_of
 from opwest.compiler.request import options_of
@@ -37,9 +37,17 @@ def import_trained(options: argparse.Namespace, faults: Diagnostics) -> Result:
 
 def import_vela(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Import a file of Vela."""
-    names = ("model", "kernels", "memory_mode")
+    names = ("model", "array", "kernels", "memory_mode")
     arguments = {name: getattr(options, name) for name in names}
     return _import(options, faults, pool=options.pools, board=options.boards, **arguments)
+
+
+def import_other(options: argparse.Namespace, _faults: Diagnostics) -> Result:
+    """Report what a file is that no import reads."""
+    from opwest.frontends.read import refuse
+
+    refuse(options.file, options.array)
+    raise fail("the file changed while it was read", options.file)
 
 
 def import_mlf(options: argparse.Namespace, faults: Diagnostics) -> Result:

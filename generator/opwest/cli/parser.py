@@ -133,11 +133,13 @@ def parse(program: str, words: Sequence[str]) -> argparse.Namespace:
 
 def _import_of_any_kind(program: str) -> argparse.ArgumentParser:
     """Return the parser for the help of `opwest import`: the options of all trained models."""
-    from opwest.cli.import_options import import_parser
+    from opwest.cli.import_options import add_every
 
     kinds = "'opwest import KIND MODEL' sets the kind: tflite, onnx, vela (Ethos-U), mlf (microTVM)."
     text = f"{commands.import_trained.__doc__}\n{kinds}"
-    return _Parser(prog=f"{program} import", description=text, parents=[import_parser()], conflict_handler="resolve")
+    command = _Parser(prog=f"{program} import", description=text)
+    add_every(Arguments(command))
+    return command
 
 
 def _unknown_kind(command: argparse.ArgumentParser, words: Sequence[str]) -> UsageError:

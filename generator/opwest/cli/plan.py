@@ -14,6 +14,7 @@ from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.result import Result, counted
 from opwest.model.inputs.context import fault_of_file
 from opwest.model.types.model import Model
+from opwest.objects.model_files import way_of
 from opwest.plan import greedy, search
 from opwest.plan.fixed import block_of, judged
 from opwest.plan.memory import MemoryPlan
@@ -114,7 +115,7 @@ def _read(options: argparse.Namespace, faults: Diagnostics) -> list[Row]:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else f"not UTF-8 (byte {error.start})"
     if reason is not None:
-        hint = path_suggestions.hint_for(options.file)
+        hint = path_suggestions.hint_for(options.file) or way_of(options.file)
         faults.error(f"cannot read the table: {reason}", Location(str(options.file)), hint=hint)
     faults.raise_if_errors()
     return rows

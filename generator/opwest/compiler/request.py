@@ -14,11 +14,18 @@ from opwest.objects.flash import FORM, UNKNOWN, Flash, flash_of_text
 
 KERNELS = ("auto", "portable", "rvv", "cmsis-nn", "cmsis-nn-none", "cmsis-nn-dsp", "cmsis-nn-mve")
 """The variants of operators; auto: those with the least cost on each class of processors."""
+PORTABLE = KERNELS[1]
 LIBRARIES = ("cmsis-nn",)
 """Libraries whose functions can be candidates beside the variants of operators."""
 OBJECTIVES = ("speed", "flash", "ram")
-_VARIANTS, _MEMORY, _ARITHMETIC, _CHECKS = "choice of variants", "memory", "arithmetic", "checks"
-"""Groups of options in the help."""
+_ADVANCED, _VARIANTS, _MEMORY, _ARITHMETIC, _CHECKS = (
+    "advanced",
+    "advanced: choice of variants",
+    "advanced: memory",
+    "advanced: arithmetic",
+    "advanced: checks",
+)
+"""Groups of options in the help, after the most frequent ones."""
 UNLIMITED = 1 << 62
 """The value of `max_flash` without a limit."""
 ROUNDINGS = ("tflite", "cmsis-nn")
@@ -56,15 +63,25 @@ def _option(default: Any, help: str, metavar: str | None = None, value: Any = "t
 class Options:
     """The request for an import."""
 
-    model: str | None = _option(None, "name of the model (default: name of the file)", "NAME", with_npu=True)
+    model: str | None = _option(
+        None, "name of the model (default: name of the file)", "NAME", with_npu=True, group=_ADVANCED
+    )
     vectors: int = _option(8, "number of golden vectors (default: 8)", "N", "vectors", with_npu=True, group=_CHECKS)
-    signature: str | None = _option(None, "signature to import (default: all, a model for each)", "NAME")
+    signature: str | None = _option(
+        None, "signature to import (default: all, a model for each)", "NAME", group=_ADVANCED
+    )
+    array: str | None = _option(
+        None,
+        "array of a C source that is the model, or NAME:LINE (default: the only one that is a model)",
+        "NAME",
+        with_npu=True,
+        group=_ADVANCED,
+    )
     compare: int = _option(
         0,
         "run N inputs through the format's runtime and the emitted C; report the first operator that differs",
         *("N", "count"),
         is_recorded=False,
-        group=_CHECKS,
     )
     kernels: str = _option(
         KERNELS[0],
@@ -81,12 +98,14 @@ class Options:
         "what variants are chosen for: the least cycles (default), the least flash (operators are also compiled for "
         "size), or the least memory",
         choices=OBJECTIVES,
+        group=_VARIANTS,
     )
     max_flash: int | None = _option(
         None,
         "bytes of constants and operators, such as 200KiB: the fastest variants within it; none: no limit "
         "(default for speed: the constants of portable operators and 36 KiB, with convolutions 76 KiB)",
         *("SIZE", "limit"),
+        group=_VARIANTS,
     )
     max_ram: int | None = _option(
         None,
@@ -167,7 +186,6 @@ class Options:
         *("NAME=FILE.yaml", "pair"),
         flag="--operator",
         repeatable=True,
-        group=_VARIANTS,
     )
     optimisations: bool = _option(
         True,
@@ -190,7 +208,6 @@ class Options:
         "round quantised operators as onnxruntime does (default: TFLite's fixed-point rule)",
         value="on",
         format="onnx",
-        group=_ARITHMETIC,
     )
     format: str | None = None
     """The format that the file must have, tflite or onnx; None: any."""

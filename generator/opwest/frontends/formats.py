@@ -64,24 +64,27 @@ def format_of_start(start: bytes) -> Format | None:
     return next((row for row in FORMATS if row.is_start(start)), None)
 
 
-def format_of_file(path: Path) -> Format:
-    """Return the format of a file by its first bytes, or by the suffix of its name where the bytes are not certain."""
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(8)
-    except OSError:  # the import reports it
-        start = b""
-    certain = (row for row in FORMATS if row.is_certain and row.is_start(start))
-    named = (row for row in FORMATS if path.suffix == row.suffix)
-    return next(certain, None) or next(named, None) or FORMATS[-1]
+def named(name: str | None) -> Format | None:
+    """Return the format with a name."""
+    return next((row for row in FORMATS if row.name == name), None)
+
+
+OTHERS = ("mlf", "vela")
+"""The kinds of imports without a row."""
 
 
 def kind_of(path: Path) -> str | None:
-    """Return the kind of the import of a model: by its content, or else by its name; None for a missing file."""
-    if not path.exists():
-        return next((row.name for row in FORMATS if path.name.endswith(row.suffix)), None)
-    if path.is_dir() or path.suffix == ".tar":
-        return "mlf"
-    if path.suffix == ".npz" or path.name.endswith("_vela.tflite"):
-        return "vela"
-    return format_of_file(path).name
+    """Return the kind of the import of a file: by its content, of unknown content by its name.
+
+    None for a file that no import reads, and for a missing file with an unknown name.
+    """
+    if path.exists():
+        from opwest.objects.model_files import identify  # only imports need it
+
+        found = identify(path)
+        if found.kind in OTHERS or named(found.kind) is not None:
+            return found.kind
+        if found.what is not None:
+            return None
+    kinds = {**{row.suffix: row.name for row in FORMATS}, ".tar": "mlf", ".npz": "vela"}
+    return kinds.get(path.suffix)

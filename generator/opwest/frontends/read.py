@@ -4,16 +4,20 @@
 from __future__ import annotations
 
 import importlib
+import io
 import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from opwest.base import commands
+from opwest.base.frozen_dataclass import dataclass
 from opwest.base.path_suggestions import hint_for
 from opwest.compiler.faults import fault, internal, require_packages
 from opwest.compiler.graph.types import Damaged, Graph, Rules, Unsupported
 from opwest.compiler.graph.user import UserOperator
-from opwest.frontends.formats import FORMATS, Format, format_of_start
+from opwest.frontends.arrays import model_array
+from opwest.frontends.formats import FORMATS, Format, format_of_start, named
+from opwest.objects.model_files import identify, identify_content
 
 _INSTALL = commands.pip_install("opwest[models]")
 _MAX_BYTES = 1 << 31
@@ -35,12 +39,54 @@ def read_file(path: Path) -> bytes:
     return bytes(content)
 
 
-def format_of(content: bytes, place: str) -> Format:
-    """Return the format of a file. Raises OpwestError for other files."""
+@dataclass(frozen=True)
+class ModelFile:
+    """A model, and where it comes from."""
+
+    content: bytes
+    """The bytes of a model file: of the file itself, or of an array in a C source."""
+    name: str
+    """Similar to a name for the model."""
+    origin: str
+    """For comments: the name of the file, with that of the array."""
+    is_array: bool = False
+
+
+def read_model_file(path: Path, array: str | None = None) -> ModelFile:
+    """Return the model in a file; `array`: the name of the array, of a C source with several. Raises OpwestError."""
+    content = read_file(path)
     row = format_of_start(content[:8])
+    found = None
+    if array is not None or row is None or not row.is_certain:
+        found = model_array(content, path, array)
+    if found is None:
+        return ModelFile(content, path.stem, path.name)
+    return ModelFile(found.content, found.name or path.stem, found.origin, True)
+
+
+def refuse(path: Path, array: str | None = None) -> None:
+    """Raise OpwestError with what a file is, if no kind of import reads it."""
+    if not path.is_file():
+        found = identify(path)
+        if found.kind is None:
+            raise fault(f"the {'directory' if path.is_dir() else 'file'} is {found.what}", str(path), hint=found.hint)
+        return
+    format_of(read_model_file(path, array).content, str(path))
+
+
+def format_of(content: bytes, place: str) -> Format:
+    """Return the format of a file. Raises OpwestError for other files: with what they are."""
+    row = format_of_start(content[:8])
+    if row is not None and row.is_certain:
+        return row
+    found = identify_content(io.BytesIO(content), Path(place))
+    row = named(found.kind) or (row if found.what is None else None)
     if row is None:
         titles = " or ".join(row.title for row in FORMATS)
-        raise fault(f"not a {titles} model", place, ", or ".join(row.form for row in FORMATS))
+        forms = ", or ".join(row.form for row in FORMATS)
+        if found.what is None:
+            raise fault(f"not a {titles} model", place, forms)
+        raise fault(f"the file is {found.what}", place, f"a {titles} model", found.hint)
     return row
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from opwest import pipeline
+from opwest.base import commands
 from opwest.base.diagnostics import Diagnostic, Diagnostics, Location, OpwestError
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import counted
@@ -19,7 +20,7 @@ from opwest.compiler.graph.check import check_graph
 from opwest.compiler.graph.types import Graph
 from opwest.compiler.ir.program import Program, Value
 from opwest.compiler.reference.distances import distance, largest
-from opwest.compiler.reference.runtimes import Cases, UnavailableError
+from opwest.compiler.reference.runtimes import AbsentError, Cases, UnavailableError
 from opwest.frontends.read import read_file, read_model
 from opwest.imports.vectors import all_tensors, make_inputs, results
 from opwest.project.request import Request
@@ -47,6 +48,9 @@ def comparison(
     cases = make_inputs(graph, count, seed=1)
     try:
         outcomes = all_tensors(graph, content, cases)
+    except AbsentError as error:
+        install = commands.pip_install(error.package)
+        raise fault(f"--compare requires {error.package}, which is not installed", place, hint=install) from None
     except UnavailableError as error:
         hint = "import without --compare; golden vectors are then those of opwest's interpreter"
         raise fault(f"--compare: there is nothing to compare with: {error}", place, hint=hint) from None

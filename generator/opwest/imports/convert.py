@@ -21,6 +21,7 @@ from opwest.compiler.output.placement import check_layers, placement
 from opwest.compiler.request import Imported, Options
 from opwest.compiler.selection.choose import FLASH
 from opwest.compiler.selection.implementations import implementations
+from opwest.frontends.read import ModelFile
 from opwest.imports.comparison import comparison
 from opwest.imports.import_json import IMPORT_JSON, import_json_text
 from opwest.imports.layers import layers_of
@@ -34,7 +35,7 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
     options = options or Options()
     refuse_occupied(folder)
     prepared = prepare(path, options, progress)
-    done = [_convert(graph, prepared.content, path, options, progress) for graph in prepared.graphs]
+    done = [_convert(graph, prepared.file, str(path), options, progress) for graph in prepared.graphs]
     nested = [(f"{converted.model}/" if len(done) > 1 else "", converted) for converted in done]
     if options.arrays is not None:
         arrays = {f"{start}{name}": array for start, converted in nested for name, array in converted.arrays.items()}
@@ -44,7 +45,7 @@ def import_model(path: Path, folder: Path, options: Options | None = None, progr
         layers_of(converted.model, f"{start}{MANIFEST}", graph, converted.implementations)
         for graph, (start, converted) in zip(prepared.graphs, nested, strict=True)
     )
-    files[IMPORT_JSON] = import_json_text(path, prepared.content, folder, options, layers)
+    files[IMPORT_JSON] = import_json_text(path, prepared.file.content, folder, options, layers)
 
     def examine(draft: Path) -> None:
         users = "the operators of --operator" if options.operators else ""
@@ -86,13 +87,14 @@ class _Converted:
     """The base, and the others."""
 
 
-def _convert(graph: Graph, content: bytes, path: Path, options: Options, progress: Progress) -> _Converted:
+def _convert(graph: Graph, file: ModelFile, place: str, options: Options, progress: Progress) -> _Converted:
     """Return the files of one signature. Raises OpwestError."""
+    content = file.content
     placed = placement(options.place, options.pools)
-    program = program_of(graph, options, str(path))
-    heading = f"Operators of {path.name}, written by `opwest import`. You can edit this file."
+    program = program_of(graph, options, place)
+    heading = f"Operators of {file.origin}, written by `opwest import`. You can edit this file."
     base, variants, choices = implementations(program, heading, options)
-    check_programs((base, *variants), str(path), optimised=options.optimisations)
+    check_programs((base, *variants), place, optimised=options.optimisations)
     check_layers(placed, program, [made.emitted for made in (base, *variants)])
     emitted, names = base.emitted, base.names
     vectors, notes = None, tuple[str, ...]()
@@ -103,11 +105,11 @@ def _convert(graph: Graph, content: bytes, path: Path, options: Options, progres
     arrays: Mapping[str, Any] = {}
     if options.compare and options.arrays is not None:
         progress(f"running all operators of the reference on {options.compare} inputs")
-        arrays = comparison(graph, content, program, names, options.compare, str(path))
-    model = options.model or identifier(path.stem, "model")
+        arrays = comparison(graph, content, program, names, options.compare, place)
+    model = options.model or identifier(file.name, "model")
     if graph.name:
         model = f"{model}_{identifier(graph.name, 'signature')}"
-    origin = f"Imported from {path.name} by `opwest import`."
+    origin = f"Imported from {file.origin} by `opwest import`."
     described = Described(
         *(model, origin, remarks, program, base, variants, graph.labels, vectors, placed, options.caller_memory),
         boards=options.boards,

@@ -14,8 +14,9 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.base.paths import relative
 from opwest.compiler.faults import fault
 from opwest.compiler.request import Options, options_of
-from opwest.frontends.read import read_file
+from opwest.frontends.read import read_model_file
 from opwest.objects.flash import flash_of_text
+from opwest.objects.model_files import way_of
 
 IMPORT_JSON = "import.json"
 VERSION = 2
@@ -36,6 +37,7 @@ def import_json_text(
 ) -> bytes:
     """Return import.json of an import to a directory. Its paths are relative to the directory.
 
+    The digest is that of the model: `content` is that of an array, if the file is a C source.
     `options`: those of a trained model; None for a file of Vela, which `opwest tune` does not import again. `layers`:
     for each model, as in `imports/layers.py`.
     """
@@ -85,10 +87,11 @@ def read_import_json(folder: Path) -> ImportJson:
         options = _options(given, folder)
         model = _absolute(model, folder)
     except OSError as error:
-        raise fault(f"cannot read the record of the import: {error.strerror}", str(place), expected, _HINT) from None
+        hint = way_of(folder) or _HINT
+        raise fault(f"cannot read the record of the import: {error.strerror}", str(place), expected, hint) from None
     except (ValueError, TypeError, KeyError, RecursionError):
         raise fault("the record of the import is damaged", str(place), hint=_HINT) from None
-    if _digest(read_file(model)) != digest:
+    if _digest(read_model_file(model, options.array).content) != digest:
         raise fault("the model file is not the one that was imported", str(model), hint=_HINT)
     return ImportJson(model, options)
 

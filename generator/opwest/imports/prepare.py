@@ -20,7 +20,7 @@ from opwest.compiler.lowering.simplify import Folding, simplify
 from opwest.compiler.output.emit import load_plugins
 from opwest.compiler.request import Options
 from opwest.frontends.formats import FORMATS
-from opwest.frontends.read import format_of, read_file, read_model
+from opwest.frontends.read import ModelFile, format_of, read_model, read_model_file
 from opwest.imports.snippet import check_used, user_operators
 
 _NPU = "ethos-u"
@@ -31,7 +31,7 @@ _NPU = "ethos-u"
 class Prepared:
     """A model file without faults."""
 
-    content: bytes
+    file: ModelFile
     graphs: tuple[Graph, ...]
     """One for each signature."""
 
@@ -39,9 +39,9 @@ class Prepared:
 def prepare(path: Path, options: Options, progress: Progress) -> Prepared:
     """Read and check a model file. Raises OpwestError with all faults."""
     load_plugins()
-    content, place = read_file(path), str(path)
-    file_format = format_of(content, place)
-    progress(f"reading {path.name}, {file_format.noun}")
+    file, place = read_model_file(path, options.array), str(path)
+    file_format = format_of(file.content, place)
+    progress(f"reading {file.origin}, {file_format.noun}")
     if options.format not in (None, file_format.name):
         expected = next(row.noun for row in FORMATS if row.name == options.format)
         raise fault(f"the file is {file_format.noun}", place, expected, f"opwest import {file_format.name} {path}")
@@ -50,13 +50,13 @@ def prepare(path: Path, options: Options, progress: Progress) -> Prepared:
     faults.raise_if_errors()
     rules = Rules(dense_rounds_twice=options.rounding == "cmsis-nn", float_requantization=options.exact)
     _check_rounding(options, place)
-    graphs = _selected(read_model(content, place, rules, users), options.signature, place)
+    graphs = _selected(read_model(file.content, place, rules, users), options.signature, place)
     check_used(users, graphs, faults)
     if _NPU not in users and any(_NPU in graph.names for graph in graphs):
         hint = f"opwest import vela {path}"
         text = f"Vela has compiled the model: it has the operator '{_NPU}'"
         raise fault(text, place, "a model for the processor", hint)
-    return Prepared(content, _checked(graphs, options, place, faults))
+    return Prepared(file, _checked(graphs, options, place, faults))
 
 
 def program_of(graph: Graph, options: Options, place: str) -> Program:

@@ -24,7 +24,7 @@ from opwest.compiler.output.manifest import MANIFEST, Described, manifest_text, 
 from opwest.compiler.request import Imported
 from opwest.compiler.request import Options as ModelOptions
 from opwest.compiler.selection.implementations import implementations
-from opwest.frontends.read import read_file
+from opwest.frontends.read import ModelFile, read_file, read_model_file
 from opwest.frontends.vela.arena import NpuMemory, boards_of, places_in_arena, regions_of, weights_pool, with_copies
 from opwest.frontends.vela.compile import compiled
 from opwest.frontends.vela.emission import application_of, arenas_of, npu_step, place_views, with_npu
@@ -43,19 +43,27 @@ def import_vela(path: Path, folder: Path, options: Options | None = None, progre
     """Import a file of Vela, or with `npu` a .tflite model. Raises OpwestError before anything is written."""
     options = options or Options()
     refuse_occupied(folder)
-    if options.npu is None:
-        return _import(path, path, folder, options, progress)
+    source = read_model_file(path, options.array)
     with tempfile.TemporaryDirectory(prefix="opwest-") as work:
-        return _import(compiled(path, Path(work), options, progress), path, folder, options, progress)
+        file = path
+        if source.is_array:
+            file = Path(work) / f"{identifier(source.name, 'model')}.tflite"
+            file.write_bytes(source.content)
+        if options.npu is not None:
+            file = compiled(file, Path(work), options, progress)
+        return _import(file, source, path, folder, options, progress)
 
 
-def _import(file: Path, origin: Path, folder: Path, options: Options, progress: Progress) -> Imported:
+def _import(
+    file: Path, source: ModelFile, origin: Path, folder: Path, options: Options, progress: Progress
+) -> Imported:
+    """Import the file of Vela that `source` is, or was compiled to."""
     place = str(origin)
-    progress(f"reading {file.name}")
+    progress(f"reading {source.origin if file == origin else file.name}")
     read = _read(file, place)
     meaning = meaning_of(read, place, NPUS[options.npu] if options.npu is not None else None)
     program = _program(read, place)
-    heading = f"Operators of {origin.name}, written by `opwest import`. You can edit this file."
+    heading = f"Operators of {source.origin}, written by `opwest import`. You can edit this file."
     base, variants, choices = implementations(program, heading, ModelOptions(vectors=0, kernels=options.kernels))
     every = (base, *variants)
     check_programs(every, place, optimised=False)
@@ -68,7 +76,7 @@ def _import(file: Path, origin: Path, folder: Path, options: Options, progress: 
         replace(implementation, emitted=emitted, names=name_values(program, emitted, step.values))
         for implementation, emitted in zip(every, with_steps, strict=True)
     )
-    model = options.model or identifier(origin.stem.removesuffix("_vela"), "model")
+    model = options.model or identifier(source.name.removesuffix("_vela"), "model")
     has_fast, has_processor = FAST in meaning.regions, len(base.emitted.steps) > len(read.calls)
     regions = regions_of(options, has_fast)
     weights = next((value for value in step.values if value.role == "constant"), None)
@@ -76,7 +84,7 @@ def _import(file: Path, origin: Path, folder: Path, options: Options, progress: 
     remarks = (*read.graph.remarks, *read.remarks, _words(read, meaning), _NO_VECTORS)
     described = Described(
         model,
-        f"Imported from {origin.name} by `opwest import`.",
+        f"Imported from {source.origin} by `opwest import`.",
         remarks,
         program,
         base,
@@ -91,7 +99,7 @@ def _import(file: Path, origin: Path, folder: Path, options: Options, progress: 
     )
     layers = (layers_of(model, MANIFEST, read.graph, (base, *others)),)
     files = {MANIFEST: manifest_text(described).encode(), **step.operator.files}
-    files[IMPORT_JSON] = import_json_text(origin, read_file(origin), folder, None, layers)
+    files[IMPORT_JSON] = import_json_text(origin, source.content, folder, None, layers)
     for implementation in (base, *others):
         files |= implementation.files()
     progress(f"writing {folder}")

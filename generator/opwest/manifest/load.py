@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping as Contents
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from opwest.base import path_suggestions
+from opwest.base import commands, path_suggestions
 from opwest.base.diagnostics import Diagnostics, Location
 from opwest.base.result import counted
 from opwest.manifest.located import Mapping
@@ -51,6 +52,23 @@ _COMPILED = {b"!<arch>": "an archive", b"\x7fELF": "an object or an image"}
 """What users may take for a manifest, by the first bytes."""
 
 
+_SUFFIXES = (".yaml", ".yml")
+_START = 64
+"""The bytes of which one is 0 in each file of a model."""
+
+
+def _other(content: bytes, path: Path) -> tuple[str, str | None] | None:
+    """Return what a file is that is no manifest, and how it becomes one; None if it may be one."""
+    from opwest.objects.model_files import identify_content  # most manifests have their suffix
+    from opwest.objects.model_kinds import MANIFEST
+
+    found = identify_content(io.BytesIO(content), path)
+    if found.what is None or found.what == MANIFEST:
+        return None
+    hint = f"opwest import {commands.quoted(str(path))} -o DIR writes one" if found.kind is not None else found.hint
+    return found.what.partition(",")[0], hint
+
+
 def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None) -> Mapping | Readings | None:
     """Return a manifest that conforms to the schema; its readings or None otherwise, with the errors in `faults`.
 
@@ -85,6 +103,9 @@ def load_manifest(path: Path, faults: Diagnostics, content: bytes | None = None)
                 expected="a YAML file",
                 hint=f"opwest init {path.name} drafts a manifest; opwest inspect {path.name} prints its content",
             )
+            return None
+        if (path.suffix not in _SUFFIXES or b"\0" in text[:_START]) and (found := _other(text, path)) is not None:
+            faults.error(f"the file is {found[0]}, no manifest", Location(label), expected="a YAML file", hint=found[1])
             return None
     except OSError as error:
         faults.error(

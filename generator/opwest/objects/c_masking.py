@@ -15,20 +15,20 @@ from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
-_RAW_STRING = rb"""
+RAW_STRING = rb"""
     (?P<raw>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?(?:\)(?P=mark)"|\Z))
   | """
-_TOKENS = rb"""
-    (?P<space>(?:[ \t\r\n\f\v]|\\\r?\n)+)
-  | (?P<comment>//(?:[^\n\\]|\\.|\\\n)*|/\*.*?(?:\*/|\Z))
-  | (?P<string>(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*(?:"|(?=\n)|\Z)|[uUL]?'(?:[^'\\\n]|\\.)*(?:'|(?=\n)|\Z))
-  | (?P<directive>\#(?:\\\r?\n|/\*.*?\*/|//[^\n]*|[^\n])*)
-  | (?P<word>[A-Za-z_$\x80-\xff][A-Za-z0-9_$\x80-\xff]*)
-  | (?P<number>[0-9.](?:'?[A-Za-z0-9_.])*)
+TOKENS = rb"""
+    (?P<space>(?:[ \t\r\n\f\v]++|\\\r?\n)++)
+  | (?P<comment>//(?:[^\n\\]++|\\.)*+|/\*.*?(?:\*/|\Z))
+  | (?P<string>(?:u8|[uUL])?"(?:[^"\\\n]++|\\.)*+(?:"|(?=\n)|\Z)|[uUL]?'(?:[^'\\\n]++|\\.)*+(?:'|(?=\n)|\Z))
+  | (?P<directive>\#(?:\\\r?\n|/\*.*?\*/|//[^\n]*+|[^\n])*+)
+  | (?P<word>[A-Za-z_$\x80-\xff][A-Za-z0-9_$\x80-\xff]*+)
+  | (?P<number>[0-9.](?:'?[A-Za-z0-9_.])*+)
   | (?P<other>.)
     """
-_C_TOKEN = re.compile(_TOKENS, re.VERBOSE | re.DOTALL)
-_CPP_TOKEN = re.compile(_RAW_STRING + _TOKENS, re.VERBOSE | re.DOTALL)
+_C_TOKEN = re.compile(TOKENS, re.VERBOSE | re.DOTALL)
+_CPP_TOKEN = re.compile(RAW_STRING + TOKENS, re.VERBOSE | re.DOTALL)
 _DIRECTIVE = re.compile(rb"#[ \t]*(\w+)[ \t]*(.*)", re.DOTALL)
 _OPENING, _ALTERNATIVE = (b"if", b"ifdef", b"ifndef"), (b"else", b"elif", b"elifdef", b"elifndef")
 _CPLUSPLUS = re.compile(rb"(!?)\s*defined\s*\(?\s*__cplusplus\s*\)?\s*")
@@ -78,7 +78,7 @@ def mask(content: bytes, *, cplusplus: bool = False) -> bytes:
     if text.startswith(b"\xef\xbb\xbf"):
         text[:3] = b"   "
     tokens = source_tokens(bytes(text), cplusplus=cplusplus)
-    for step in (partial(_dead_regions, cplusplus=cplusplus), _split_regions, _ignored_ranges, _unknown_qualifiers):
+    for step in (partial(dead_regions, cplusplus=cplusplus), _split_regions, _ignored_ranges, _unknown_qualifiers):
         regions = step(tokens)
         for start, end in regions:
             text[start:end] = re.sub(rb"[^\n]", b" ", text[start:end])
@@ -117,7 +117,7 @@ def _condition(name: bytes, rest: bytes, *, cplusplus: bool) -> bool | None:
     return bool(match.group(1)) is not cplusplus if match else None
 
 
-def _dead_regions(tokens: list[Token], *, cplusplus: bool) -> list[tuple[int, int]]:
+def dead_regions(tokens: list[Token], *, cplusplus: bool) -> list[tuple[int, int]]:
     """Return the ranges that no compiler of the language compiles, including their directives."""
     regions: list[tuple[int, int]] = []
     # Per open #if: the value of the condition of the current branch, and the start of the branch.

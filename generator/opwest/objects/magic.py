@@ -78,6 +78,8 @@ def looks_like(content: bytes) -> tuple[str, str | None]:
     """Return a description of the content of an unsupported file, and a hint."""
     if not content:
         return "empty", "check the build step that writes it"
+    if content[4:8] == b"TFL3":
+        return "a TFLite model", "opwest import reads it"
     for magic, what, hint in _BINARY:
         if content.startswith(magic):
             return what, hint

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from opwest.base.diagnostics import Diagnostics, fail
+from opwest.objects.model_files import way_of
 from opwest.runs.arrays import Runs, make_folder, read_references, read_runs, write_outputs
 from opwest.runs.check_steps import Expected, check_steps, expected_results, step_tensors
 from opwest.runs.compare import Tolerances, differences, read_tolerances
@@ -28,7 +29,7 @@ def run_on_board(options: RunOptions, faults: Diagnostics) -> Run:
     project = options.directory
     record = project_record(project)
     if record is None and not (project / "CMakeLists.txt").is_file():
-        raise fail("not an application: no CMakeLists.txt found", project, hint=GENERATE_HINT)
+        raise fail("not an application: no CMakeLists.txt found", project, hint=way_of(project) or GENERATE_HINT)
     model = choose_model(options.model, project, record) if record else None
     arrays = _Arrays(options, faults)
     expected: Expected | None = None

@@ -38,6 +38,14 @@ class UnavailableError(Exception):
     """The runtime of the format is absent, or does not run the model. The text is the reason, as a clause."""
 
 
+class AbsentError(UnavailableError):
+    """The runtime is not installed."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"the package {package} is not installed")
+        self.package = package
+
+
 class TerminatedError(UnavailableError):
     """The process of the runtime ended without an answer."""
 
@@ -73,7 +81,7 @@ def name_of(format_: str) -> str:
     """Return the name of an installed runtime, with its version. Raises UnavailableError."""
     package = _PACKAGES[format_]
     if importlib.util.find_spec(package.replace("-", "_")) is None:
-        raise UnavailableError(f"the package {package} is not installed")
+        raise AbsentError(package)
     name = "LiteRT" if format_ == "tflite" else "onnxruntime"
     try:
         return f"{name} {metadata.version(package)}"

@@ -34,3 +34,5 @@ class Options:
     system_config: str | None = None
     memory_mode: str | None = None
     """Of Vela, when it runs here, and for the weights: in Sram_Only they are copied to the arena's memory."""
+    array: str | None = None
+    """The array of a C source that is the model."""
