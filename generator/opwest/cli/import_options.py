@@ -36,7 +36,7 @@ def import_parser() -> argparse.ArgumentParser:
     """Return a parser with the options of all trained models, for the help and for completion."""
     every = argparse.ArgumentParser(add_help=False, conflict_handler="resolve")
     arguments = Arguments(every)
-    _add_files(arguments, "a .tflite or .onnx file, an output of Vela, or an archive of microTVM")
+    _add_files(arguments, "a .tflite, .pt2 or .onnx file, an output of Vela, or an archive of microTVM")
     _add_options(every, None)
     _add_npu(arguments)
     add_output(arguments)
@@ -72,7 +72,8 @@ def _add_files(command: Arguments, model: str) -> None:
 
 def _add_trained(trained: Arguments, kind: str) -> None:
     """Add the options of a format of trained models."""
-    _add_files(trained, f"a .{kind} file")
+    suffix = next(row.suffix for row in FORMATS if row.name == kind)
+    _add_files(trained, f"a {suffix} file")
     _add_options(trained.target, kind)
     if kind == "tflite":
         _add_npu(trained)

@@ -14,7 +14,7 @@ from opwest.compiler.graph.types import MAX_ELEMENTS, Damaged, Unsupported
 from opwest.compiler.graph.user import Use, UserOperator
 from opwest.frontends.onnx import control, quantised
 from opwest.frontends.onnx.file import attributes_of, opsets, parse, schema_of
-from opwest.frontends.onnx.values import Item, Model, Op, constant_item
+from opwest.frontends.onnx.values import Item, Model, Op, Origin, constant_item
 from opwest.frontends.onnx.windows import count_with_ceiling
 
 _NOT_FOLDED = frozenset(("DequantizeLinear", "RandomNormal", "RandomUniform", "Bernoulli", "Multinomial", "Dropout"))
@@ -42,10 +42,18 @@ def dtype_of(number: int) -> str:
 class Reader:
     """The operators and the tensors of a file, in the making."""
 
-    def __init__(self, model: Any, declared: Mapping[str, Any], users: Mapping[str, UserOperator]) -> None:
+    def __init__(
+        self,
+        model: Any,
+        declared: Mapping[str, Any],
+        users: Mapping[str, UserOperator],
+        origins: Mapping[str, Origin] | None = None,
+    ) -> None:
         self.model = model
         self.declared = declared
         self.users = users
+        self.origins = origins or {}
+        """The operators of another format, by the first result of their operators of ONNX."""
         self.names: set[str] = set()
         self.versions = opsets(model)
         self.items: dict[str, Item] = {}
@@ -134,7 +142,13 @@ class Reader:
         shown = next((name for name in node.output if name), "")
         named = f" '{node.name}'" if node.name else ""
         label = f"{number}{named} ({kind})" + (f", result '{shown}'" if shown and not named else "")
-        types = self._types(node, domain, inputs) if user is None else self._declared_types(node, user)
+        origin = self.origins.get(shown)
+        if origin is not None:
+            label = origin.label
+        if origin is not None and (user is not None or origin.refusal is not None):
+            types: Mapping[str, Any] = origin.types
+        else:
+            types = self._types(node, domain, inputs) if user is None else self._declared_types(node, user)
         if user is None:
             self._compare_shapes(label, types)
         outputs = [Item(name, *types.get(name, ("float32", None))) if name else None for name in node.output]
@@ -149,7 +163,7 @@ class Reader:
         name = node.op_type if domain in ("", "com.microsoft") else f"{domain}.{node.op_type}"
         version = self.versions.get(domain, 1)
         use = None if user is None else Use(user, _numbers(attributes))
-        made = Op(name, version, tuple(inputs), tuple(outputs), attributes, label, use, node is not source)
+        made = Op(name, version, tuple(inputs), tuple(outputs), attributes, label, use, node is not source, origin)
         self.ops.append(made)
 
     def _constant(self, node: Any) -> None:

@@ -187,7 +187,7 @@ class Translation:
         self.centred: dict[Item, StoredTensor] = {}
         """int16 integers without their zero point: results of DynamicQuantizeLinear."""
         self.done: set[Op] = set()
-        self.outputs = set(model.outputs)
+        self.outputs = set(model.kept)
         self.readers: dict[Item, list[Op]] = {}
         self.label = self.source = ""
         for op in model.ops:
