@@ -407,6 +407,8 @@ def _(function: QuantizeEven, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
     low, high = (number(float(limit - numbers.zero), "float32") for limit in (numbers.low, numbers.high))
     value = f"{{0}} / {number(numbers.scale, 'float32')}"
+    if numbers.by_inverse:
+        value = f"{{0}} * {number(numbers.inverse, 'float32')}"
     # A comparison with NaN is false: the result is the zero point.
     line = f"const float scaled = {value};"
     whole = f"scaled == scaled ? (int32_t)lrintf(clampf(scaled, {low}, {high})){plus(numbers.zero)}"

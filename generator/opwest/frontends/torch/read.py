@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -51,7 +52,7 @@ def read_torch(
     model = _model_of(archive)
     program = read_program(archive.json(f"models/{model}.json"))
     made = _Translation(program, Payloads(archive, model), users or {})
-    return (translate(simplify(made.model()), rules or Rules()),)
+    return (translate(simplify(made.model()), dataclasses.replace(rules or Rules(), inverse_scales=True)),)
 
 
 def _model_of(archive: Archive) -> str:
