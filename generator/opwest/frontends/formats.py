@@ -63,7 +63,7 @@ TORCH = Format(
     "an exported program of PyTorch",
     "an archive of torch.export.save",
     lambda start: start[:4] == b"PK\x03\x04",
-    True,
+    False,  # any zip archive
     (("onnx", "onnx"),),
     "opwest.frontends.torch.read:read_torch",
     ".pt2",

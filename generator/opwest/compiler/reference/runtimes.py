@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 
 from opwest.base import timing
-from opwest.base.commands import pip_install
 from opwest.base.diagnostics import first_line, printable
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.processes import limit_next_request, limit_process, signal_name
@@ -76,7 +75,7 @@ def name_of(format_: str) -> str:
     """Return the name of an installed runtime, with its version. Raises UnavailableError."""
     package = _PACKAGES[format_]
     if importlib.util.find_spec(package.replace("-", "_")) is None:
-        raise UnavailableError(f"the package {package} is not installed: {pip_install(package)}")
+        raise UnavailableError(f"the package {package} is not installed")
     name = _NAMES[format_]
     try:
         return f"{name} {metadata.version(package)}"

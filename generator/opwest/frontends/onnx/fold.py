@@ -202,7 +202,7 @@ class Reader:
         if _divides_by_zero(node, inputs):
             return False
         arrays = {name: item.content for name, item in zip(node.input, inputs, strict=True) if item is not None}
-        results = _evaluate(node, arrays, self.versions[""])
+        results = evaluated(node, arrays, self.versions[""])
         if results is None:
             return False
         for name, array in zip(node.output, results, strict=False):
@@ -395,7 +395,7 @@ def _divides_by_zero(node: Any, inputs: list[Item | None]) -> bool:
     return bool((divisor.content == 0).any())
 
 
-def _evaluate(node: Any, arrays: dict[str, Any], version: int) -> Any:
+def evaluated(node: Any, arrays: dict[str, Any], version: int) -> Any:
     """Return the results of a node by the reference implementation; None if it has none."""
     from onnx import helper
     from onnx.reference import ReferenceEvaluator

@@ -11,9 +11,12 @@ import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Shape, Unsupported
+from opwest.frontends.onnx.file import MAX_OPSET
+from opwest.frontends.onnx.fold import evaluated
 from opwest.frontends.onnx.values import Origin
 from opwest.frontends.torch.program import Call, Code, Meta, Ref
 
+_NOT_FOLDED = ("DequantizeLinear", "QuantizeLinear", "LSTM", "GRU", "RNN", "Dropout", "Resize")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 ALL = (1 << 63) - 1
 """The end of a slice that has no end."""
@@ -142,6 +145,10 @@ class Builder:
         """Append an operator with results of these types; None for a result that nothing reads."""
         from onnx import helper
 
+        if kind not in _NOT_FOLDED and all(value is None or value.content is not None for value in inputs):
+            folded = self._folded(kind, inputs, len(types), attributes)
+            if folded is not None:
+                return folded
         results = [None if kind_of is None else Value(self.name(), *kind_of) for kind_of in types]
         names = ["" if value is None else value.name for value in inputs]
         while names and not names[-1]:
@@ -150,6 +157,20 @@ class Builder:
         outputs = ["" if result is None else result.name for result in results]
         self.nodes.append(helper.make_node(kind, names, outputs, **given))
         return results
+
+    def _folded(
+        self, kind: str, inputs: Sequence[Value | None], count: int, attributes: Mapping[str, Any]
+    ) -> list[Value | None] | None:
+        """Return the results of an operator on constants; None if they are not known."""
+        from onnx import helper
+
+        given = {name: value for name, value in attributes.items() if value is not None}
+        names = ["" if value is None else f"x{place}" for place, value in enumerate(inputs)]
+        node = helper.make_node(kind, names, [f"y{place}" for place in range(count)], **given)
+        arrays = {name: value.content for name, value in zip(names, inputs, strict=True) if value is not None}
+        with np.errstate(all="ignore"):
+            results = evaluated(node, arrays, MAX_OPSET)
+        return None if results is None else [self.constant(np.asarray(array)) for array in results]
 
     def op(
         self, kind: str, inputs: Sequence[Value | None], shape: Sequence[int], dtype: str = "", **attributes: Any

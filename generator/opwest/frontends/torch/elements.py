@@ -98,7 +98,7 @@ def rests(x: Context, b: Builder) -> Value:
     if x.call.operator == "aten.remainder":
         return b.binary("Mod", one, other)
     if dtype not in FLOATS:
-        raise Unsupported(f"fmod of {dtype}", "remainder")
+        return b.op("Mod", [one, other], broadcast(one.shape, other.shape), dtype, fmod=1)
     ratio = b.binary("Div", one, other)
     whole = b.binary("Mul", b.unary("Sign", ratio), b.unary("Floor", b.unary("Abs", ratio)))
     return b.binary("Sub", one, b.binary("Mul", whole, other))

@@ -134,12 +134,33 @@ def index(x: Context, b: Builder) -> Value:
         axis, value = given[0]
         return b.op("Gather", [data, value], x.meta.shape, axis=axis)
     if all(value.content is not None for _, value in given):
-        return b.reshape(_picked(b, data, indices), x.meta.shape)
+        made = _grid(b, data, given)
+        return b.reshape(_picked(b, data, indices) if made is None else made, x.meta.shape)
     if [axis for axis, _ in given] == list(range(len(given))) and all(v.dtype != "bool" for _, v in given):
         shape = np.broadcast_shapes(*(value.shape for _, value in given))
         columns = [b.reshape(b.expand(b.cast(value, "int64"), shape), (*shape, 1)) for _, value in given]
         return b.op("GatherND", [data, b.concat(columns, len(shape))], x.meta.shape)
     raise Unsupported("indices of several dimensions that are computed when the model runs", "constants")
+
+
+def _grid(b: Builder, data: Value, given: list[tuple[int, Value]]) -> Value | None:
+    """Return rows and columns that constant indices of neighbouring dimensions choose; None for other indices.
+
+    An index [n, 1] of the first and one [m] of the second dimension choose n rows and m columns.
+    """
+    axes = [axis for axis, _ in given]
+    count = len(given)
+    if axes != list(range(axes[0], axes[0] + count)) or any(value.dtype == "bool" for _, value in given):
+        return None
+    for place, (_, value) in enumerate(given):
+        shape = (*[1] * (count - value.rank), *value.shape)
+        if len(shape) != count or any(n != 1 for i, n in enumerate(shape) if i != place):
+            return None
+    for axis, value in given:
+        index = b.constant(value.content.reshape(-1).astype(np.int64))
+        shape = (*data.shape[:axis], index.size, *data.shape[axis + 1 :])
+        data = b.op("Gather", [data, index], shape, axis=axis)
+    return data
 
 
 def _indices(x: Context, data: Value) -> list[Value | None]:

@@ -12,7 +12,7 @@ from typing import Any
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import counted
 from opwest.compiler.graph.types import MAX_ELEMENTS, Damaged, Shape, Unsupported
-from opwest.frontends.torch.symbols import FIXED_SHAPES, Symbols, is_symbol
+from opwest.frontends.torch.symbols import FIXED_SHAPES, Symbols, shown, symbol_of
 from opwest.frontends.torch.typed import field_of, kind_of, union_of, whole
 from opwest.frontends.torch.weights import dtype_of
 
@@ -160,18 +160,17 @@ class _Reader:
         """Let the symbol of a first dimension be 1."""
         sizes = field_of(meta, "sizes", list, f"the input '{name}'")
         texts = [self._expression(size, f"the input '{name}'") for size in sizes]
-        if texts and texts[0] is not None and is_symbol(texts[0]):
-            self.symbols.numbers[texts[0].strip()] = 1
-            shown = ", ".join("?" if text is None else text for text in self._shown(sizes))
-            fixed = ", ".join(["1", *self._shown(sizes)[1:]])
-            self.remarks.append(f"input '{name}' of shape [{shown}] is imported as [{fixed}]")
+        batch = None if not texts or texts[0] is None else symbol_of(texts[0])
+        if batch is not None:
+            self.symbols.numbers[batch] = 1
         if others := [text for text in texts[1:] if text is not None]:
             raise Unsupported(
-                f"the input '{name}' has the symbolic dimension '{others[0]}'", "fixed dimensions", FIXED_SHAPES
+                f"the input '{name}' has the symbolic dimension '{shown(others[0])}'", "fixed dimensions", FIXED_SHAPES
             )
-
-    def _shown(self, sizes: list[Any]) -> list[str]:
-        return [self._expression(size, "an input") or str(self._size(size, "an input")) for size in sizes]
+        if batch is not None:
+            rest = [str(self._size(size, "an input")) for size in sizes[1:]]
+            given, fixed = (", ".join([first, *rest]) for first in (batch, "1"))
+            self.remarks.append(f"input '{name}' of shape [{given}] is imported as [{fixed}]")
 
     def _expression(self, size: Any, where: str) -> str | None:
         """Return the text of a symbolic dimension."""

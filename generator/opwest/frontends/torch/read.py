@@ -65,7 +65,9 @@ def _model_of(archive: Archive) -> str:
             "save the exported program: torch.export.save(torch.export.export(model.eval(), args), path)",
         )
     if not models:
-        raise Damaged("no member 'models/*.json'")
+        raise Unsupported(
+            "a zip archive without a program: no member 'models/*.json'", "an archive of torch.export.save"
+        )
     if len(models) > 1:
         shown = ", ".join(f"'{name}'" for name in models[:6])
         raise Unsupported(f"the archive contains the models {shown}", "one model", "save each in a file of its own")

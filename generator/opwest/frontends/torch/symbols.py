@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Symbolic dimensions: a symbol that is the first dimension of an input is 1, expressions of it are computed.
 
-Source: the text of sympy expressions that torch/_export/serde/serialize.py writes (`s0`, `2*s0`, `Mod(s0, 4)`).
+Source: the text of sympy expressions that torch/_export/serde/serialize.py writes, as `2*s0` or as
+`Mul(Integer(2), Symbol('s0', positive=True, integer=True))`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any
 
 from opwest.compiler.graph.types import Damaged, Unsupported
@@ -30,6 +32,10 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "FloorDiv": operator.floordiv,
     "CleanDiv": operator.floordiv,
     "CeilDiv": lambda a, b: -(-a // b),
+    "Integer": operator.pos,
+    "Add": lambda *numbers: sum(numbers),
+    "Mul": lambda *numbers: prod(numbers),
+    "Pow": lambda base, exponent: base**exponent if 0 <= exponent <= _MAX_POWER else None,
     "Max": max,
     "Min": min,
     "Abs": abs,
@@ -59,13 +65,15 @@ class Symbols:
             return node.value
         if isinstance(node, ast.Name):
             if node.id not in self.numbers:
-                raise Unsupported(f"the dimension '{text[:60]}' is symbolic", "fixed dimensions", FIXED_SHAPES)
+                raise Unsupported(f"the dimension '{shown(text)}' is symbolic", "fixed dimensions", FIXED_SHAPES)
             return self.numbers[node.id]
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             return -self._value(node.operand, text)
         if isinstance(node, ast.BinOp):
             return self._binary(node, text)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords and node.args:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            if node.func.id == "Symbol":
+                return self._value(ast.Name(_symbol_of(node)), text)
             function = _FUNCTIONS.get(node.func.id)
             if function is not None:
                 return int(function(*(self._value(argument, text) for argument in node.args)))
@@ -85,6 +93,24 @@ class Symbols:
         return int(function(left, right))
 
 
-def is_symbol(text: str) -> bool:
-    """Return whether an expression is one symbol."""
-    return text.strip().isidentifier()
+def _symbol_of(node: ast.Call) -> str:
+    """Return the name in Symbol('s0', ...). Raises ValueError."""
+    if len(node.args) == 1 and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
+        return node.args[0].value
+    raise ValueError("no symbol")
+
+
+def symbol_of(text: str) -> str | None:
+    """Return the name of the symbol that an expression is; None for other expressions."""
+    try:
+        node = ast.parse(text[:_MAX_TEXT].strip(), mode="eval").body
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Symbol":
+            return _symbol_of(node)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def shown(text: str) -> str:
+    """Return an expression for messages."""
+    return symbol_of(text) or text[:60]
