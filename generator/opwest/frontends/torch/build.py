@@ -123,13 +123,6 @@ class Builder:
         self.nodes.append(helper.make_node(kind, names, outputs, **options))
         self.origins[outputs[0]] = self._origin
 
-    def output(self, value: Value, name: str) -> None:
-        """Append a copy of a value with the name of an output."""
-        from onnx import helper
-
-        self.nodes.append(helper.make_node("Identity", [value.name], [name]))
-        self.origins[name] = Origin(f"{len(self.nodes)} '{name}' (output)", "output")
-
     # Operators and constants.
 
     def name(self) -> str:

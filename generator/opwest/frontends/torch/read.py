@@ -7,7 +7,9 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from opwest.compiler.graph.types import Damaged, Graph, Rules, Unsupported
+import numpy as np
+
+from opwest.compiler.graph.types import Damaged, Graph, Node, Rules, Tensor, Unsupported
 from opwest.compiler.graph.user import UserOperator
 from opwest.frontends.onnx.file import MAX_OPSET
 from opwest.frontends.onnx.fold import Reader
@@ -33,8 +35,11 @@ from opwest.frontends.torch.archive import RESAVE, Archive
 from opwest.frontends.torch.build import Builder, Context, Value
 from opwest.frontends.torch.effects import Environment, changed_roots, functional, in_place, translation_of
 from opwest.frontends.torch.program import Call, Program, Ref, read_program
+from opwest.frontends.torch.saved import SavedTensors
 from opwest.frontends.torch.weights import Payloads
 
+_OLD_PROGRAM = "serialized_exported_program.json"
+_OLD_TENSORS = ("serialized_state_dict.pt", "serialized_constants.pt")
 _SILENT = (
     *("_operator", "torch", "math", "builtins", "aten.sym_size", "aten.sym_stride", "aten.sym_numel"),
     *("aten.sym_storage_offset", "aten.sym_constrain_range", "aten.sym_constrain_range_for_size"),
@@ -49,10 +54,36 @@ def read_torch(
 ) -> tuple[Graph, ...]:
     """Return the model of a file. Raises Damaged, Unsupported."""
     archive = Archive(content)
+    member, payloads = _parts_of(archive)
+    made = _Translation(read_program(archive.json(member)), payloads, users or {})
+    graph = translate(simplify(made.model()), dataclasses.replace(rules or Rules(), inverse_scales=True))
+    return (_with_names(graph, made.outputs),)
+
+
+def _parts_of(archive: Archive) -> tuple[str, Payloads | SavedTensors]:
+    """Return the member with the program, and the tensors. Raises Damaged, Unsupported."""
+    if _OLD_PROGRAM in archive:  # PyTorch 2.6, 2.7
+        return _OLD_PROGRAM, SavedTensors([archive.read(name) for name in _OLD_TENSORS if name in archive])
     model = _model_of(archive)
-    program = read_program(archive.json(f"models/{model}.json"))
-    made = _Translation(program, Payloads(archive, model), users or {})
-    return (translate(simplify(made.model()), dataclasses.replace(rules or Rules(), inverse_scales=True)),)
+    saved = [f"data/{folder}/{model}.pt" for folder in ("weights", "constants")]
+    if any(name in archive for name in saved):  # PyTorch 2.8
+        return f"models/{model}.json", SavedTensors([archive.read(name) for name in saved if name in archive])
+    return f"models/{model}.json", Payloads(archive, model)
+
+
+def _with_names(graph: Graph, names: list[str]) -> Graph:
+    """Return the graph with the names of the outputs in the program."""
+    nodes, outputs = list(graph.nodes), []
+    for tensor, name in zip(graph.outputs, names, strict=True):
+        if tensor in graph.inputs or tensor.is_constant or tensor.is_state or tensor in outputs:
+            shape = Tensor("shape", "int32", (len(tensor.shape),), content=np.asarray(tensor.shape, np.int32))
+            copy = Tensor(name, tensor.dtype, tensor.shape, tensor.quantization)
+            options = {"new_shape": tensor.shape}
+            nodes.append(Node("RESHAPE", (tensor, shape), (copy,), options, f"output '{name}'", source="output"))
+            tensor = copy
+        tensor.name = name
+        outputs.append(tensor)
+    return dataclasses.replace(graph, nodes=tuple(nodes), outputs=tuple(outputs))
 
 
 def _model_of(archive: Archive) -> str:
@@ -79,13 +110,15 @@ def _model_of(archive: Archive) -> str:
 class _Translation:
     """A program as a model in the vocabulary of ONNX."""
 
-    def __init__(self, program: Program, payloads: Payloads, users: Mapping[str, UserOperator]) -> None:
+    def __init__(self, program: Program, payloads: Payloads | SavedTensors, users: Mapping[str, UserOperator]) -> None:
         self.program = program
         self.payloads = payloads
         self.users = users
         self.used: dict[str, UserOperator] = {}
         self.build = Builder(program.metas)
         self.values = Environment(program.metas, self.build)
+        self.outputs: list[str] = []
+        """The names of the outputs."""
         self.states: dict[str, tuple[str, Any]] = {}
         """The name and the initial content of a buffer that changes, by its path."""
 
@@ -187,19 +220,16 @@ class _Translation:
 
     def _results(self) -> tuple[list[str], dict[str, str]]:
         """Return the names of the outputs, and of the contents of states after a run, by path."""
-        outputs: list[str] = []
+        results: list[str] = []
         for name in self.program.outputs:
-            value = self.values.read(name)
-            wanted = name if name not in outputs else f"{name}_{len(outputs)}"
-            if value.name != wanted or wanted in self.program.inputs or value.content is not None:
-                wanted = f"{wanted}_out" if wanted in self.program.inputs or wanted in self.build.constants else wanted
-                self.build.output(value, wanted)
-            outputs.append(wanted)
+            results.append(self.values.read(name).name)
+            is_used = name in self.outputs or name in self.program.inputs
+            self.outputs.append(f"{name}_{len(self.outputs)}" if is_used else name)
         after = {}
         for path, (name, _) in self.states.items():
             value = self.values.read(self.program.mutations.get(path, name))
             after[path] = value.name
-        return outputs, after
+        return results, after
 
     def _read(self, outputs: list[str], after: Mapping[str, str]) -> Model:
         """Return the model with known shapes and folded constants."""
