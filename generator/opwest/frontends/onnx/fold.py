@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
@@ -137,18 +138,29 @@ class Reader:
                 raise Damaged(f"operator {number} ({kind}) reads '{name}', which no earlier operator computes")
             inputs.append(self.items[name] if name else None)
         domain = "" if node.domain == "ai.onnx" else node.domain
-        if user is None and self._fold(node, domain, inputs):
-            return
+        origin = self.origins.get(next((name for name in node.output if name), ""))
+        try:
+            if user is None and (origin is None or origin.refusal is None) and self._fold(node, domain, inputs):
+                return
+        except Damaged as reason:
+            if origin is None:
+                raise
+            origin = dataclasses.replace(origin, refusal=Unsupported(str(reason)))
         shown = next((name for name in node.output if name), "")
         named = f" '{node.name}'" if node.name else ""
         label = f"{number}{named} ({kind})" + (f", result '{shown}'" if shown and not named else "")
-        origin = self.origins.get(shown)
         if origin is not None:
             label = origin.label
-        if origin is not None and (user is not None or origin.refusal is not None):
-            types: Mapping[str, Any] = origin.types
-        else:
-            types = self._types(node, domain, inputs) if user is None else self._declared_types(node, user)
+        types: Mapping[str, Any] = {} if origin is None else origin.types
+        try:
+            if user is None and (origin is None or origin.refusal is None):
+                types = self._types(node, domain, inputs)
+            elif origin is None and user is not None:
+                types = self._declared_types(node, user)
+        except Damaged as reason:
+            if origin is None:
+                raise
+            origin = dataclasses.replace(origin, refusal=Unsupported(str(reason)))
         if user is None:
             self._compare_shapes(label, types)
         outputs = [Item(name, *types.get(name, ("float32", None))) if name else None for name in node.output]

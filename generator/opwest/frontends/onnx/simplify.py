@@ -43,7 +43,8 @@ class _Rewriting:
         wanted = set(self.model.kept)
         kept = []
         for op in reversed(self.ops):
-            if op is not None and any(item in wanted for item in op.outputs):
+            is_reported = op is not None and op.origin is not None and op.origin.is_reported
+            if op is not None and (is_reported or any(item in wanted for item in op.outputs)):
                 if op.kind in _OPTIONAL_RESULTS and not wanted.intersection(op.outputs[1:]):
                     op.outputs = op.outputs[:1]
                 kept.append(op)

@@ -63,6 +63,8 @@ class Origin:
     """The types of its results in the file: those of an operator without a translation."""
     refusal: Unsupported | None = None
     """The reason why it has no translation."""
+    is_reported: bool = False
+    """Whether the reason is reported although nothing reads the results: what reads them has no type."""
 
 
 @dataclass(eq=False)

@@ -78,13 +78,20 @@ class Builder:
 
     # Calls.
 
-    def begin(self, call: Call, metas: Mapping[str, Meta], refusal: Unsupported | None = None) -> None:
+    def begin(
+        self,
+        call: Call,
+        metas: Mapping[str, Meta],
+        refusal: Unsupported | None = None,
+        *,
+        is_reported: bool = False,
+    ) -> None:
         """Let the operators from here on be parts of a call."""
         types = {}
         for name in call.results:
             if name is not None and name in metas:
                 types[name] = (metas[name].dtype, metas[name].shape)
-        self._origin = Origin(call.label, call.shown, types, refusal)
+        self._origin = Origin(call.label, call.shown, types, refusal, is_reported)
         self._prefix = next((name for name in call.results if name), f"node_{call.number}")
         self._first = len(self.nodes)
 

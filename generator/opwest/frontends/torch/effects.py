@@ -40,6 +40,10 @@ _SHARING = _VIEWS | _PARTS | _COPIES_OR_VIEWS
 _HINT = "export with run_decompositions(): torch.export.save(program.run_decompositions(), path)"
 
 
+class LostError(Unsupported):
+    """A tensor is unknown: the reason is that of an operator before."""
+
+
 @dataclass(eq=False)
 class _Storage:
     """A content that can change."""
@@ -105,7 +109,7 @@ class Environment:
         """Return the present content. Raises Unsupported."""
         slot = self._slots.get(name)
         if slot is None:
-            raise Unsupported(f"'{name}' is the result of an unsupported operator")
+            raise LostError(f"'{name}' is the result of an unsupported operator")
         if slot.storage.is_unknown or (slot.version != slot.storage.version and not slot.is_certain):
             raise _uncertain(name)
         if slot.version != slot.storage.version:
@@ -137,7 +141,7 @@ class Environment:
         """Replace the content of a tensor, and with it that of all views of its elements. Raises Unsupported."""
         slot = self._slots.get(name)
         if slot is None:
-            raise Unsupported(f"'{name}' is the result of an unsupported operator")
+            raise LostError(f"'{name}' is the result of an unsupported operator")
         if not slot.is_certain:  # a copy, unless something reads the other tensor
             slot.storage.is_unknown = True
             self.bind(name, value)

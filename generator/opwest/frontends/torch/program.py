@@ -117,6 +117,11 @@ def read_program(document: Mapping[str, Any]) -> Program:
     return _Reader(module).read()
 
 
+def changed_input(name: str) -> str:
+    """Return the remark on an input that the program changes in place."""
+    return f"the program changes its input '{name}' in place: the import leaves it as it is"
+
+
 class _Reader:
     def __init__(self, module: Mapping[str, Any]) -> None:
         self.graph = field_of(module, "graph", dict, "the program")
@@ -220,11 +225,7 @@ class _Reader:
                 name = field_of(field_of(entry, "arg", dict, kind), "name", str, kind)
                 mutations[field_of(entry, "buffer_name", str, kind)] = name
             elif kind == "user_input_mutation":
-                raise Unsupported(
-                    f"the program changes its input '{entry.get('user_input_name', '')}'",
-                    "inputs that are only read",
-                    "return the new content as an output, or keep it in a buffer",
-                )
+                self.remarks.append(changed_input(str(entry.get("user_input_name", ""))))
             elif kind != "token":
                 raise Unsupported(f"an output of the kind '{kind}'", "a program for inference", "export model.eval()")
         return tuple(outputs), mutations

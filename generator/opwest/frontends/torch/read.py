@@ -33,13 +33,16 @@ from opwest.frontends.torch import (  # noqa: F401 - they fill the table of tran
 )
 from opwest.frontends.torch.archive import RESAVE, Archive
 from opwest.frontends.torch.build import Builder, Context, Value
-from opwest.frontends.torch.effects import Environment, changed_roots, functional, in_place, translation_of
-from opwest.frontends.torch.program import Call, Program, Ref, read_program
+from opwest.frontends.torch.effects import Environment, LostError, changed_roots, functional, in_place, translation_of
+from opwest.frontends.torch.program import Call, Program, Ref, changed_input, read_program
 from opwest.frontends.torch.saved import SavedTensors
-from opwest.frontends.torch.weights import Payloads
+from opwest.frontends.torch.weights import DTYPES, Payloads
 
 _OLD_PROGRAM = "serialized_exported_program.json"
 _OLD_TENSORS = ("serialized_state_dict.pt", "serialized_constants.pt")
+_DTYPES = frozenset(
+    name for name in DTYPES.values() if name in ("bool", "bfloat16") or name[:3] in ("int", "uin", "flo")
+)
 _SILENT = (
     *("_operator", "torch", "math", "builtins", "aten.sym_size", "aten.sym_stride", "aten.sym_numel"),
     *("aten.sym_storage_offset", "aten.sym_constrain_range", "aten.sym_constrain_range_for_size"),
@@ -117,6 +120,8 @@ class _Translation:
         self.used: dict[str, UserOperator] = {}
         self.build = Builder(program.metas)
         self.values = Environment(program.metas, self.build)
+        self.is_refused = False
+        """Whether an operator has no translation."""
         self.outputs: list[str] = []
         """The names of the outputs."""
         self.states: dict[str, tuple[str, Any]] = {}
@@ -173,7 +178,10 @@ class _Translation:
             if call.refusal is not None:
                 raise call.refusal
             self._translate(call)
+        except LostError:
+            self.build.abandon()
         except Unsupported as reason:
+            self.is_refused = True
             self.build.abandon()
             self._foreign(call, call.shown, reason)
 
@@ -202,7 +210,10 @@ class _Translation:
 
     def _foreign(self, call: Call, kind: str, reason: Unsupported | None) -> None:
         """Append a call as it is: an operator of the user, or one that is refused."""
-        self.build.begin(call, self.program.metas, reason)
+        known = self.program.metas
+        names = [name for name in call.results if name is not None]
+        named = [name for name in names if name in known and known[name].dtype in _DTYPES]
+        self.build.begin(call, self.program.metas, reason, is_reported=len(named) < len(names))
         inputs: list[Value | None] = []
         for name in _references(list(call.arguments.values())):
             if name in self.values:
@@ -210,7 +221,6 @@ class _Translation:
                     inputs.append(self.values.read(name))
                 except Unsupported:
                     continue
-        named = [name for name in call.results if name is not None and name in self.program.metas]
         results = {name: Value(name, *self._type(name)) for name in named}
         self.build.foreign(kind, inputs, list(results), _options(call) if reason is None else {})
         for name, value in results.items():
@@ -222,13 +232,15 @@ class _Translation:
         """Return the names of the outputs, and of the contents of states after a run, by path."""
         results: list[str] = []
         for name in self.program.outputs:
+            if self.is_refused and name not in self.values:
+                continue
             results.append(self.values.read(name).name)
             is_used = name in self.outputs or name in self.program.inputs
             self.outputs.append(f"{name}_{len(self.outputs)}" if is_used else name)
         after = {}
         for path, (name, _) in self.states.items():
-            value = self.values.read(self.program.mutations.get(path, name))
-            after[path] = value.name
+            changed = self.program.mutations.get(path, name)
+            after[path] = self.values.read(name if self.is_refused and changed not in self.values else changed).name
         return results, after
 
     def _read(self, outputs: list[str], after: Mapping[str, str]) -> Model:
@@ -257,7 +269,9 @@ class _Translation:
             for path, (name, content) in self.states.items()
         )
         results = tuple(reader.items[name] for name in outputs)
-        remarks = (*self.program.remarks, *reader.remarks)
+        changed = changed_roots(self.program.calls)
+        inplace = [changed_input(name) for name in self.program.inputs if name in changed]
+        remarks = (*dict.fromkeys((*self.program.remarks, *inplace)), *reader.remarks)
         return Model(tuple(inputs), results, tuple(reader.ops), remarks, frozenset(names), states)
 
     def _compare(self, reader: Reader) -> None:
