@@ -185,6 +185,8 @@ def translation_of(call: Call) -> Any:
 
 def scattered(before: Value, places: Any, part: Value, build: Builder) -> Value:
     """Return data with elements replaced: `places` are their numbers in the flattened data."""
+    if not places.size:
+        return before
     if places.size == before.size and (places.reshape(-1) == np.arange(before.size)).all():
         return build.reshape(part, before.shape)
     if joined := _joined(before, places, part, build):

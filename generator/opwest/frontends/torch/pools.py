@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from opwest.compiler.graph.types import Unsupported
 from opwest.frontends.torch.build import Builder, Context, Value, translates
 from opwest.frontends.torch.layers import spread
 
@@ -65,24 +64,39 @@ def average_pool(x: Context, b: Builder) -> Value:
         "count_include_pad": int(counts and any(padding)),
     }
     shape = x.meta.shape if given.rank == spatial + 2 else (1, *x.meta.shape)
-    if options["ceil_mode"] and (counts and any(padding)) and _overhangs(data.shape[2:], shape[2:], options):
-        raise Unsupported(
-            "ceil_mode with windows beyond counted padding", "ceil_mode=False, or count_include_pad=False"
-        )
-    if divisor is not None:
-        # Sums are means of windows of which each has all elements.
-        if options["ceil_mode"] and _overhangs(data.shape[2:], shape[2:], options):
-            raise Unsupported("divisor_override with windows beyond the data", "ceil_mode=False")
+    beyond = _beyond(data.shape[2:], shape[2:], options)
+    if any(beyond) and (divisor is not None or (counts and any(padding))):
+        # Zeros around the data: all that the divisor counts. Without divisor_override it excludes what is beyond them.
+        after = [n + more for n, more in zip(padding, beyond, strict=True)] if divisor is not None else padding
+        pads = [0, 0, *padding, 0, 0, *after]
+        padded = [n + a + c for n, a, c in zip(data.shape[2:], padding, after, strict=True)]
+        data = b.op("Pad", [data, b.ints(pads)], (*data.shape[:2], *padded), mode="constant")
+        options |= {"pads": [0] * 2 * spatial, "count_include_pad": 0, "ceil_mode": int(divisor is None)}
+    elif divisor is not None:
         options["count_include_pad"] = int(any(padding))
-        mean = b.op("AveragePool", [data], shape, **options)
-        return b.reshape(b.binary("Mul", mean, prod(kernel) / float(divisor)), x.meta.shape)
-    return b.reshape(b.op("AveragePool", [data], shape, **options), x.meta.shape)
+    windows = [_windows(n, place, options) for place, n in enumerate(data.shape[2:])]
+    means = b.op("AveragePool", [data], (*shape[:2], *windows), **options)
+    for axis, n in enumerate(shape[2:], 2):  # a window that starts in the padding is no part of the result
+        means = b.slice(means, axis, 0, n)
+    if divisor is not None:
+        means = b.binary("Mul", means, prod(kernel) / float(divisor))
+    return b.reshape(means, x.meta.shape)
 
 
-def _overhangs(sizes: Sequence[int], results: Sequence[int], options: dict[str, Sequence[int]]) -> bool:
-    """Return whether a window of ceil_mode contains more than data and padding."""
+def _windows(n: int, place: int, options: Mapping[str, Any]) -> int:
+    """Return the number of windows of one dimension. Source: onnx/docs/Operators.md, AveragePool."""
+    kernel, stride, pad = (options[name][place] for name in ("kernel_shape", "strides", "pads"))
+    rest = n + 2 * pad - kernel
+    if not options["ceil_mode"]:
+        return int(rest // stride) + 1
+    count = -(-rest // stride) + 1
+    return int(count - 1 if (count - 1) * stride >= n + pad else count)
+
+
+def _beyond(sizes: Sequence[int], results: Sequence[int], options: Mapping[str, Any]) -> list[int]:
+    """Return the elements of the last window of each dimension that are neither data nor padding."""
     parts = zip(sizes, results, options["kernel_shape"], options["strides"], options["pads"], strict=False)
-    return any((out - 1) * stride + kernel > n + 2 * pad for n, out, kernel, stride, pad in parts)
+    return [max(0, (out - 1) * stride + kernel - n - 2 * pad) for n, out, kernel, stride, pad in parts]
 
 
 @translates(
@@ -112,12 +126,13 @@ def _adaptive(b: Builder, data: Value, wanted: Sequence[int], *, is_max: bool) -
     if all(n % out == 0 for n, out in zip(sizes, wanted, strict=True)):
         kernel = [n // out for n, out in zip(sizes, wanted, strict=True)]
         return b.op("MaxPool" if is_max else "AveragePool", [data], shape, kernel_shape=kernel, strides=kernel)
-    if is_max:
-        raise Unsupported(f"windows of unequal sizes: {list(sizes)} to {list(wanted)}", "multiples")
     for axis, (n, out) in enumerate(zip(sizes, wanted, strict=True), 2):
         if n == out:
             continue
         # Window i reaches from floor(i * n / out) to ceil((i + 1) * n / out).
+        if is_max:
+            data = _greatest(b, data, axis, [(i * n // out, -(-(i + 1) * n // out)) for i in range(out)])
+            continue
         weights = np.zeros((n, out), np.float32)
         for window in range(out):
             start, stop = window * n // out, -(-(window + 1) * n // out)
@@ -129,7 +144,8 @@ def _adaptive(b: Builder, data: Value, wanted: Sequence[int], *, is_max: bool) -
     return data
 
 
-@translates("lp_pool1d", "lp_pool2d")
-def refused(x: Context, b: Builder) -> Value:
-    """No form."""
-    raise Unsupported("unsupported operator", "avg_pool or max_pool")
+def _greatest(b: Builder, data: Value, axis: int, windows: Sequence[tuple[int, int]]) -> Value:
+    """Return the greatest elements of windows of one dimension."""
+    shape = [1 if i == axis else n for i, n in enumerate(data.shape)]
+    parts = [b.slice(data, axis, start, stop) for start, stop in windows]
+    return b.concat([b.op("ReduceMax", [part, b.ints([axis])], shape, keepdims=1) for part in parts], axis)

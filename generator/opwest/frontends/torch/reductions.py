@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from opwest.compiler.graph.types import Unsupported
@@ -76,8 +78,18 @@ def topk(x: Context, b: Builder) -> list[Value | None]:
     count = data.shape[axis] if is_sort else x.integer("k")
     largest = x.flag("descending") if is_sort else x.flag("largest", True)
     shape = [count if i == axis else n for i, n in enumerate(data.shape)]
-    types = [(data.dtype, tuple(shape)), ("int64", tuple(shape))]
-    return b.nodes_of("TopK", [data, b.ints([count])], types, axis=axis, largest=int(largest), sorted=1)
+    return list(_greatest(b, data, count, axis, shape, largest=largest))
+
+
+def _greatest(
+    b: Builder, data: Value, count: int, axis: int, shape: Sequence[int], *, largest: bool
+) -> tuple[Value, Value]:
+    """Return the greatest or the least elements in order, and their places: the least are the greatest of -x."""
+    source = data if largest else b.unary("Neg", b.cast(data, "int32") if data.dtype == "bool" else data)
+    types = [(source.dtype, tuple(shape)), ("int64", tuple(shape))]
+    values, places = b.nodes_of("TopK", [source, b.ints([count])], types, axis=axis, largest=1, sorted=1)
+    assert values is not None and places is not None
+    return values if largest else b.cast(b.unary("Neg", values), data.dtype), places
 
 
 @translates("argsort")
@@ -85,11 +97,7 @@ def argsort(x: Context, b: Builder) -> Value:
     """The places of elements in order."""
     data = x.tensor("self")
     axis = axis_of(x.integer("dim", -1), data.rank)
-    types = [(data.dtype, data.shape), ("int64", data.shape)]
-    options = {"axis": axis, "largest": int(x.flag("descending")), "sorted": 1}
-    made = b.nodes_of("TopK", [data, b.ints([data.shape[axis]])], types, **options)[1]
-    assert made is not None
-    return made
+    return _greatest(b, data, data.shape[axis], axis, data.shape, largest=x.flag("descending"))[1]
 
 
 @translates("cumsum")

@@ -19,9 +19,9 @@ def kind_of(value: Any, kind: type[T], where: str) -> T:
     return value
 
 
-def field_of(values: Mapping[str, Any], name: str, kind: type[T], where: str) -> T:
+def field_of(values: Any, name: str, kind: type[T], where: str) -> T:
     """Return a member of an object. Raises Damaged."""
-    if name not in values:
+    if name not in kind_of(values, dict, where):
         raise Damaged(f"{where} has no '{name}'")
     return kind_of(values[name], kind, f"'{name}' of {where}")
 
