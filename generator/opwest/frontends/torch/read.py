@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from opwest.base.diagnostics import first_line
 from opwest.compiler.graph.types import Damaged, Graph, Node, Rules, Tensor, Unsupported
 from opwest.compiler.graph.user import UserOperator
 from opwest.frontends.onnx.file import MAX_OPSET
@@ -190,8 +191,7 @@ class _Translation:
         changed = in_place(call)
         plain = functional(call)
         context = Context(plain, self.program.metas, self.values.read, self.build)
-        function = translation_of(plain)
-        made = function(context, self.build)
+        made = self._results_of(plain, context)
         results = [made] if isinstance(made, Value) else list(made)
         if changed is not None:
             [value] = results
@@ -207,6 +207,16 @@ class _Translation:
             raise Unsupported(f"{len(call.results)} results", f"{len(results)}")
         named = {name: value for name, value in zip(call.results, results, strict=False) if name and value is not None}
         self.values.bind_results(call, self.build.named(named))
+
+    def _results_of(self, call: Call, context: Context) -> Any:
+        """Return the results of a translation. Raises Unsupported, also for arguments that contradict the shapes."""
+        function = translation_of(call)
+        try:
+            return function(context, self.build)
+        except (IndexError, KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError) as error:
+            raise Unsupported(
+                f"arguments that contradict each other ({first_line(error)})", "those of PyTorch"
+            ) from None
 
     def _foreign(self, call: Call, kind: str, reason: Unsupported | None) -> None:
         """Append a call as it is: an operator of the user, or one that is refused."""

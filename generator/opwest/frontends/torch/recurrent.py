@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from opwest.compiler.graph.types import Unsupported
+from opwest.frontends.onnx.gates import MAX_STEPS
 from opwest.frontends.torch.build import Builder, Context, Value, translates
 
 _GATES: Mapping[str, tuple[int, ...]] = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
@@ -42,8 +43,8 @@ def recurrent(x: Context, b: Builder) -> list[Value | None]:
     each, rest = divmod(len(parameters), layers * directions)
     if rest or each < (4 if has_bias else 2):
         raise Unsupported(f"{len(parameters)} parameters of {layers} layers")
-    if each > (4 if has_bias else 2):
-        raise Unsupported("LSTM with projections (proj_size)", "proj_size=0")
+    if each > (4 if has_bias else 2) + (name == "lstm"):
+        raise Unsupported(f"{len(parameters)} parameters of {layers} layers")
     lasts: list[list[Value]] = [[] for _ in states]
     for layer in range(layers):
         first = layer * directions * each
@@ -68,6 +69,8 @@ def _layer(
     """Return the sequence [steps, batch, directions * hidden] and the last states [directions, batch, hidden]."""
     steps, batch, _ = data.shape
     count = len(own)
+    if len(own[0]) in (3, 5):
+        return _projected(b, data, own, rows)
     hidden = own[0][1].shape[1]
     weights = [_stacked(b, kind, [parameters[place] for parameters in own]) for place in (0, 1)]
     bias = None
@@ -85,6 +88,38 @@ def _layer(
     assert sequence is not None
     joined = b.reshape(b.transpose(sequence, (0, 2, 1, 3)), (steps, batch, count * hidden))
     return joined, [end for end in last if end is not None]
+
+
+def _projected(
+    b: Builder, data: Value, own: Sequence[Sequence[Value]], rows: Sequence[Value]
+) -> tuple[Value, list[Value]]:
+    """Return what _layer() does for an LSTM whose hidden state is a product with weights (proj_size), unrolled."""
+    steps, batch, width = data.shape
+    if steps > MAX_STEPS:
+        raise Unsupported(f"{steps} time steps", f"at most {MAX_STEPS}")
+    flat = b.reshape(data, (steps * batch, width))
+    sequences, ends = [], []
+    for direction, parameters in enumerate(own):
+        hidden, cell = (b.reshape(b.slice(row, 0, direction, direction + 1), row.shape[1:]) for row in rows)
+        size = parameters[0].shape[0] // 4
+        bias = None
+        if len(parameters) == 5:
+            bias = b.constant((_content(parameters[2]) + _content(parameters[3])).astype(np.float32))
+        products = b.op("Gemm", [flat, parameters[0], bias], (steps * batch, 4 * size), transB=1)
+        turns = range(steps) if direction == 0 else range(steps - 1, -1, -1)
+        results: dict[int, Value] = {}
+        for turn in turns:
+            part = b.slice(products, 0, turn * batch, (turn + 1) * batch)
+            sums = b.binary("Add", part, b.op("Gemm", [hidden, parameters[1]], (batch, 4 * size), transB=1))
+            i, f, g, o = (b.slice(sums, 1, gate * size, (gate + 1) * size) for gate in range(4))
+            kept = b.binary("Mul", b.unary("Sigmoid", f), cell)
+            cell = b.binary("Add", kept, b.binary("Mul", b.unary("Sigmoid", i), b.unary("Tanh", g)))
+            wide = b.binary("Mul", b.unary("Sigmoid", o), b.unary("Tanh", cell))
+            hidden = b.op("Gemm", [wide, parameters[-1]], (batch, parameters[-1].shape[0]), transB=1)
+            results[turn] = b.reshape(hidden, (1, *hidden.shape))
+        sequences.append(b.concat([results[turn] for turn in range(steps)], 0))
+        ends.append([b.reshape(end, (1, *end.shape)) for end in (hidden, cell)])
+    return b.concat(sequences, 2), [b.concat(list(last), 0) for last in zip(*ends, strict=True)]
 
 
 def _content(value: Value) -> Any:
