@@ -46,6 +46,36 @@ def ramp(x: Context, b: Builder) -> Value:
     return b.constant((start + step * np.arange(count)).astype(meta.dtype))
 
 
+@translates("meshgrid")
+def meshgrid(x: Context, b: Builder) -> list[Value | None]:
+    """The coordinates of a grid: vectors along its dimensions."""
+    vectors = x.tensors("tensors")
+    shape = [vector.size for vector in vectors]
+    order = list(range(len(vectors)))
+    if x.text("indexing", "ij") == "xy" and len(order) > 1:
+        order[:2] = [1, 0]
+    grids: list[Value | None] = []
+    for place, vector in enumerate(vectors):
+        wide = b.reshape(vector, [n if axis == place else 1 for axis, n in enumerate(shape)])
+        grids.append(b.transpose(b.expand(wide, shape), order))
+    return grids
+
+
+@translates("hann_window", "hamming_window", "bartlett_window", "blackman_window")
+def window(x: Context, b: Builder) -> Value:
+    """A window of a spectrum, periodic by default."""
+    [count] = x.meta.shape
+    name = x.call.operator.removeprefix("aten.").removesuffix("_window")
+    length = count + 1 if x.flag("periodic", True) else count
+    if name == "hamming" and x.has("alpha"):
+        alpha, beta = float(x.number("alpha")), float(x.number("beta", 0.46))
+        return b.constant(
+            (alpha - beta * np.cos(2 * np.pi * np.arange(count) / max(length - 1, 1))).astype(x.meta.dtype)
+        )
+    made = {"hann": np.hanning, "hamming": np.hamming, "bartlett": np.bartlett, "blackman": np.blackman}[name](length)
+    return b.constant(made[:count].astype(x.meta.dtype))
+
+
 @translates("eye")
 def eye(x: Context, b: Builder) -> Value:
     """Ones on the diagonal."""

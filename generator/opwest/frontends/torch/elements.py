@@ -229,6 +229,16 @@ def between(x: Context, b: Builder) -> Value:
     )
 
 
+@translates("logaddexp")
+def log_of_sum(x: Context, b: Builder) -> Value:
+    """log(exp(self) + exp(other)) without overflow."""
+    one, other = x.tensor("self"), x.tensor("other")
+    apart = b.unary("Abs", b.binary("Sub", one, other))
+    return b.binary(
+        "Add", b.binary("Max", one, other), b.unary("Log", b.binary("Add", b.unary("Exp", b.unary("Neg", apart)), 1.0))
+    )
+
+
 @translates("atan2", "hypot")
 def of_two(x: Context, b: Builder) -> Value:
     """The root of the sum of squares; no angle."""

@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from opwest.compiler.graph.types import Unsupported
 from opwest.frontends.torch.build import FLOATS, Builder, Context, Value, translates
 from opwest.frontends.torch.elements import clamped
@@ -91,6 +93,36 @@ def special(x: Context, b: Builder) -> Value:
 def hard_sigmoid(x: Context, b: Builder) -> Value:
     """A line between 0 and 1."""
     return b.unary("HardSigmoid", x.tensor("self"), alpha=1 / 6, beta=0.5)
+
+
+@translates("erfc")
+def complement(x: Context, b: Builder) -> Value:
+    """1 - erf(x)."""
+    return b.binary("Sub", 1.0, b.unary("Erf", x.tensor("self")))
+
+
+@translates("logit")
+def logit(x: Context, b: Builder) -> Value:
+    """log(x / (1 - x)), of x within limits if there are any."""
+    data = x.tensor("self")
+    if x.has("eps"):
+        limit = float(x.number("eps"))
+        data = clamped(b, data, limit, 1 - limit)
+    return b.unary("Log", b.binary("Div", data, b.binary("Sub", 1.0, data)))
+
+
+@translates("nan_to_num")
+def without_nan(x: Context, b: Builder) -> Value:
+    """Numbers instead of NaN and infinity."""
+    data = x.tensor("self")
+    most = float(np.finfo(np.float32).max)
+    special = b.op("IsNaN", [data], data.shape, "bool")
+    known = b.op("Where", [special, b.operand(x.number("nan", 0.0), data.dtype), data], data.shape, data.dtype)
+    for name, wanted, default in (("posinf", np.inf, most), ("neginf", -np.inf, -most)):
+        infinite = b.binary("Equal", known, wanted)
+        value = b.operand(x.number(name, default), data.dtype)
+        known = b.op("Where", [infinite, value, known], data.shape, data.dtype)
+    return known
 
 
 @translates("silu", "swish")

@@ -160,6 +160,14 @@ def roll(x: Context, b: Builder) -> Value:
     return b.reshape(data, shape)
 
 
+@translates("rot90")
+def rotated(x: Context, b: Builder) -> Value:
+    """Two dimensions turned by right angles."""
+    data = x.tensor("self")
+    places = np.rot90(np.arange(data.size).reshape(data.shape), x.integer("k", 1), x.integers("dims", [0, 1]))
+    return pick(b, data, places)
+
+
 @translates("diagonal")
 def diagonal(x: Context, b: Builder) -> Value:
     """The diagonal of two dimensions, last."""

@@ -139,6 +139,19 @@ def local_response(x: Context, b: Builder) -> Value:
     return b.unary("LRN", data, size=x.integer("size"), bias=float(x.number("k", 1.0)), **options)
 
 
+@translates("_weight_norm", "_weight_norm_interface")
+def weight_norm(x: Context, b: Builder) -> list[Value | None]:
+    """Weights of a direction v and a length g: g * v / |v|, where a length belongs to a slice of a dimension."""
+    direction, length = x.tensor("v"), x.tensor("g")
+    axis = x.integer("dim", 0)
+    axes = [other for other in range(direction.rank) if axis == -1 or other != axis % direction.rank]
+    kept = [1 if other in axes else n for other, n in enumerate(direction.shape)]
+    norms = b.op("ReduceL2", [direction, b.ints(axes)], kept, keepdims=1)
+    weights = b.binary("Mul", direction, b.binary("Div", length, norms))
+    both: list[Value | None] = [weights, b.reshape(norms, length.shape)]
+    return both[: len(x.call.results)]
+
+
 @translates("normalize")
 def normalize(x: Context, b: Builder) -> Value:
     """Data divided by its length."""

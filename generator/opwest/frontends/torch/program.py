@@ -129,16 +129,25 @@ class _Reader:
         self.symbols = Symbols()
         self.remarks: list[str] = []
         self.metas: dict[str, Meta] = {}
+        self.unknown: dict[str, Unsupported] = {}
+        """The reasons why tensors have no type."""
+        self.names: dict[str, str] = {}
+        """The names in the program of the tensors in the graph that is read, if it is an argument of a node."""
+        self.count = 0
 
     def read(self) -> Program:
-        nodes = field_of(self.graph, "nodes", list, "the graph")
-        if len(nodes) > _MAX_NODES:
-            raise Unsupported(counted(len(nodes), "operator"), f"at most {_MAX_NODES}")
         inputs, constants = self._inputs()
-        self._metas(inputs)
-        calls = tuple(self._call(node, number) for number, node in enumerate(nodes))
+        values = field_of(self.graph, "tensor_values", dict, "the graph")
+        for name in inputs:
+            if name in values:
+                self._fix_batch(name, kind_of(values[name], dict, f"the tensor '{name}'"))
+        self._metas(values)
+        calls = tuple(self._calls(self.graph, 0))
         outputs, mutations = self._outputs()
-        known = self.metas.keys()
+        known = {*self.metas, *self.unknown}
+        for name in (*inputs, *(c.name for c in constants)):
+            if name in self.unknown:
+                raise self.unknown[name]
         if missing := [name for name in (*inputs, *outputs, *(c.name for c in constants)) if name not in known]:
             raise Damaged(f"the tensor '{missing[0]}' has no type")
         if not outputs:
@@ -147,16 +156,17 @@ class _Reader:
 
     # The types of tensors.
 
-    def _metas(self, inputs: tuple[str, ...]) -> None:
-        values = field_of(self.graph, "tensor_values", dict, "the graph")
-        for name in inputs:
-            if name in values:
-                self._fix_batch(name, kind_of(values[name], dict, f"the tensor '{name}'"))
+    def _metas(self, values: Mapping[str, Any]) -> None:
         for name, value in values.items():
             where = f"the tensor '{name}'"
             meta = kind_of(value, dict, where)
             sizes = field_of(meta, "sizes", list, where)
-            shape = tuple(self._size(size, where) for size in sizes)
+            name = self.names.get(name, name)
+            try:
+                shape = tuple(self._size(size, where) for size in sizes)
+            except Unsupported as reason:
+                self.unknown[name] = reason
+                continue
             if len(shape) > _MAX_RANK or any(n < 0 for n in shape) or prod(shape) > MAX_ELEMENTS:
                 raise Damaged(f"{where} has the impossible shape {list(shape)[:8]}")
             self.metas[name] = Meta(dtype_of(meta.get("dtype"), where), shape)
@@ -232,6 +242,42 @@ class _Reader:
 
     # Nodes.
 
+    def _calls(self, graph: Mapping[str, Any], depth: int) -> Iterator[Call]:
+        """Yield the nodes of a graph, and those of graphs that only set a mode of torch."""
+        for node in field_of(graph, "nodes", list, "the graph"):
+            number, self.count = self.count, self.count + 1
+            if number > _MAX_NODES:
+                raise Unsupported(f"more than {counted(_MAX_NODES, 'operator')}", f"at most {_MAX_NODES}")
+            if (inner := _wrapped(node)) is not None and depth < _MAX_DEPTH:
+                yield from self._inlined(node, inner, f"operator {number}", depth + 1)
+            else:
+                yield self._call(node, number)
+
+    def _inlined(self, node: Mapping[str, Any], place: int, where: str, depth: int) -> Iterator[Call]:
+        """Yield the nodes of a graph that is argument `place` of a node, with the tensors around it."""
+        arguments = [entry.get("arg") for entry in node["inputs"]]
+        graph = field_of(field_of(arguments[place], "as_graph", dict, where), "graph", dict, where)
+        outer = [self._value(argument, where) for argument in arguments[place + 1 :]]
+        results = list(self._results(field_of(node, "outputs", list, where), where))
+        inner = [_tensor_name(value, where) for value in field_of(graph, "inputs", list, where)]
+        ends = [_tensor_name(value, where) for value in field_of(graph, "outputs", list, where)]
+        names = {own: given.name for own, given in zip(inner, outer, strict=False) if isinstance(given, Ref)}
+        for end, result in zip(ends, results, strict=False):
+            if result is not None:
+                names.setdefault(end, result)
+        values = field_of(graph, "tensor_values", dict, where)
+        for name in values:
+            taken = name in self.metas or name in self.unknown or name in names.values()
+            names.setdefault(name, f"{name}_{self.count}" if taken else name)
+        before, self.names = self.names, names
+        known = {name: value for name, value in values.items() if names[name] not in self.metas}
+        self._metas(known)
+        yield from self._calls(graph, depth)
+        self.names = before
+        for end, result in zip(ends, results, strict=False):
+            if result is not None and names[end] != result:  # an input that is returned as it is
+                yield Call(self.count, "aten.alias.default", result, {"self": Ref(names[end])}, (result,))
+
     def _call(self, node: Any, number: int) -> Call:
         where = f"operator {number}"
         entry = kind_of(node, dict, where)
@@ -246,6 +292,8 @@ class _Reader:
                 arguments[name] = self._value(argument.get("arg"), f"the argument '{name}'")
             except Unsupported as reason:
                 refusal = reason
+        for result in results:
+            refusal = refusal or self.unknown.get(result or "")
         named = entry.get("name") or next((result for result in results if result is not None), "")
         return Call(number, target, kind_of(named, str, where).replace("'", ""), arguments, results, refusal)
 
@@ -253,15 +301,20 @@ class _Reader:
         for output in outputs:
             kind, value = union_of(output, f"a result of {where}")
             if kind == "as_tensor":
-                yield field_of(kind_of(value, dict, where), "name", str, where)
+                yield self._name(value, where)
             elif kind == "as_tensors":
                 for tensor in kind_of(value, list, where):
-                    yield field_of(kind_of(tensor, dict, where), "name", str, where)
+                    yield self._name(tensor, where)
             elif kind == "as_optional_tensors":
                 for optional in kind_of(value, list, where):
                     yield from self._results([optional], where)
             else:
                 yield None
+
+    def _name(self, value: Any, where: str) -> str:
+        """Return the name of a tensor in the program."""
+        name = field_of(value, "name", str, where)
+        return self.names.get(name, name)
 
     def _value(self, argument: Any, where: str) -> Any:
         kind, value = union_of(argument, where)
@@ -271,7 +324,7 @@ class _Reader:
             name = _ENUMERATIONS[kind]
             return Code(name, dtype_of(value, where) if name == "dtype" else value)
         if kind in ("as_tensor", "as_custom_obj"):
-            return Ref(field_of(kind_of(value, dict, where), "name", str, where))
+            return Ref(self._name(value, where))
         if kind == "as_optional_tensor":
             return self._value(value, where)
         if kind in ("as_tensors", "as_optional_tensors"):
@@ -285,6 +338,8 @@ class _Reader:
             return _scalar(value, where)
         if kind in _LISTS:
             return [_scalar(item, where) for item in self._list(value, where)]
+        if kind == "as_graph":
+            raise Unsupported("control flow that depends on data", "operators without graphs", _CONTROL)
         raise Unsupported(f"{where} is of the kind '{kind.removeprefix('as_')}'", "tensors and numbers")
 
     def _list(self, value: Any, where: str) -> list[Any]:
@@ -306,6 +361,35 @@ class _Reader:
                     return _scalar(inner, where)
                 return self.symbols.number(field_of(kind_of(inner, dict, where), "expr_str", str, where))
         raise Damaged(f"{where} is the unknown number {content!r}")
+
+
+_CONTROL = "export the model without torch.cond, while_loop, map and scan"
+_MAX_DEPTH = 16
+_WRAPPERS = {"wrap_with_set_grad_enabled": 1, "wrap_with_autocast": 4}
+"""Operators that call a graph in a mode of torch, and the place of the graph in their arguments."""
+
+
+def _wrapped(node: Any) -> int | None:
+    """Return the place of a graph that is computed as if it was no argument; None for other nodes."""
+    target = node.get("target") if isinstance(node, dict) else None
+    name = target.rpartition(".")[2] if isinstance(target, str) and "higher_order." in target else ""
+    place = _WRAPPERS.get(name)
+    inputs = node.get("inputs") if isinstance(node, dict) else None
+    if place is None or not isinstance(inputs, list) or len(inputs) <= place:
+        return None
+    if not all(isinstance(entry, dict) for entry in inputs):
+        return None
+    # With autocast enabled the operators compute in another dtype than their arguments have.
+    is_autocast = name == "wrap_with_autocast" and inputs[2].get("arg") != {"as_bool": False}
+    return None if is_autocast else place
+
+
+def _tensor_name(value: Any, where: str) -> str:
+    """Return the name of an argument that is a tensor. Raises Unsupported."""
+    kind, content = union_of(value, where)
+    if kind != "as_tensor":
+        raise Unsupported(f"{where} has a graph with the interface '{kind}'", "tensors")
+    return field_of(content, "name", str, where)
 
 
 _ENUMERATIONS = {
