@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that PyTorch wrote in its own environment, imported here, where PyTorch is not installed.
+"""Programs that PyTorch wrote in its own environment, imported here, where PyTorch cannot be imported.
 
-The environment is `make torch-environment` (build/torch), or the Python of the variable OPWEST_TORCH.
+The environment is that of `make torch-environment` (build/torch), or the Python of the variable OPWEST_TORCH.
 """
 
 import json
@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 from models.bounds import compare, record
 from models.executor import Library, checked, interpreted, program_of
+from opwest.base.diagnostics import OpwestError
 from opwest.compiler.graph.types import Rules
 from opwest.compiler.lowering.simplify import Folding, simplify
 from opwest.frontends.read import read_model
 from requirements_support import need, torch_python
+from session_support import made_once
 
 WRITER = Path(__file__).resolve().parent / "writer"
 QUANTISERS = ("xnnpack-channel", "xnnpack-tensor", "x86", "arm", "cortex-m")
@@ -32,17 +34,16 @@ def torch_run(*words):
     return done.stdout
 
 
-def table(folder):
-    """Return the operators, and whether quantisers annotate them, and the networks of the writer."""
-    torch_run(WRITER, folder)
-    return json.loads((folder / "table.json").read_text())
-
-
 def write(folder, jobs):
-    """Let PyTorch write programs; return the rows of the index."""
-    folder.mkdir(parents=True, exist_ok=True)
-    torch_run(WRITER, folder, json.dumps(jobs))
-    return json.loads((folder / "index.json").read_text())
+    """Let PyTorch write the programs of jobs (writer/__main__.py)."""
+    (folder / "jobs.json").write_text(json.dumps(jobs))
+    torch_run(WRITER, folder)
+
+
+def programs(name, *jobs):
+    """Return the folder of the programs of jobs, written once in a session, and the rows of its index."""
+    folder = made_once(f"torch-{name}", lambda made: write(made, jobs))
+    return folder, json.loads((folder / "index.json").read_text())
 
 
 def cases_of(folder, row):
@@ -63,28 +64,51 @@ def graph_of(file, exact=False):
     return graph
 
 
-def check_files(folder, rows, place, bound, exact=False, steps=0.0):
-    """Compare the interpreter and the emitted C with torch's results, one after another; return the graphs.
+def steps_of(graph):
+    """Return the scale of each result that a DEQUANTIZE computes, 0.0 of the others."""
+    made = {tensor: node for node in graph.nodes for tensor in node.outputs}
+    found = []
+    for tensor in graph.outputs:
+        source = made[tensor].inputs[0] if tensor in made and made[tensor].kind == "DEQUANTIZE" else None
+        found.append(source.quantization.scale if source is not None and source.quantization else 0.0)
+    return found
 
-    `bound`: from a row to |found - expected| <= bound * max(1, |expected|) of float results. Raises AssertionError
-    after all comparisons, with each program that differs.
+
+def check_files(folder, rows, place, bound, exact=False, steps=0.0):
+    """Compare the interpreter and the emitted C with torch's results, one after another; return the graphs by name.
+
+    `bound`: from a row to |found - expected| <= bound * max(1, |expected|) of float results. With `exact` results of
+    dequantisations are equal; without, they differ by `steps` of their scale at most. Raises AssertionError after all
+    comparisons, with each program that is refused or differs.
     """
-    graphs = [graph_of(folder / f"{row['name']}.pt2", exact) for row in rows]
+    graphs, faults = {}, []
+    for row in rows:
+        if "refused" in row:
+            faults.append(f"{row}: PyTorch does not write it")
+            continue
+        try:
+            graphs[row["name"]] = graph_of(folder / f"{row['name']}.pt2", exact)
+        except (OpwestError, AssertionError) as error:
+            faults.append(f"{row['name']}: {error}")
     place.mkdir(exist_ok=True)
-    library, wrong = Library([program_of(simplify(graph)) for graph in graphs], place), []
-    for number, (row, graph) in enumerate(zip(rows, graphs, strict=True)):
-        states, cases = ({}, {}), cases_of(folder, row)
-        key = (f"ATen {row.get('operator', 'network')}", f"{row['form']}, exact" if exact else row["form"], "torch")
-        record(*key, files=row.get("configurations", 1), runs=len(cases))
+    library = Library([program_of(simplify(graph)) for graph in graphs.values()], place)
+    for number, row in enumerate(row for row in rows if row.get("name") in graphs):
+        graph = graphs[row["name"]]
+        name, cases = f"ATen {row.get('operator', 'network')}", cases_of(folder, row)
+        exactly = [exact and is_quantised for is_quantised in row["quantised"]]
+        keys = [(name, f"{row['form']}, exact" if one else row["form"], "torch") for one in exactly]
+        record(*keys[0], files=row.get("configurations", 1), runs=len(cases))
+        limits = [0.0 if one else bound(row) for one in exactly]
+        allowed, states = [steps * scale for scale in steps_of(graph)], ({}, {})
         for given, expected in cases:
             found = (interpreted(graph, given, states[0]), library.run(number, given, states[1]))
-            for name, results in zip(("interpreter", "emitted C"), found, strict=True):
-                for output, (one, two) in enumerate(zip(expected, results, strict=True)):
-                    assert one.size == two.size and one.dtype == two.dtype, (row["name"], output, one, two)
-                    where = f"{row['name']}, output {output}, {name}"
+            for what, results in zip(("interpreter", "emitted C"), found, strict=True):
+                for output, (one, two, limit, step) in enumerate(zip(expected, results, limits, allowed, strict=True)):
+                    where = f"{row['name']}, output {output}, {what}"
+                    assert one.size == two.size and one.dtype == two.dtype, (where, one, two)
                     try:
-                        compare(key, one, two.reshape(one.shape), bound(row), where, steps)
+                        compare(keys[output], one, two.reshape(one.shape), limit, where, step)
                     except AssertionError as error:
-                        wrong.append(str(error))
-    assert not wrong, "\n".join(wrong[:20])
+                        faults.append(str(error))
+    assert not faults, "\n".join(faults[:20])
     return graphs

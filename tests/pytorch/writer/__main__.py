@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write .pt2 files with inputs and torch's results. Runs in the environment of PyTorch, without opwest.
 
-    python tests/pytorch/writer FOLDER JOBS
+    python tests/pytorch/writer FOLDER
 
-JOBS is a JSON array of objects: {"operator": NAME, "numbers": [...], "decomposed": BOOL, "quantiser": NAME or null}, or
-{"network": NAME, "quantiser": NAME or null, "decomposed": BOOL}. FOLDER/index.json lists the files. A program that
-torch itself does not export or quantise has a row with "refused" and torch's reason.
+FOLDER/jobs.json is an array of objects. {"operator": NAME, "numbers": [...], "decomposed": BOOL, "quantiser": NAME or
+null} is a program of configurations of an operator, {"network": NAME, "quantiser": NAME or null, "decomposed": BOOL,
+"whole": BOOL} a network. The name "*" stands for all, or with a quantiser for the operators that quantisers annotate;
+a network's quantiser "*" for one of the quantisers, another one for each network.
+FOLDER/index.json lists the files. A program that torch itself does not export has a row with "refused" and the reason.
 """
 
+import itertools
 import json
 import logging
 import sys
@@ -27,6 +30,7 @@ import movement  # noqa: E402, F401
 from draws import OPERATORS  # noqa: E402
 from networks import NETWORKS, write_network  # noqa: E402
 from programs import write_operator  # noqa: E402
+from quantisers import QUANTISERS  # noqa: E402
 
 
 def write(folder, job):
@@ -40,13 +44,21 @@ def write(folder, job):
         return {**job, "refused": text[0][:300], "trace": traceback.format_exc()[-3000:]}
 
 
+def expanded(job):
+    """Return the jobs that a job with the name "*" stands for."""
+    if job.get("operator") == "*":
+        names = [name for name, row in OPERATORS.items() if row.quantised or not job.get("quantiser")]
+        return [job | {"operator": name} for name in names]
+    if job.get("network") == "*":
+        jobs = [job | {"network": name} for name in NETWORKS]
+        turns = itertools.cycle(QUANTISERS)
+        return [one | {"quantiser": next(turns)} if one.get("quantiser") == "*" else one for one in jobs]
+    return [job]
+
+
 def main():
     folder = Path(sys.argv[1])
-    if len(sys.argv) == 2:
-        rows = {"operators": {name: row.quantised for name, row in OPERATORS.items()}, "networks": list(NETWORKS)}
-        (folder / "table.json").write_text(json.dumps(rows), encoding="utf-8")
-        return
-    jobs = json.loads(sys.argv[2])
+    jobs = [one for job in json.loads((folder / "jobs.json").read_text(encoding="utf-8")) for one in expanded(job)]
     (folder / "index.json").write_text(json.dumps([write(folder, job) for job in jobs]), encoding="utf-8")
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from draws import fill, normal
 from images import IMAGES
-from programs import CALIBRATIONS, exported, quantised, targets_of, written
+from programs import CALIBRATIONS, exported, quantised, written
 from signals import SIGNALS
 
 NETWORKS = IMAGES | SIGNALS
@@ -33,4 +33,4 @@ def write_network(folder, name, *, whole=False, decomposed=False, quantiser=None
         )
     form = (quantiser or "float") + ("-decomposed" if decomposed else "")
     found = written(folder, f"{name}-{form}", program, cases[:RUNS])
-    return found | {"network": name, "form": form, "targets": targets_of(program)}
+    return found | {"network": name, "form": form}

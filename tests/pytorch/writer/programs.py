@@ -7,15 +7,17 @@ import numpy as np
 import torch
 from draws import Many
 from quantisers import QUANTISERS
+from torch.export.graph_signature import OutputKind
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
+DECOMPOSITIONS = torch.export.default_decompositions()
 CASES = 2
 CALIBRATIONS = 4
 
 
 def exported(module, inputs, decomposed=False):
     program = torch.export.export(module, tuple(inputs))
-    return program.run_decompositions() if decomposed else program
+    return program.run_decompositions(dict(DECOMPOSITIONS)) if decomposed else program
 
 
 def quantised(module, cases, quantiser, decomposed=False):
@@ -47,6 +49,13 @@ def targets_of(program):
     return sorted({name.split(".")[1] if name.startswith("aten.") else name for name in called})
 
 
+def quantised_results(program):
+    """Return whether each result of a program is that of a dequantisation."""
+    user = {one.arg.name for one in program.graph_signature.output_specs if one.kind == OutputKind.USER_OUTPUT}
+    [last] = [node for node in program.graph.nodes if node.op == "output"]
+    return ["dequantize" in str(node.target) for node in last.args[0] if node.name in user]
+
+
 def written(folder, name, program, cases):
     """Write a program, the inputs of its cases and torch's results; return the row of the index."""
     torch.export.save(program, folder / f"{name}.pt2")
@@ -56,7 +65,8 @@ def written(folder, name, program, cases):
         arrays |= {f"x{number}_{i}": one.numpy() for i, one in enumerate(inputs)}
         arrays |= {f"y{number}_{i}": one.numpy() for i, one in enumerate(outputs)}
     np.savez(folder / f"{name}.npz", **arrays)
-    return {"name": name, "cases": len(cases), "inputs": len(cases[0]), "outputs": len(results[0])}
+    row = {"name": name, "cases": len(cases), "inputs": len(cases[0]), "outputs": len(results[0])}
+    return row | {"quantised": quantised_results(program), "targets": targets_of(program)}
 
 
 def configurations(row, numbers):
@@ -85,7 +95,7 @@ def write_operator(folder, row, numbers, *, decomposed=False, quantiser=None):
     form = (quantiser or "float") + ("-decomposed" if decomposed else "")
     found = written(folder, f"{row.name}-{form}", program, cases[:CASES])
     return found | {"operator": row.name, "bound": row.bound, "form": form, "configurations": len(made),
-                    "targets": targets_of(program), "wanted": row.overload}  # fmt: skip
+                    "wanted": row.overload}  # fmt: skip
 
 
 def _program(made, decomposed, quantiser):
