@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from math import prod
 from typing import Any
@@ -152,6 +152,7 @@ class _Reader:
             raise Damaged(f"the tensor '{missing[0]}' has no type")
         if not outputs:
             raise Damaged("no output")
+        _check_order(calls, {*inputs, *(constant.name for constant in constants)}, (*outputs, *mutations.values()))
         return Program(calls, self.metas, inputs, outputs, constants, mutations, tuple(self.remarks))
 
     # The types of tensors.
@@ -323,7 +324,7 @@ class _Reader:
         if kind in _ENUMERATIONS:
             name = _ENUMERATIONS[kind]
             return Code(name, dtype_of(value, where) if name == "dtype" else value)
-        if kind in ("as_tensor", "as_custom_obj"):
+        if kind == "as_tensor":
             return Ref(self._name(value, where))
         if kind == "as_optional_tensor":
             return self._value(value, where)
@@ -361,6 +362,27 @@ class _Reader:
                     return _scalar(inner, where)
                 return self.symbols.number(field_of(kind_of(inner, dict, where), "expr_str", str, where))
         raise Damaged(f"{where} is the unknown number {content!r}")
+
+
+def _check_order(calls: Sequence[Call], known: set[str], ends: Sequence[str]) -> None:
+    """Check that each tensor is computed before it is read. Raises Damaged."""
+    for call in calls:
+        for name in references(list(call.arguments.values())):
+            if name not in known:
+                raise Damaged(f"operator {call.label} reads '{name}', which no earlier operator computes")
+        known.update(name for name in call.results if name is not None)
+    for name in ends:
+        if name not in known:
+            raise Damaged(f"no operator computes the output '{name}'")
+
+
+def references(value: Any) -> Iterator[str]:
+    """Yield the names of tensors in arguments."""
+    if isinstance(value, Ref):
+        yield value.name
+    elif isinstance(value, list):
+        for item in value:
+            yield from references(item)
 
 
 _CONTROL = "export the model without torch.cond, while_loop, map and scan"

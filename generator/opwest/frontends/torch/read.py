@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from opwest.frontends.torch import (  # noqa: F401 - they fill the table of tran
 from opwest.frontends.torch.archive import RESAVE, Archive
 from opwest.frontends.torch.build import Builder, Context, Value
 from opwest.frontends.torch.effects import Environment, LostError, changed_roots, functional, in_place, translation_of
-from opwest.frontends.torch.program import Call, Program, Ref, changed_input, read_program
+from opwest.frontends.torch.program import Call, Program, changed_input, read_program, references
 from opwest.frontends.torch.saved import SavedTensors
 from opwest.frontends.torch.weights import DTYPES, Payloads
 
@@ -146,7 +146,7 @@ class _Translation:
         """Bind parameters and buffers. Those that nothing reads are not read."""
         read = set(self.program.outputs) | set(self.program.mutations.values())
         for call in self.program.calls:
-            read.update(_references(list(call.arguments.values())))
+            read.update(references(list(call.arguments.values())))
         changed = changed_roots(self.program.calls)
         for constant in self.program.constants:
             name = constant.name
@@ -225,7 +225,7 @@ class _Translation:
         named = [name for name in names if name in known and known[name].dtype in _DTYPES]
         self.build.begin(call, self.program.metas, reason, is_reported=len(named) < len(names))
         inputs: list[Value | None] = []
-        for name in _references(list(call.arguments.values())):
+        for name in references(list(call.arguments.values())):
             if name in self.values:
                 try:
                     inputs.append(self.values.read(name))
@@ -294,15 +294,6 @@ class _Translation:
                 continue
             given = f"{meta.dtype} {list(meta.shape)}"
             raise Damaged(f"the tensor '{name}' is {given}, and its operator computes {item.dtype} {list(item.shape)}")
-
-
-def _references(value: Any) -> Iterator[str]:
-    """Yield the names of tensors in arguments."""
-    if isinstance(value, Ref):
-        yield value.name
-    elif isinstance(value, list):
-        for item in value:
-            yield from _references(item)
 
 
 def _options(call: Call) -> dict[str, Any]:
