@@ -268,6 +268,11 @@ def test_sizes_are_limited(generator):
         (lambda p: p.metas.update(relu=meta("float32", (1, 4, 4, 5))), "the tensor 'relu' is float32 [1, 4, 4, 5]"),
         (lambda p: p.output_specs.clear(), "no output"),
         (lambda p: p.input_specs.append({"custom_obj": {"custom_obj_name": "o"}}), "the custom object 'o'"),
+        (lambda p: p.nodes[1]["inputs"][5].update(arg={"as_bool": True}), "aten.batch_norm of a training"),
+        (
+            lambda p: p.nodes[3]["inputs"][1].update(arg={"as_ints": [9]}),
+            "operator 3 'mean' (aten.mean.dim): dimension 9",
+        ),
         (
             lambda p: p.nodes[2]["inputs"][0].update(arg={"as_tensor": {"name": "no"}}),
             "operator 2 'relu' (aten.relu) reads 'no', which no earlier operator computes",
