@@ -208,7 +208,7 @@ graphs: $(VENV)/.installed-all
 kernels: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/kernels
 
-mutated-models: $(VENV)/.installed-all
+mutated-models: $(VENV)/.installed-all $(TORCH)/.installed
 	@OPWEST_CAMPAIGN=1 $(BIN)/pytest -q --tier=all tests/models/test_mutated_files.py
 
 mutate-mlf: $(VENV)/.installed-all

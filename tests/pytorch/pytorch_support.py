@@ -4,12 +4,17 @@
 The environment is that of `make torch-environment` (build/torch), or the Python of the variable OPWEST_TORCH.
 """
 
+import contextlib
 import json
 import os
+import pickle
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
+from campaign import sized
 from models.bounds import compare, record
 from models.executor import Library, checked, interpreted, program_of
 from opwest.base.diagnostics import OpwestError
@@ -44,6 +49,28 @@ def programs(name, *jobs):
     """Return the folder of the programs of jobs, written once in a session, and the rows of its index."""
     folder = made_once(f"torch-{name}", lambda made: write(made, jobs))
     return folder, json.loads((folder / "index.json").read_text())
+
+
+def networks(quantiser=None, *, decomposed=False):
+    """Return the folder and the rows of all networks; "*" is another quantiser for each."""
+    words = {"network": "*", "whole": sized(False, True), "quantiser": quantiser, "decomposed": decomposed}
+    name = f"networks-{(quantiser or 'float').replace('*', 'any')}{'-decomposed' if decomposed else ''}"
+    return programs(name, words)
+
+
+@contextlib.contextmanager
+def closed():
+    """PyTorch cannot be imported, also where it is installed; whoever opens a pickle fails the test."""
+
+    def refuse(*args, **options):
+        raise SystemExit("a pickle was opened")  # readers report an Exception as a damaged file
+
+    assert "torch" not in sys.modules
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "torch", None)
+        for name in ("load", "loads", "Unpickler", "_load", "_loads", "_Unpickler"):
+            patch.setattr(pickle, name, refuse)
+        yield
 
 
 def cases_of(folder, row):

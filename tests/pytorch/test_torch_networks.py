@@ -7,11 +7,10 @@
 import pytest
 from campaign import sized
 from models.bounds import ONNX
-from pytorch_support import QUANTISERS, check_files, programs
+from pytorch.pytorch_support import QUANTISERS, check_files, networks
 
 LEAST = 15
 """Of networks."""
-WHOLE = sized(False, True)
 FORMS = sized([{}], [{}, {"decomposed": True}])
 CHOSEN = sized(("*",), QUANTISERS)
 
@@ -22,7 +21,7 @@ def bound(row):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_float(form, tmp_path):
-    folder, rows = programs("-".join(["networks", *form]), {"network": "*", "whole": WHOLE, **form})
+    folder, rows = networks(**form)
     assert len({row["network"] for row in rows}) >= LEAST
     check_files(folder, rows, tmp_path, bound)
 
@@ -31,6 +30,5 @@ def test_float(form, tmp_path):
 @pytest.mark.parametrize("form", FORMS)
 def test_quantised_is_exact(form, quantiser, tmp_path):
     """With --exact the bits are torch's; "*" is another quantiser for each network."""
-    words = {"network": "*", "quantiser": quantiser, "whole": WHOLE, **form}
-    folder, rows = programs("-".join(["networks", quantiser.replace("*", "any"), *form]), words)
+    folder, rows = networks(quantiser, **form)
     check_files(folder, rows, tmp_path, bound, exact=True)

@@ -7,7 +7,7 @@
 import pytest
 from campaign import sized
 from models.bounds import ONNX
-from pytorch_support import QUANTISERS, check_files, programs
+from pytorch.pytorch_support import QUANTISERS, check_files, programs
 
 PARTS = range(sized(4, 40))
 """Of the operators: each part is one library of emitted C."""
