@@ -274,6 +274,8 @@ def _body(operation: Reduce, dtype: str, count: int) -> _Body:
     first, operator = (1, "*=") if kind == "product" else (0, "+=")
     if dtype == "float32":
         end = [f"*y++ = value / {count};" if kind == "mean" else "*y++ = value;"]
+        if operation.is_wide:
+            return _Body(["double value = 0.0;"], ["value += (double)@;"], [end[0].replace("value", "(float)value")])
         return _Body([f"float value = {first};"], [f"value {operator} @;"], end)
     if kind == "mean":
         # TFLite adds int32 elements in 64 bits.
