@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged TFLite, ONNX and PyTorch files: every result is a program, or errors; nothing else is raised, nothing written.
+"""Damaged TFLite, ONNX and PyTorch files: every result is a program, or errors; nothing else is raised or written.
 
 `make mutated-models` reads 10,000 files of each format, and imports 1,000.
 """
