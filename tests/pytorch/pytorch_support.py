@@ -74,10 +74,10 @@ def closed():
 
 
 def cases_of(folder, row):
-    """Return the inputs and torch's results of each case of a file."""
+    """Return the inputs, torch's results, and these with exact sums, of each case of a file."""
     with np.load(folder / f"{row['name']}.npz") as found:
         arrays = dict(found)
-    kinds = (("x", row["inputs"]), ("y", row["outputs"]))
+    kinds = (("x", row["inputs"]), ("y", row["outputs"]), ("z" if "z0_0" in arrays else "y", row["outputs"]))
     return [tuple([arrays[f"{x}{case}_{i}"] for i in range(n)] for x, n in kinds) for case in range(row["cases"])]
 
 
@@ -99,6 +99,16 @@ def steps_of(graph):
         source = made[tensor].inputs[0] if tensor in made and made[tensor].kind == "DEQUANTIZE" else None
         found.append(source.quantization.scale if source is not None and source.quantization else 0.0)
     return found
+
+
+def _settled(expected, rounded, found, row):
+    """Return what is expected where torch's float32 sums round away from a tie: its results with exact sums.
+
+    Such sums depend on the vectors of the processor. The table of the campaign counts these values.
+    """
+    other = (found != expected) & (found == rounded)
+    record(f"ATen {row.get('operator', 'network')}", f"{row['form']}, ties", "torch", values=other.sum())
+    return np.where(other, rounded, expected)
 
 
 def check_files(folder, rows, place, bound, exact=False, steps=0.0):
@@ -127,14 +137,17 @@ def check_files(folder, rows, place, bound, exact=False, steps=0.0):
         record(*keys[0], files=row.get("configurations", 1), runs=len(cases))
         limits = [0.0 if one else bound(row) for one in exactly]
         allowed, states = [steps * scale for scale in steps_of(graph)], ({}, {})
-        for given, expected in cases:
+        for given, expected, rounded in cases:
             found = (interpreted(graph, given, states[0]), library.run(number, given, states[1]))
             for what, results in zip(("interpreter", "emitted C"), found, strict=True):
                 for output, (one, two, limit, step) in enumerate(zip(expected, results, limits, allowed, strict=True)):
                     where = f"{row['name']}, output {output}, {what}"
                     assert one.size == two.size and one.dtype == two.dtype, (where, one, two)
+                    two = two.reshape(one.shape)
+                    if exactly[output]:
+                        one = _settled(one, rounded[output], two, row)
                     try:
-                        compare(keys[output], one, two.reshape(one.shape), limit, where, step)
+                        compare(keys[output], one, two, limit, where, step)
                     except AssertionError as error:
                         faults.append(str(error))
     assert not faults, "\n".join(faults[:20])

@@ -7,7 +7,9 @@ import numpy as np
 import torch
 from draws import Many
 from quantisers import QUANTISERS
+from torch import fx
 from torch.export.graph_signature import OutputKind
+from torch.utils._pytree import tree_map
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 DECOMPOSITIONS = torch.export.default_decompositions()
@@ -31,13 +33,37 @@ def quantised(module, cases, quantiser, decomposed=False):
         return exported(convert_pt2e(prepared), cases[0], decomposed)
 
 
-def results_of(program, cases):
-    """Return the results of each case, one after another: buffers keep what a case has written."""
+class Rounded(fx.Interpreter):
+    """A program whose operators compute in float64; each result is rounded once to float32."""
+
+    def call_function(self, target, args, kwargs):
+        name = str(target)
+        if not name.startswith("aten.") or name.split(".")[1].endswith("_"):
+            return super().call_function(target, args, kwargs)
+        found = super().call_function(target, tree_map(self._wide, args), tree_map(self._wide, kwargs))
+        return tree_map(self._narrow, found)
+
+    @staticmethod
+    def _wide(one):
+        return one.double() if isinstance(one, torch.Tensor) and one.dtype == torch.float32 else one
+
+    @staticmethod
+    def _narrow(one):
+        return one.float() if isinstance(one, torch.Tensor) and one.dtype == torch.float64 else one
+
+
+def results_of(program, cases, *, rounded=False):
+    """Return the results of each case, one after another: buffers keep what a case has written.
+
+    `rounded`: of operators that add exactly. torch's float32 sums depend on the vectors of the processor, and decide
+    to which integer a quantisation rounds at a tie, such as the mean of 16 integers.
+    """
     module = copy.deepcopy(program).module()
     results = []
     with torch.no_grad():
         for case in cases:
-            found = module(*(one.clone() for one in case))
+            inputs = [one.clone() for one in case]
+            found = Rounded(module).run(*inputs) if rounded else module(*inputs)
             found = found if isinstance(found, (tuple, list)) else [found]
             results.append([one.clone() for one in found])
     return results
@@ -60,13 +86,15 @@ def written(folder, name, program, cases):
     """Write a program, the inputs of its cases and torch's results; return the row of the index."""
     torch.export.save(program, folder / f"{name}.pt2")
     results = results_of(program, cases)
-    arrays = {}
+    arrays, quantised = {}, quantised_results(program)
+    for number, outputs in enumerate(results_of(program, cases, rounded=True) if any(quantised) else []):
+        arrays |= {f"z{number}_{i}": one.numpy() for i, one in enumerate(outputs)}
     for number, (inputs, outputs) in enumerate(zip(cases, results, strict=True)):
         arrays |= {f"x{number}_{i}": one.numpy() for i, one in enumerate(inputs)}
         arrays |= {f"y{number}_{i}": one.numpy() for i, one in enumerate(outputs)}
     np.savez(folder / f"{name}.npz", **arrays)
     row = {"name": name, "cases": len(cases), "inputs": len(cases[0]), "outputs": len(results[0])}
-    return row | {"quantised": quantised_results(program), "targets": targets_of(program)}
+    return row | {"quantised": quantised, "targets": targets_of(program)}
 
 
 def configurations(row, numbers):
