@@ -275,7 +275,7 @@ def _running_sum(node: Node) -> Sequence[Result]:
 
 _KEEP = {"keep_dims": False}
 _SUMS = {**_KEEP, "wide_sums": False}
-"""`wide_sums`: float32 elements are added as double. Only readers of PyTorch, whose order is that of vectors, set it."""
+"""`wide_sums`: float32 elements are added as double. Only readers of PyTorch, which adds vectors, set it."""
 _PLAIN = ("float32", "int32", "int64")
 _ALL = (*_PLAIN, *QUANTISED)
 specify(
