@@ -352,7 +352,7 @@ class _Reader:
     def _symbolic(self, value: Any, where: str) -> Any:
         """Return the number of an integer, a bool or a float that is computed from dimensions."""
         kind, content = union_of(value, where)
-        if kind != "as_name":
+        if kind != "as_name" or not isinstance(content, str):
             return _scalar(content, where)
         for table in ("sym_int_values", "sym_bool_values", "sym_float_values"):
             known = self.graph.get(table, {})
