@@ -24,6 +24,7 @@ _VIEWS = frozenset(
     for name in (
         *("view", "unsqueeze", "squeeze", "permute", "transpose", "t", "numpy_T", "movedim", "alias", "detach"),
         *("slice", "select", "narrow", "expand", "view_as", "unflatten", "lift_fresh", "swapaxes", "mT"),
+        *("diagonal", "unfold", "moveaxis", "adjoint", "broadcast_to", "swapdims", "lift"),
         *("dropout", "alpha_dropout", "feature_dropout"),
     )
 )
@@ -31,7 +32,8 @@ _VIEWS = frozenset(
 _PARTS = frozenset(("aten.split", "aten.chunk", "aten.unbind", "aten.split_with_sizes", "aten.tensor_split"))
 """Each result is a view."""
 _COPIES_OR_VIEWS = frozenset(
-    f"aten.{name}" for name in ("reshape", "contiguous", "flatten", "to", "_to_copy", "expand_as", "ravel")
+    f"aten.{name}"
+    for name in ("reshape", "contiguous", "flatten", "to", "_to_copy", "expand_as", "ravel", "reshape_as", "type_as")
 )
 """The layout of the data decides whether the result is a view."""
 

@@ -34,7 +34,7 @@ def permute(x: Context, b: Builder) -> Value:
     return b.transpose(data, order)
 
 
-@translates("transpose", "swapaxes", "t", "numpy_T", "mT", "transpose_copy", "t_copy", "adjoint")
+@translates("transpose", "swapaxes", "swapdims", "t", "numpy_T", "mT", "transpose_copy", "t_copy", "adjoint")
 def transpose(x: Context, b: Builder) -> Value:
     """Two dimensions exchanged, or all reversed."""
     data = x.tensor("self")

@@ -232,6 +232,8 @@ class _Reader:
                 form, argument = union_of(entry.get("arg"), "an output of the signature")
                 if form == "as_tensor":
                     outputs.append(field_of(argument, "name", str, "an output of the signature"))
+                elif form != "as_none":
+                    self.remarks.append(f"an output that is {_FORMS.get(form, form)} is left out")
             elif kind == "buffer_mutation":
                 name = field_of(field_of(entry, "arg", dict, kind), "name", str, kind)
                 mutations[field_of(entry, "buffer_name", str, kind)] = name
@@ -385,6 +387,7 @@ def references(value: Any) -> Iterator[str]:
             yield from references(item)
 
 
+_FORMS = {"as_int": "an integer", "as_float": "a number", "as_bool": "a bool", "as_sym_int": "a dimension"}
 _CONTROL = "export the model without torch.cond, while_loop, map and scan"
 _MAX_DEPTH = 16
 _WRAPPERS = {"wrap_with_set_grad_enabled": 1, "wrap_with_autocast": 4}

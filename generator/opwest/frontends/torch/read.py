@@ -130,6 +130,7 @@ class _Translation:
 
     def model(self) -> Model:
         """Return the model. Raises Damaged, Unsupported."""
+        self._check_floats()
         for name in self.program.inputs:
             self.values.bind(name, Value(name, *self._type(name)))
         self._constants()
@@ -137,6 +138,15 @@ class _Translation:
             self._call(call)
         outputs, after = self._results()
         return self._read(outputs, after)
+
+    def _check_floats(self) -> None:
+        """Refuse a model whose inputs or parameters are floats of another size. Raises Unsupported."""
+        parameters = [constant.name for constant in self.program.constants if not constant.is_buffer]
+        for what, names in (("input", self.program.inputs), ("parameter", parameters)):
+            for name in names:
+                if self._type(name)[0] in ("float16", "bfloat16", "float64"):
+                    text = f"the {what} '{name}' is {self._type(name)[0]}"
+                    raise Unsupported(text, "float32", "convert the model before the export: model.float()")
 
     def _type(self, name: str) -> tuple[str, tuple[int, ...]]:
         meta = self.program.metas[name]

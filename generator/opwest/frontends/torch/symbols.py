@@ -77,6 +77,7 @@ class Symbols:
             function = _FUNCTIONS.get(node.func.id)
             if function is not None:
                 return int(function(*(self._value(argument, text) for argument in node.args)))
+            raise Unsupported(f"a number with the expression '{text[:60]}'", "fixed dimensions", FIXED_SHAPES)
         raise ValueError(text)
 
     def _binary(self, node: ast.BinOp, text: str) -> int:
