@@ -23,6 +23,11 @@
 #             200,000, and 2,000,000 of libFuzzer), SECONDS=S at most for each reader
 # make models  50 models of each operator and dtype of the importers against LiteRT and onnxruntime, and a sample of the
 #             operators on all boards and C libraries; prints a table by operator, also in build/models.txt
+# make torch-environment  PyTorch with the quantisers of ExecuTorch and torchao in build/torch, 1 GB, for the tests that let
+#             PyTorch write files; opwest's environment has no PyTorch. TORCH_PYTHON=python3.12 for another Python. pip decides
+#             between the builds of PyTorch: PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu for the small one
+# make torch-models  30 random configurations of each operator of PyTorch, plain, decomposed and quantised, and all whole
+#             networks by each quantiser, on the host and on boards; prints a table by operator, also in build/models.txt
 # make graphs  20,000 random graphs through imports, on the host and in QEMU, against LiteRT and onnxruntime: 30 to 45
 #             minutes on 2 cores; prints a table. ARGUMENTS="--first 50000 --count 1000" for others
 # make kernels  200 random layers for each variant of an operator and core, bit for bit in QEMU, also with interrupts
@@ -62,6 +67,8 @@ endif
 VENV := .venv
 BIN := $(VENV)/bin
 BARE := build/without-packages
+TORCH := build/torch
+TORCH_PYTHON ?= $(shell $(PYTHON) scripts/pythons.py --path --versions 3.11 3.12 3.13)
 RELEASE := build/release
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--custom-compile-command "make lock" $(UPGRADE)
@@ -82,7 +89,7 @@ LOWEST := build/lowest
 LOWEST_TESTS := $(addprefix tests/,golden/test_golden.py unit/manifest unit/objects unit/llvm unit/board cli/test_cli_inspect.py \
 	bundles/test_build_format.py models/test_model_files.py)
 
-.PHONY: demo golden test test-times test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign graphs boards board-sweep matrix bundles plans fuzz models npu-model kernels mutated-models mutate-mlf unpacked-models mutation pass-mutants dist lock release-check lowest clean
+.PHONY: demo golden test test-times test-all test-rest test-without-packages test-pythons bench docs docs-pictures campaign graphs boards board-sweep matrix bundles plans fuzz models torch-environment torch-models npu-model kernels mutated-models mutate-mlf unpacked-models mutation pass-mutants dist lock release-check lowest clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/python scripts/demo.py
@@ -179,6 +186,19 @@ fuzz: $(VENV)/.installed-dev
 models: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/models tests/zephyr/test_model_operators_on_zephyr.py
 
+torch-environment: $(TORCH)/.installed
+
+# Not by uv: pip's configuration can name the index of PyTorch's builds without CUDA. Unused modules are not compiled.
+$(TORCH)/.installed: requirements/torch.txt requirements/torch-tools.txt
+	@echo "== creating the environment $(TORCH)"
+	@$(TORCH_PYTHON) -m venv --clear $(TORCH)
+	@$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -r requirements/torch.txt
+	@$(TORCH)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps -r requirements/torch-tools.txt
+	@touch $@
+
+torch-models: $(VENV)/.installed-all $(TORCH)/.installed
+	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/pytorch tests/zephyr/test_torch_models_on_zephyr.py
+
 npu-model: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/npu_model
 
@@ -188,7 +208,7 @@ graphs: $(VENV)/.installed-all
 kernels: $(VENV)/.installed-all
 	@OPWEST_CAMPAIGN=1 $(BIN)/python $(PYTEST) --tier=all tests/kernels
 
-mutated-models: $(VENV)/.installed-all
+mutated-models: $(VENV)/.installed-all $(TORCH)/.installed
 	@OPWEST_CAMPAIGN=1 $(BIN)/pytest -q --tier=all tests/models/test_mutated_files.py
 
 mutate-mlf: $(VENV)/.installed-all

@@ -49,7 +49,7 @@ USES = {
 }
 """The features that use the dependencies of opwest."""
 EXTRAS = {
-    "models": "`opwest import tflite`, `opwest import onnx`",
+    "models": "`opwest import tflite`, `opwest import torch`, `opwest import onnx`",
     "tvm": "Relax modules",
     "bundle": "signatures of bundles",
     "vela": "`opwest import tflite --npu`",

@@ -22,7 +22,7 @@ from session_support import begin_session, end_session, first_alone
 TESTS = Path(__file__).resolve().parent
 REST = (
     *("accelerators", "compile", "conformance", "docs", "examples", "fuzz", "graphs", "importers", "kernels", "llvm"),
-    *("models", "npu_model", "proof", "release", "zephyr"),
+    *("models", "npu_model", "proof", "pytorch", "release", "zephyr"),
 )
 """Directories that only `make test-rest` runs."""
 FIRST = (TESTS / "zephyr", *(TESTS / "unit" / "board" / f"test_{name}_links.py" for name in ("board", "bundle")))

@@ -79,7 +79,7 @@ _INSTALL = {
     for command, packages in (("apt-get install", _APT), ("pip install", _PIP))
     for package, names in packages.items()
     for name in names.split(", ")
-}
+} | {"torch": "make torch-environment"}
 _MODULES = frozenset(name for names in _PIP.values() for name in names.split(", "))
 _HEADERS = {
     "eigen": Path("/usr/include/eigen3/Eigen/Core"),
@@ -92,6 +92,7 @@ _BINUTILS = {
     "aarch64-linux-gnu-": "apt-get install gcc-aarch64-linux-gnu",
 }
 """Of the tools with a prefix that _INSTALL does not name."""
+_TORCH = Path(__file__).resolve().parents[1] / "build" / "torch" / "bin" / "python"
 LEFT = "left to `make test-rest`: "
 
 
@@ -148,6 +149,8 @@ def is_present(name: str) -> bool:
     how_to_install(name)
     if name in _MODULES:
         return importlib.util.find_spec(name) is not None
+    if name == "torch":
+        return torch_python() is not None
     if name in _HEADERS:
         return _HEADERS[name].exists()
     if name == "gcc -m32":
@@ -155,6 +158,12 @@ def is_present(name: str) -> bool:
     if name == "clang runtime":
         return fault_of_compiler("clang", ("-fsanitize=address,undefined",), True) is None
     return program(name) is not None
+
+
+def torch_python() -> Path | None:
+    """Return Python in the environment of PyTorch: that of OPWEST_TORCH, or of `make torch-environment`."""
+    path = Path(os.environ.get("OPWEST_TORCH", _TORCH))
+    return path if path.is_file() else None
 
 
 def program(name: str) -> str | None:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damage to model files."""
 
+import io
+import json
 import struct
+import zipfile
 
 _EXTREME = [0, 1, -1, 2**31 - 1, -(2**31), 0x7F, 0xFFFF, 1 << 24]
 _KINDS = ["Add", "MatMul", "Reshape", "Concat", "Transpose", "Gather", "Softmax", "LSTM"]
@@ -85,3 +88,60 @@ def damaged_onnx(content, source):
             else:
                 tensor.data_type = source.randrange(24)
     return bytes(model.SerializeToString())
+
+
+_NAMES = ["", "x", "add", "torch.ops.aten.relu.default", "torch.ops.aten.linear.default", "../x", "model"]
+_VALUES = [None, True, {}, [], 0, 1, -1, 3, 7, 1 << 20, 1 << 40, 1 << 70, 0.5, -1e300, float("nan"), *_NAMES]
+
+
+def damaged_torch(content, source):
+    """Return an archive of PyTorch with other members, texts or bytes: damaged bytes alone end at the checksums."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for _ in range(source.randint(1, 3)):
+        texts = [name for name in members if name.endswith(".json")]
+        kind = source.randrange(8)
+        if kind < 5 and texts:
+            name = max(texts, key=lambda one: len(members[one])) if kind < 3 else source.choice(texts)
+            tree = json.loads(members[name])
+            _change(tree, source)
+            members[name] = json.dumps(tree).encode()
+            continue
+        name = source.choice(list(members))
+        if kind == 5:
+            members[name] = bytes(source.choice(MUTATIONS)(bytearray(members[name].ljust(8, b"0")), source))
+        elif kind == 6:
+            del members[name]
+        else:
+            members[source.choice([*members, "m/data/aotinductor/a.so", "m/../x"])] = members[name]
+        if not members:
+            break
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", source.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return made.getvalue()
+
+
+def _change(tree, source):
+    """Change, move or remove one value anywhere in a JSON tree."""
+    places, queue = [], [tree]
+    while queue:
+        one = queue.pop()
+        for key, value in one.items() if isinstance(one, dict) else enumerate(one):
+            places.append((one, key))
+            if isinstance(value, (dict, list)):
+                queue.append(value)
+    if not places:
+        return
+    owner, key = source.choice(places)
+    kind = source.randrange(4)
+    if kind == 0:
+        del owner[key]
+    elif kind == 1:
+        other, at = source.choice(places)
+        owner[key] = json.loads(json.dumps(other[at]))
+    elif kind == 2 and isinstance(owner[key], (int, float)):
+        owner[key] = source.choice([0, 1, -1, 2, 1 << 31, 1 << 62, owner[key] + 1])
+    else:
+        owner[key] = source.choice(_VALUES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged TFLite and ONNX files: every result is a program, or errors; nothing else is raised, and nothing is written.
+"""Damaged TFLite, ONNX and PyTorch files: every result is a program, or errors; nothing else is raised or written.
 
 `make mutated-models` reads 10,000 files of each format, and imports 1,000.
 """
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from campaign import sized
 from models import sampled, test_onnx_float
-from models.damage import damaged, damaged_onnx
+from models.damage import damaged, damaged_onnx, damaged_torch
 from models.onnx_quantised import quantised
 from models.signal_chains import chain
 from opwest.base.diagnostics import Diagnostics, OpwestError
@@ -22,6 +22,7 @@ from opwest.compiler.lowering.control import resolve_control
 from opwest.compiler.request import Options
 from opwest.frontends.read import read_model
 from opwest.imports.convert import import_model
+from pytorch.pytorch_support import closed, networks
 
 READ = sized(400, 10_000)
 IMPORTED = sized(60, 1_000)
@@ -47,7 +48,20 @@ def onnx_files(folder):
     return [*(model.SerializeToString() for model in models), *forms]
 
 
-FORMATS = {"tflite": tflite_files, "onnx": onnx_files}
+def torch_files(folder):
+    """Return networks with layers, recurrence, attention and state, and quantised ones."""
+    files, rows = networks()
+    chosen = [
+        row for row in rows if row.get("network") in ("ds_cnn", "lstm_keywords", "transformer", "streaming", "unet")
+    ]
+    quantised_files, more = networks("*")
+    pairs = [(files, row) for row in chosen] + [(quantised_files, row) for row in more[3:14:5]]
+    return [(place / f"{row['name']}.pt2").read_bytes() for place, row in pairs]
+
+
+FORMATS = {"tflite": tflite_files, "onnx": onnx_files, "torch": torch_files}
+STRUCTURED = {"onnx": damaged_onnx, "torch": damaged_torch}
+"""Damage to the content of a file, for every second one."""
 
 
 @contextlib.contextmanager
@@ -67,7 +81,8 @@ def attempts(name, stage, originals, count, source, attempt, record):
     accepted, longest = 0, 0.0
     for number in range(count):
         original = originals[number % len(originals)]
-        content = damaged_onnx(original, source) if name == "onnx" and number % 2 else damaged(original, source)
+        change = STRUCTURED.get(name, damaged) if number % 2 else damaged
+        content = change(original, source)
         if name == "tflite" and len(content) > 8:  # else most files are refused for their first bytes
             content = content[:4] + b"TFL3" + content[8:]
         start = time.process_time()
@@ -95,7 +110,7 @@ def test_readers(name, tmp_path, record_property):
         faults.raise_if_errors()
 
     originals = FORMATS[name](tmp_path)
-    with little_memory():
+    with little_memory(), closed():
         attempts(name, "read", originals, READ, random.Random(1), read, record_property)
 
 
@@ -116,5 +131,5 @@ def test_imports(name, tmp_path, record_property):
         assert (folder / "manifest.yaml").is_file()
         folder.rename(tmp_path / f"imported{number}")
 
-    with little_memory():
+    with little_memory(), closed():
         attempts(name, "import", originals, IMPORTED, random.Random(2), convert, record_property)

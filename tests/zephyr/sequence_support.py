@@ -85,7 +85,7 @@ def application(opwest, folder, subjects, *options):
     """Import the models with options, and generate their application, whose main() runs each sequence."""
     for subject in subjects:
         words = ["--model", subject.name, "--vectors", 0, *(subject.options or options)]
-        opwest("import", "tflite", subject.file, "-o", folder / subject.name, *words)
+        opwest("import", subject.file, "-o", folder / subject.name, *words)
     opwest("generate", *(folder / one.name / "manifest.yaml" for one in subjects), "-o", folder / "app")
     assert {one.name for one in subjects} == {model["name"] for model in read_record(folder / "app")["models"]}
     (folder / "app" / "src" / "main.c").write_text(main_of(subjects))

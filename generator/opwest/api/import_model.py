@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from opwest.frontends.mlf.convert import Imported as ImportedArchive
     from opwest.imports.comparison import Compared
 
-Kind = Literal["tflite", "onnx", "mlf", "vela"]
-KINDS: tuple[Kind, ...] = ("tflite", "onnx", "mlf", "vela")
+Kind = Literal["tflite", "torch", "onnx", "mlf", "vela"]
+KINDS: tuple[Kind, ...] = ("tflite", "torch", "onnx", "mlf", "vela")
 TensorType = tuple[str | None, Sequence[int]]
 """A dtype, if it is not in the file, and a shape."""
 

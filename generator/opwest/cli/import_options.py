@@ -45,7 +45,9 @@ def import_parser() -> argparse.ArgumentParser:
 
 def add_every(arguments: Arguments) -> None:
     """Add the options of all trained models."""
-    _add_files(arguments, "a TFLite or ONNX model, also as an array in C; an output of Vela; an archive of microTVM")
+    _add_files(
+        arguments, "a TFLite, ONNX or PyTorch model, also as an array in C; an output of Vela; an archive of microTVM"
+    )
     _add_options(arguments.target, None)
     _add_npu(arguments)
     add_output(arguments)
@@ -83,7 +85,8 @@ def _add_files(command: Arguments, model: str) -> None:
 
 def _add_trained(trained: Arguments, kind: str) -> None:
     """Add the options of a format of trained models."""
-    _add_files(trained, f"a .{kind} file, or a C source with one as an array")
+    suffix = next(row.suffix for row in FORMATS if row.name == kind)
+    _add_files(trained, f"a {suffix} file, or a C source with one as an array")
     _add_options(trained.target, kind)
     if kind == "tflite":
         _add_npu(trained)

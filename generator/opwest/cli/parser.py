@@ -135,7 +135,7 @@ def _import_of_any_kind(program: str) -> argparse.ArgumentParser:
     """Return the parser for the help of `opwest import`: the options of all trained models."""
     from opwest.cli.import_options import add_every
 
-    kinds = "'opwest import KIND MODEL' sets the kind: tflite, onnx, vela (Ethos-U), mlf (microTVM)."
+    kinds = "'opwest import KIND MODEL' sets the kind: tflite, torch, onnx, vela (Ethos-U), mlf (microTVM)."
     text = f"{commands.import_trained.__doc__}\n{kinds}"
     command = _Parser(prog=f"{program} import", description=text)
     add_every(Arguments(command))
@@ -146,7 +146,8 @@ def _unknown_kind(command: argparse.ArgumentParser, words: Sequence[str]) -> Usa
     """Return the error for an import whose kind is not known."""
     from opwest.cli.import_options import KINDS
 
-    hint = similar(words[1], KINDS) or "the kinds are tflite, onnx, vela and mlf: opwest import KIND MODEL -o DIR"
+    listed = "tflite, torch, onnx, vela and mlf"
+    hint = similar(words[1], KINDS) or f"the kinds are {listed}: opwest import KIND MODEL -o DIR"
     return UsageError(command, f"unknown kind of model: {words[1]!r}", hint)
 
 

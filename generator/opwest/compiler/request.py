@@ -45,8 +45,8 @@ class Option:
     choices: Sequence[str] | Mapping[str, Any] = ()
     """The valid values; a mapping contains the values of the field."""
     repeatable: bool = False
-    format: str | None = None
-    """The only format that has the option, tflite or onnx; None: both."""
+    formats: Sequence[str] = ()
+    """The only formats that have the option, such as tflite; empty: all."""
     with_npu: bool = False
     """Whether it has an effect on models that Vela compiles."""
     is_recorded: bool = True
@@ -205,12 +205,12 @@ class Options:
     )
     exact: bool = _option(
         False,
-        "round quantised operators as onnxruntime does (default: TFLite's fixed-point rule)",
+        "round quantised operators as onnxruntime or PyTorch does (default: TFLite's fixed-point rule)",
         value="on",
-        format="onnx",
+        formats=("onnx", "torch"),
     )
     format: str | None = None
-    """The format that the file must have, tflite or onnx; None: any."""
+    """The format that the file must have, such as onnx; None: any."""
     arrays: str | None = None
     """The path for the arrays of the comparison."""
 
@@ -226,7 +226,7 @@ def options_of(format: str | None) -> dict[str, Option]:
     return {
         name: option
         for name, option in options.items()
-        if option is not None and format in (None, option.format or format)
+        if option is not None and (format is None or not option.formats or format in option.formats)
     }
 
 

@@ -20,8 +20,9 @@ class Format:
         is_certain: bool,
         packages: tuple[tuple[str, str], ...],
         reader: str,
+        suffix: str = "",
     ) -> None:
-        self.name, self.suffix = name, f".{name}"
+        self.name, self.suffix = name, suffix or f".{name}"
         """The kind of `opwest import`, and the suffix of the names of files."""
         self.title, self.noun, self.form = title, noun, form
         """In messages: the format, a file of it, and how a file starts."""
@@ -56,7 +57,18 @@ ONNX = Format(
     (("onnx", "onnx"),),
     "opwest.frontends.onnx.read:read_onnx",
 )
-FORMATS = (TFLITE, ONNX)
+TORCH = Format(
+    "torch",
+    "PyTorch",
+    "an exported program of PyTorch",
+    "an archive of torch.export.save",
+    lambda start: start[:4] == b"PK\x03\x04",
+    False,  # any zip archive
+    (("onnx", "onnx"),),
+    "opwest.frontends.torch.read:read_torch",
+    ".pt2",
+)
+FORMATS = (TFLITE, TORCH, ONNX)
 
 
 def format_of_start(start: bytes) -> Format | None:

@@ -17,7 +17,7 @@ from opwest.compiler.reference.distances import distance, largest, made_inputs
 from opwest.compiler.reference.run import Values, outputs_of, run_graph, run_node
 from opwest.compiler.reference.runtimes import Call, Cases, Found, TerminatedError, UnavailableError, name_of, run
 from opwest.compiler.semantics.layers import has_faulty_reference
-from opwest.frontends.formats import ONNX
+from opwest.frontends.formats import ONNX, TFLITE, TORCH
 from opwest.frontends.read import format_of
 
 
@@ -26,7 +26,7 @@ def reference(graph: Graph, content: bytes, inputs: Cases, sequence: bool = Fals
 
     With `sequence` the cases are one sequence of runs of a model with state. Raises UnavailableError, TerminatedError.
     """
-    name, is_tflite = name_of(format_of(content, "").name), not _is_onnx(content)
+    name, is_tflite = name_of(format_of(content, "").name), format_of(content, "") is TFLITE
     if is_tflite and (wrong := [node.kind for node in graph.nodes if _is_faulty(node)]):
         raise UnavailableError(f"the reference kernel of {name} for {wrong[0]} is wrong")
     answer = _run(graph, content, inputs, state="keep" if sequence else "reset")
@@ -34,16 +34,27 @@ def reference(graph: Graph, content: bytes, inputs: Cases, sequence: bool = Fals
     wanted = [(output.dtype, output.shape) for output in graph.outputs]
     if any([(str(a.dtype), a.shape) for a in case] != wanted for case in outputs):
         raise UnavailableError(f"the results of {name} have other dtypes or shapes")
-    return f"{name}, reference kernels" if is_tflite else f"{name} without optimisations", outputs
+    return name + _KERNELS[format_of(content, "").name], outputs
+
+
+_KERNELS = {"tflite": ", reference kernels", "onnx": " without optimisations", "torch": ""}
+"""How the runtime of a format runs the operators."""
 
 
 def _run(graph: Graph, content: bytes, inputs: Cases, **more: Any) -> Found:
-    """Run the model as the file has it. Integer weights of ONNX become uint8, so that no product saturates."""
+    """Run the model as the file has it.
+
+    Integer weights of ONNX become uint8, so that no product saturates. PyTorch gets no pickle of sample inputs.
+    """
     given = _converted(graph, inputs)
     if _is_onnx(content):
         from opwest.frontends.onnx.file import with_unsigned_weights
 
         return run(Call("onnx"), with_unsigned_weights(content), given)
+    if format_of(content, "") is TORCH:
+        from opwest.frontends.torch.archive import without_samples
+
+        return run(Call("torch", **more), without_samples(content), given)
     call = Call("tflite", graph.subgraph, **more)
     if graph.signature is not None:
         named = graph.signature
@@ -67,12 +78,12 @@ def _is_unsafe(node: Node) -> bool:
 
 
 def all_tensors(graph: Graph, content: bytes, inputs: Cases) -> list[dict[Tensor, Any]]:
-    """Return the arrays of all tensors of LiteRT's reference kernels for each case; of onnxruntime only the outputs.
+    """Return the arrays of all tensors of LiteRT's reference kernels for each case; of others only the outputs.
 
     Raises UnavailableError, TerminatedError.
     """
-    if _is_onnx(content):
-        outputs = [_outputs(graph, output) for output in _run(graph, content, inputs).outputs]
+    if format_of(content, "") is not TFLITE:
+        outputs = [_outputs(graph, output) for output in _run(graph, content, inputs, state="reset").outputs]
         return [dict(zip(graph.outputs, output, strict=True)) for output in outputs]
     name_of("tflite")
     if any(map(_is_unsafe, graph.nodes)):
@@ -213,8 +224,10 @@ def results(graph: Graph, content: bytes, inputs: Cases, changed: bool = False) 
 
 
 def _has_quantised(graph: Graph, content: bytes) -> bool:
-    """Return whether a model of ONNX has int8 results, which can differ from the runtime by one step per operator."""
-    return _is_onnx(content) and any(output.dtype == "int8" for node in graph.nodes for output in node.outputs)
+    """Return whether int8 results can differ from the runtime by one step per operator: those of ONNX and PyTorch."""
+    return format_of(content, "") is not TFLITE and any(
+        output.dtype == "int8" for node in graph.nodes for output in node.outputs
+    )
 
 
 def _agreed(graph: Graph, outcome: Results, own: Cases) -> Results:

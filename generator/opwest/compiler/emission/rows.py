@@ -274,6 +274,8 @@ def _body(operation: Reduce, dtype: str, count: int) -> _Body:
     first, operator = (1, "*=") if kind == "product" else (0, "+=")
     if dtype == "float32":
         end = [f"*y++ = value / {count};" if kind == "mean" else "*y++ = value;"]
+        if operation.is_wide:
+            return _Body(["double value = 0.0;"], ["value += (double)@;"], [end[0].replace("value", "(float)value")])
         return _Body([f"float value = {first};"], [f"value {operator} @;"], end)
     if kind == "mean":
         # TFLite adds int32 elements in 64 bits.
@@ -407,6 +409,8 @@ def _(function: QuantizeEven, dtypes: Sequence[str], result: str) -> Expression:
     numbers = function.numbers
     low, high = (number(float(limit - numbers.zero), "float32") for limit in (numbers.low, numbers.high))
     value = f"{{0}} / {number(numbers.scale, 'float32')}"
+    if numbers.by_inverse:
+        value = f"{{0}} * {number(numbers.inverse, 'float32')}"
     # A comparison with NaN is false: the result is the zero point.
     line = f"const float scaled = {value};"
     whole = f"scaled == scaled ? (int32_t)lrintf(clampf(scaled, {low}, {high})){plus(numbers.zero)}"

@@ -230,7 +230,9 @@ FUNCTIONS.update(
         ),
         ir.LogSoftmaxFloat: lambda op, arrays: normalisation.float_log_softmax(arrays[0]),
         ir.UnitLength: lambda op, arrays: normalisation.unit_length(arrays[0], op.zero),
-        ir.Reduce: lambda op, arrays: normalisation.reduced(op.kind, arrays[0], op.axes, op.zero, op.finish),
+        ir.Reduce: lambda op, arrays: normalisation.reduced(
+            op.kind, arrays[0], op.axes, op.zero, op.finish, op.is_wide
+        ),
         ir.Position: lambda op, arrays: normalisation.position_of(arrays[0], op.axis, is_greatest=op.is_greatest),
         ir.Greatest: lambda op, arrays: normalisation.greatest_of(arrays[0], op.count),
         ir.RunningSum: lambda op, arrays: normalisation.running_sums(

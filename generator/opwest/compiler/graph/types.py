@@ -128,7 +128,9 @@ class Rules:
     dense_rounds_twice: bool = False
     """int8 FULLY_CONNECTED as in CMSIS-NN: gemmlowp's two roundings instead of one."""
     float_requantization: bool = False
-    """onnxruntime: int32 sums times a float32 scale, rounded half to even, instead of fixed-point numbers."""
+    """onnxruntime, PyTorch: int32 sums times a float32 scale, half to even, instead of fixed-point numbers."""
+    inverse_scales: bool = False
+    """PyTorch: float32 numbers are quantised by a product with the inverse of the scale; float biases remain exact."""
 
 
 @dataclass(frozen=True)

@@ -225,6 +225,8 @@ class Reduce(Operation):
     """The zero point of the data."""
     finish: Requantisation | None
     """None: the result has the dtype of the data and no scale."""
+    is_wide: bool = False
+    """Whether float32 elements are added as double: then no order of the additions has another result."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,6 +142,8 @@ def _ending(operation: Any, results: int) -> None:
     if isinstance(finish, Requantisation):
         count = len(finish.multipliers or finish.scales)
         _require(count in (1, results), f"{counted(results, 'result')}, and {counted(count, 'multiplier')}", operation)
+        count = len(finish.biases)
+        _require(count in (0, results), f"{counted(results, 'result')}, and {counted(count, 'float bias')}", operation)
 
 
 def _window(operation: Any, shape: Sequence[int], results: int) -> None:

@@ -295,7 +295,7 @@ def _select(program: Program, kept: dict[Value, Any]) -> None:
             changed["bias"] = None if operation.bias is None else operation.bias[rows]
             finish = operation.finish
             assert isinstance(finish, Requantisation)
-            numbers = {"multipliers": finish.multipliers, "scales": finish.scales}
+            numbers = {"multipliers": finish.multipliers, "scales": finish.scales, "biases": finish.biases}
             given: dict[str, Any] = {
                 name: tuple(some[row] for row in rows) for name, some in numbers.items() if len(some) > 1
             }

@@ -38,7 +38,8 @@ def _running_sum(node: Node) -> tuple[Any, ...]:
 
 
 def _reduce(node: Node) -> tuple[Any, ...]:
-    return ir.Reduce, reduction.REDUCTIONS[node.kind], reduction.axes_of(node), *reduction.ending_of(node)
+    is_wide = bool(node.options.get("wide_sums", False))
+    return ir.Reduce, reduction.REDUCTIONS[node.kind], reduction.axes_of(node), *reduction.ending_of(node), is_wide
 
 
 _OF_ONE_INPUT: dict[str, Callable[[Node], tuple[Any, ...]]] = {

@@ -296,7 +296,9 @@ def quantised_once(data: Any, numbers: elementwise.QuantizeNumbers) -> Any:
 
 def quantised_even(data: Any, numbers: elementwise.QuantizeNumbers) -> Any:
     """Return float32 numbers as quantised values: halves are rounded to even, NaN is the zero point."""
-    quotients = np.nan_to_num(data / np.float32(numbers.scale), nan=0.0, posinf=1e9, neginf=-1e9)
+    with np.errstate(all="ignore"):
+        scaled = data * np.float32(numbers.inverse) if numbers.by_inverse else data / np.float32(numbers.scale)
+    quotients = np.nan_to_num(scaled, nan=0.0, posinf=1e9, neginf=-1e9)
     limited = np.clip(quotients, numbers.low - numbers.zero, numbers.high - numbers.zero)
     return np.rint(limited).astype(np.int64) + numbers.zero
 

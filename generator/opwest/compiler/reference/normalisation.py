@@ -29,7 +29,7 @@ FUNCTIONS.update(
 def reduce(node: Node, arrays: Arrays, rules: Rules) -> Any:
     """Sums, means and products of quantised elements are requantised."""
     kind, axes = reduction.REDUCTIONS[node.kind], reduction.axes_of(node)
-    return reduced(kind, arrays[0], axes, *reduction.ending_of(node))
+    return reduced(kind, arrays[0], axes, *reduction.ending_of(node), bool(node.options.get("wide_sums", False)))
 
 
 @interprets("CUMSUM")
@@ -126,8 +126,19 @@ def unit_length(data: Any, zero: int) -> Any:
 _EXTREMES: dict[str, Any] = {"maximum": np.max, "minimum": np.min, "any": np.any, "all": np.all}
 
 
-def reduced(kind: str, data: Any, axes: tuple[int, ...], zero: int, finish: fixed_point.Requantisation | None) -> Any:
+def reduced(
+    kind: str,
+    data: Any,
+    axes: tuple[int, ...],
+    zero: int,
+    finish: fixed_point.Requantisation | None,
+    is_wide: bool = False,
+) -> Any:
     """Return a reduction: quantised sums and means are requantised once, products after each multiplication."""
+    if is_wide:
+        count = prod(data.shape[axis] for axis in axes)
+        total = data.astype(np.float64).sum(axis=axes).astype(np.float32)
+        return total / np.float32(count) if kind == "mean" else total
     if kind in _EXTREMES:
         return _EXTREMES[kind](data, axis=axes)
     if kind != "product":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runtimes of the formats, LiteRT and onnxruntime, in a process of their own.
+"""The runtimes of the formats, LiteRT, onnxruntime and PyTorch, in a process of their own.
 
 Their kernels can abort or destroy memory for files that are valid: such a failure does not end the import.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib
 import importlib.util
 import io
 import json
@@ -31,7 +32,8 @@ from opwest.compiler.folder import npz
 Cases = list[list[Any]]
 """Arrays by case, then by input or output."""
 
-_PACKAGES = {"tflite": "ai-edge-litert", "onnx": "onnxruntime"}
+_PACKAGES = {"tflite": "ai-edge-litert", "onnx": "onnxruntime", "torch": "torch"}
+_NAMES = {"tflite": "LiteRT", "onnx": "onnxruntime", "torch": "PyTorch"}
 
 
 class UnavailableError(Exception):
@@ -55,7 +57,7 @@ class Call:
     """What a runtime does with a model."""
 
     format: str
-    """tflite or onnx."""
+    """tflite, onnx or torch."""
     subgraph: int = 0
     """TFLite: another subgraph than the first one requires its signature."""
     signature: str | None = None
@@ -66,7 +68,7 @@ class Call:
     tensors: Sequence[int] = ()
     """TFLite: the tensors of the subgraph to return, by their numbers."""
     state: str = "reset"
-    """TFLite: keep the variables before each case, reset them, or make a new interpreter (new)."""
+    """TFLite, PyTorch: keep the state before each case, reset it, or make a new interpreter (new)."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def name_of(format_: str) -> str:
     package = _PACKAGES[format_]
     if importlib.util.find_spec(package.replace("-", "_")) is None:
         raise AbsentError(package)
-    name = "LiteRT" if format_ == "tflite" else "onnxruntime"
+    name = _NAMES[format_]
     try:
         return f"{name} {metadata.version(package)}"
     except metadata.PackageNotFoundError:  # a variant of the package, such as onnxruntime-gpu
@@ -250,7 +252,39 @@ def _onnxruntime(call: Call, content: bytes, cases: Cases) -> Found:
     return Found(outputs, [])
 
 
-_SERVED: dict[str, Callable[[Call, bytes, Cases], Found]] = {"tflite": _litert, "onnx": _onnxruntime}
+def _torch(call: Call, content: bytes, cases: Cases) -> Found:
+    """Run an exported program in one thread, its buffers in sequence or from their initial content."""
+    import torch
+    from torch.utils import _pytree
+
+    for name in ("torch.ao.quantization.fx._decomposed", "torchao.quantization.pt2e.quantize_pt2e"):
+        with contextlib.suppress(Exception):  # they register operators, if they are installed
+            importlib.import_module(name)
+    torch.set_num_threads(1)
+    program = torch.export.load(io.BytesIO(content))
+    try:
+        module = program.module(check_guards=False)
+    except TypeError:  # PyTorch before 2.9
+        module = program.module()
+    before = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    found = Found([], [])
+    for case in cases:
+        if call.state != "keep":
+            for name, buffer in module.named_buffers():
+                buffer.copy_(before[name])
+        given = iter(case)
+        flat = [
+            torch.from_numpy(np.array(next(given))) if type(argument).__name__ == "TensorArgument" else argument.value
+            for argument in (spec.arg for spec in program.graph_signature.input_specs if spec.kind.name == "USER_INPUT")
+        ]
+        arguments, named = _pytree.tree_unflatten(flat, program.call_spec.in_spec)
+        with torch.no_grad():
+            results, _ = _pytree.tree_flatten(module(*arguments, **named))
+        found.outputs.append([np.array(result.detach()) for result in results if isinstance(result, torch.Tensor)])
+    return found
+
+
+_SERVED: dict[str, Callable[[Call, bytes, Cases], Found]] = {"tflite": _litert, "onnx": _onnxruntime, "torch": _torch}
 
 if __name__ == "__main__":
     _serve()

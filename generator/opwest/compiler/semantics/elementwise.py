@@ -17,7 +17,7 @@ from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import counted
 from opwest.compiler.graph.spec import Operator, Result, broadcast_inputs, same, specify
 from opwest.compiler.graph.types import Node, Shape, Tensor, Unsupported
-from opwest.compiler.semantics.fixed_point import RANGES, Multiplier, one_quantization, quantize_multiplier
+from opwest.compiler.semantics.fixed_point import RANGES, Multiplier, float32, one_quantization, quantize_multiplier
 
 
 def _fixed_scale(node: Node) -> Sequence[Result]:
@@ -210,7 +210,7 @@ specify(
     Operator("CAST", _cast, CAST_DTYPES),
     # Operators that only readers of ONNX make. Sources: onnx/docs/Operators.md; onnxruntime's core/util/qmath.h
     # (GetQuantizationParameter) and core/mlas/lib/quantize.cpp (MlasQuantizeLinear).
-    Operator("ONNX_QUANTIZE", _onnx_quantize, ("float32",)),
+    Operator("ONNX_QUANTIZE", _onnx_quantize, ("float32",), {"by_inverse": False}),
     Operator("ONNX_LOOKUP", _onnx_lookup, ("int8|uint8 int8|uint8",), known=(1,)),
     Operator("ONNX_DYNAMIC_QUANTIZE", lambda node: [("int16", node.input(0).shape), ("float32", ())], ("float32",)),
 )
@@ -224,9 +224,17 @@ class QuantizeNumbers:
     zero: int
     low: int
     high: int
+    by_inverse: bool = False
+    """PyTorch: a product with the inverse of the scale instead of a division."""
+
+    @property
+    def inverse(self) -> float:
+        """The inverse of the scale as float32."""
+        return float32(1 / self.scale)
 
 
 def quantize_numbers(node: Node) -> QuantizeNumbers:
     """Return the numbers: zero + number / scale, rounded to nearest with halves away from zero, clamped."""
     target = one_quantization(node.output)
-    return QuantizeNumbers(target.scale, target.zero, *RANGES[node.output.dtype])
+    by_inverse = bool(node.options.get("by_inverse", False))
+    return QuantizeNumbers(target.scale, target.zero, *RANGES[node.output.dtype], by_inverse)

@@ -150,6 +150,8 @@ class Requantisation:
     high: int
     scales: tuple[float, ...] = ()
     """The float32 multipliers of Rounding.FLOAT."""
+    biases: tuple[float, ...] = ()
+    """The float32 numbers that Rounding.FLOAT adds before it rounds; empty: none."""
 
     def each(self, channels: int) -> tuple[Multiplier, ...]:
         """Return the multiplier of each channel."""
@@ -164,7 +166,9 @@ class Requantisation:
         sums = np.asarray(sums, np.int64)
         if self.rounding is Rounding.FLOAT:
             scales = np.asarray(self.scales, np.float32)
-            return np.rint(sums.astype(np.float32) * scales).astype(np.int64)
+            products = sums.astype(np.float32) * scales
+            products = products + np.asarray(self.biases, np.float32) if self.biases else products
+            return np.rint(products).astype(np.int64)
         fixed = np.asarray([m.fixed for m in self.multipliers], np.int64)
         shift = np.asarray([m.shift for m in self.multipliers], np.int64)
         return scaled(sums, fixed, shift, self.rounding)

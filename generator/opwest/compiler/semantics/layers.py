@@ -9,6 +9,7 @@ depthwise_conv.h, fully_connected.h. The roundings are those of LiteRT's referen
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -151,7 +152,9 @@ def _check_bias(node: Node, results: int) -> None:
 
 
 _ACTIVATION = {"fused_activation_function": "NONE"}
-_WINDOW = {"padding": "SAME", "stride_w": 1, "stride_h": 1, **_ACTIVATION}
+_FLOAT_BIAS: dict[str, Any] = {"float_bias": ()}
+"""The float32 biases of an integer layer, added before its results are rounded: only readers of PyTorch set them."""
+_WINDOW = {"padding": "SAME", "stride_w": 1, "stride_h": 1, **_ACTIVATION, **_FLOAT_BIAS}
 _DILATION = {"dilation_w_factor": 1, "dilation_h_factor": 1}
 specify(
     Operator("CONV_2D", _convolution, _DTYPES, {**_WINDOW, **_DILATION}),
@@ -160,7 +163,13 @@ specify(
         "FULLY_CONNECTED",
         _dense,
         _DTYPES,
-        {**_ACTIVATION, "weights_format": "DEFAULT", "keep_num_dims": False, "asymmetric_quantize_inputs": False},
+        {
+            **_ACTIVATION,
+            **_FLOAT_BIAS,
+            "weights_format": "DEFAULT",
+            "keep_num_dims": False,
+            "asymmetric_quantize_inputs": False,
+        },
     ),
 )
 
@@ -187,7 +196,9 @@ def requantisation(node: Node, rules: Rules) -> Requantisation:
     # The multipliers of onnxruntime: both operations in float32. Source: its quantization/qlinearconv.cc.
     floats = tuple(float(np.float32(source.scale) * np.float32(scale) / np.float32(target.scale)) for scale in scales)
     multipliers = tuple(quantize_multiplier(real) for real in reals)
-    return Requantisation(multipliers, rounding, target.zero, low, high, floats)
+    given: Sequence[float] = node.options.get("float_bias", ())
+    biases = tuple(float32(bias / target.scale) for bias in given)
+    return Requantisation(multipliers, rounding, target.zero, low, high, floats, biases)
 
 
 def _product(node: Node) -> Sequence[Result]:

@@ -274,11 +274,17 @@ def _running_sum(node: Node) -> Sequence[Result]:
 
 
 _KEEP = {"keep_dims": False}
+_SUMS = {**_KEEP, "wide_sums": False}
+"""`wide_sums`: float32 elements are added as double. Only readers of PyTorch, which adds vectors, set it."""
 _PLAIN = ("float32", "int32", "int64")
 _ALL = (*_PLAIN, *QUANTISED)
 specify(
     *(
-        Operator(kind, infer, tuple(f"{dtype} int32" for dtype in dtypes), _KEEP, (1,))
+        Operator(
+            *(kind, infer, tuple(f"{dtype} int32" for dtype in dtypes)),
+            _SUMS if kind in ("MEAN", "SUM") else _KEEP,
+            (1,),
+        )
         for kind, infer, dtypes in (
             ("MEAN", _mean_or_sum, _ALL),
             ("SUM", _mean_or_sum, _ALL),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
@@ -14,7 +15,7 @@ from opwest.compiler.graph.types import MAX_ELEMENTS, Damaged, Unsupported
 from opwest.compiler.graph.user import Use, UserOperator
 from opwest.frontends.onnx import control, quantised
 from opwest.frontends.onnx.file import attributes_of, opsets, parse, schema_of
-from opwest.frontends.onnx.values import Item, Model, Op, constant_item
+from opwest.frontends.onnx.values import Item, Model, Op, Origin, constant_item
 from opwest.frontends.onnx.windows import count_with_ceiling
 
 _NOT_FOLDED = frozenset(("DequantizeLinear", "RandomNormal", "RandomUniform", "Bernoulli", "Multinomial", "Dropout"))
@@ -42,10 +43,18 @@ def dtype_of(number: int) -> str:
 class Reader:
     """The operators and the tensors of a file, in the making."""
 
-    def __init__(self, model: Any, declared: Mapping[str, Any], users: Mapping[str, UserOperator]) -> None:
+    def __init__(
+        self,
+        model: Any,
+        declared: Mapping[str, Any],
+        users: Mapping[str, UserOperator],
+        origins: Mapping[str, Origin] | None = None,
+    ) -> None:
         self.model = model
         self.declared = declared
         self.users = users
+        self.origins = origins or {}
+        """The operators of another format, by the first result of their operators of ONNX."""
         self.names: set[str] = set()
         self.versions = opsets(model)
         self.items: dict[str, Item] = {}
@@ -129,12 +138,29 @@ class Reader:
                 raise Damaged(f"operator {number} ({kind}) reads '{name}', which no earlier operator computes")
             inputs.append(self.items[name] if name else None)
         domain = "" if node.domain == "ai.onnx" else node.domain
-        if user is None and self._fold(node, domain, inputs):
-            return
+        origin = self.origins.get(next((name for name in node.output if name), ""))
+        try:
+            if user is None and (origin is None or origin.refusal is None) and self._fold(node, domain, inputs):
+                return
+        except Damaged as reason:
+            if origin is None:
+                raise
+            origin = dataclasses.replace(origin, refusal=Unsupported(str(reason)))
         shown = next((name for name in node.output if name), "")
         named = f" '{node.name}'" if node.name else ""
         label = f"{number}{named} ({kind})" + (f", result '{shown}'" if shown and not named else "")
-        types = self._types(node, domain, inputs) if user is None else self._declared_types(node, user)
+        if origin is not None:
+            label = origin.label
+        types: Mapping[str, Any] = {} if origin is None else origin.types
+        try:
+            if user is None and (origin is None or origin.refusal is None):
+                types = self._types(node, domain, inputs)
+            elif origin is None and user is not None:
+                types = self._declared_types(node, user)
+        except Damaged as reason:
+            if origin is None:
+                raise
+            origin = dataclasses.replace(origin, refusal=Unsupported(str(reason)))
         if user is None:
             self._compare_shapes(label, types)
         outputs = [Item(name, *types.get(name, ("float32", None))) if name else None for name in node.output]
@@ -149,7 +175,7 @@ class Reader:
         name = node.op_type if domain in ("", "com.microsoft") else f"{domain}.{node.op_type}"
         version = self.versions.get(domain, 1)
         use = None if user is None else Use(user, _numbers(attributes))
-        made = Op(name, version, tuple(inputs), tuple(outputs), attributes, label, use, node is not source)
+        made = Op(name, version, tuple(inputs), tuple(outputs), attributes, label, use, node is not source, origin)
         self.ops.append(made)
 
     def _constant(self, node: Any) -> None:
@@ -188,7 +214,7 @@ class Reader:
         if _divides_by_zero(node, inputs):
             return False
         arrays = {name: item.content for name, item in zip(node.input, inputs, strict=True) if item is not None}
-        results = _evaluate(node, arrays, self.versions[""])
+        results = evaluated(node, arrays, self.versions[""])
         if results is None:
             return False
         for name, array in zip(node.output, results, strict=False):
@@ -381,7 +407,7 @@ def _divides_by_zero(node: Any, inputs: list[Item | None]) -> bool:
     return bool((divisor.content == 0).any())
 
 
-def _evaluate(node: Any, arrays: dict[str, Any], version: int) -> Any:
+def evaluated(node: Any, arrays: dict[str, Any], version: int) -> Any:
     """Return the results of a node by the reference implementation; None if it has none."""
     from onnx import helper
     from onnx.reference import ReferenceEvaluator

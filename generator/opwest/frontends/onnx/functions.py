@@ -34,7 +34,7 @@ def unary(op: Op, t: Translation, function: _Function | None, make: Callable[[Te
         held = t.real[item]
         source = held.tensor.quantization
         assert source is not None
-        table = table_of(source, end.quantization, function)
+        table = table_of(source, end.quantization, function, t.rules)
         t.settle(end, t.lookup(held.tensor, table, end.quantization, end.item.name), held.order)
         return
     held = t.stored(item)

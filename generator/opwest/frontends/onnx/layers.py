@@ -117,7 +117,7 @@ class Weights:
     quantization: Quantization | None
     """None: float32. The axis is 0."""
     bias: Any
-    """[results] int32 or float32; None: zeros."""
+    """[results] int32 or float32; None: zeros. float32 with integer weights: added before the sums are rounded."""
 
 
 def weights_of(t: Translation, op: Op, axis: int, end: Epilogue, factor: float = 1.0) -> Weights:
@@ -141,19 +141,22 @@ def weights_of(t: Translation, op: Op, axis: int, end: Epilogue, factor: float =
     quantization = Quantization(tuple(map(float, scales)), tuple(map(int, zeros)), 0 if len(scales) > 1 else None)
     source = t.real[data].tensor.quantization
     assert source is not None
+    is_exact = t.rules.float_requantization and t.rules.inverse_scales
     if bias is not None:
-        added = _bias(t.fixed.get(bias), added, np.float32(source.scale) * scales)
+        added = _bias(t.fixed.get(bias), added, np.float32(source.scale) * scales, is_exact)
     return Weights(np.moveaxis(content, axis, 0), quantization, added)
 
 
-def _bias(fixed: Constant | None, real: Any, scales: Any) -> Any:
-    """Return the bias as int32 with the scales of the sums."""
+def _bias(fixed: Constant | None, real: Any, scales: Any, is_exact: bool) -> Any:
+    """Return the bias as int32 with the scales of the sums; `is_exact`: as float32 if it has other scales."""
     if len(scales) not in (1, real.size):  # groups of a transposed convolution have the scales in common
         scales = np.tile(scales, real.size // len(scales))
     if fixed is not None and fixed.content.dtype == np.int32 and not fixed.zeros.any():
         each = np.broadcast_to(fixed.scales, (real.size,)) if len(fixed.scales) == 1 else fixed.scales
         if np.allclose(each, np.broadcast_to(scales, each.shape), rtol=1e-5, atol=0):
             return fixed.content.reshape(-1)
+    if is_exact:
+        return real.astype(np.float32)
     whole = np.rint(real.astype(np.float64) / scales.astype(np.float64))
     return np.clip(whole, -(2**31), 2**31 - 1).astype(np.int32)
 
@@ -183,6 +186,8 @@ def append_layer(
         axis = 3 if kind == "DEPTHWISE_CONV_2D" else 0
         quantization = Quantization(quantization.scales, quantization.zeros, axis)
     bias = [] if weights.bias is None else [t.constant(weights.bias, "bias")]
+    if quantization is not None and weights.bias is not None and weights.bias.dtype == np.float32:
+        bias, options["float_bias"] = [], tuple(map(float, weights.bias))
     inputs: list[Tensor | None] = [data, t.constant(kernel, "weights", quantization), *bias]
     if kind == "TRANSPOSE_CONV":
         inputs[:2] = [numbers(t, shape, "shape"), inputs[1], data]

@@ -160,7 +160,7 @@ def quantise(op: Op, t: Translation) -> None:
             )
         quantization = Quantization((float(constants[0][0]),), (int(constants[1][0]),))
         held = t.stored(data)
-        t.put(result, t.emit("ONNX_QUANTIZE", [held.tensor], held.tensor.shape, "int16", quantization), held.order)
+        t.put(result, t.rounded(held.tensor, "int16", quantization), held.order)
         return
     if data in t.columns:
         t.columns[result] = t.columns[data]
@@ -169,7 +169,7 @@ def quantise(op: Op, t: Translation) -> None:
         tensor = t.requantised(held.tensor, quantization)
     else:
         held = t.stored(data)
-        tensor = t.emit("ONNX_QUANTIZE", [held.tensor], held.tensor.shape, "int8", quantization, result.name)
+        tensor = t.rounded(held.tensor, "int8", quantization, result.name)
     t.eight[result] = StoredTensor(tensor, held.order)
 
 

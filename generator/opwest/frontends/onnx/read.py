@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 from opwest.compiler.graph.spec import CUSTOM_HINT
@@ -48,6 +49,11 @@ def translate(model: Model, rules: Rules) -> Graph:
         tensor = Tensor(item.name, item.dtype, item.known)
         made.put(item, tensor)
         inputs.append(tensor)
+    states = {}
+    for state in model.states:
+        before = Tensor(state.item.name, state.item.dtype, state.item.known, content=state.content, is_state=True)
+        made.put(state.item, before)
+        states[state] = before
     lost: set[Item] = set()
     for op in model.ops:
         if op in made.done:
@@ -55,11 +61,13 @@ def translate(model: Model, rules: Rules) -> Graph:
         if lost.intersection(op.inputs):
             lost.update(op.results)  # the reason is that of an operator before it
             continue
-        made.label, made.source = op.label, op.kind
+        made.label, made.source = op.label, op.source
         try:
             if op.use is not None:
                 _bring(op, op.use, made)
                 continue
+            if op.origin is not None and op.origin.refusal is not None:
+                raise op.origin.refusal
             function = TRANSLATIONS.get(op.kind)
             if function is None:
                 raise Unsupported("unsupported operator", hint=CUSTOM_HINT)
@@ -79,12 +87,18 @@ def translate(model: Model, rules: Rules) -> Graph:
             outputs.append(made.tensor(item))
         except Unsupported:  # an operator before it is refused
             outputs.append(Tensor(item.name, item.dtype, item.shape or ()))
+    updates = {}
+    for state, before in states.items():
+        made.label = f"buffer '{state.item.name}'"
+        with contextlib.suppress(Unsupported):  # an operator before it is refused
+            updates[before] = made.tensor(state.after)
     return Graph(
         "",
         tuple(inputs),
         tuple(outputs),
         tuple(made.nodes),
         rules,
+        updates,
         names=model.names,
         remarks=model.remarks,
         has_shapes=True,
@@ -121,7 +135,7 @@ def _refuse(op: Op, made: Translation, reason: Unsupported) -> None:
         if item.shape is not None:
             made.put(item, tensor)
     inputs = [made.held[item][0].tensor for item in op.given if item in made.held]
-    made.nodes.append(Node(op.kind, tuple(inputs), tuple(results), {}, op.label, reason, op.kind))
+    made.nodes.append(Node(op.kind, tuple(inputs), tuple(results), {}, op.label, reason, op.source))
 
 
 def read_onnx(

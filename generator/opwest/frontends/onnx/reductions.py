@@ -70,7 +70,11 @@ def append_reduction(
     elif data in t.real and end.quantization is not None and kind == "MEAN" and not is_exact:
         t.finish(end, kind, [t.ordered(t.real[data], source), index], shape, order, keep_dims=keep)
     else:
-        t.settle(end, t.emit(kind, [t.tensor(data, source), index], shape, result.dtype, keep_dims=keep), order)
+        # Means of integers often lie between two: the last bit of a float sum then decides.
+        is_wide = data in t.real and end.quantization is not None and t.rules.inverse_scales
+        options: dict[str, Any] = {"wide_sums": is_exact and is_wide} if kind in ("MEAN", "SUM") else {}
+        result_of = t.emit(kind, [t.tensor(data, source), index], shape, result.dtype, keep_dims=keep, **options)
+        t.settle(end, result_of, order)
 
 
 @translates(*_KINDS, *_COMPOSED)

@@ -23,11 +23,12 @@ def simplify(model: Model) -> Model:
     rewriting.normalisations()
     rewriting.biases()
     rewriting.gelu()
-    return Model(model.inputs, model.outputs, rewriting.used(), model.remarks, model.names)
+    return Model(model.inputs, model.outputs, rewriting.used(), model.remarks, model.names, model.states)
 
 
 class _Rewriting:
     def __init__(self, model: Model) -> None:
+        self.kept = frozenset(model.kept)
         self.model = model
         self.ops: list[Op | None] = list(model.ops)
         self.makers: dict[Item, int] = {}
@@ -39,10 +40,11 @@ class _Rewriting:
 
     def used(self) -> tuple[Op, ...]:
         """Return the operators that the outputs depend on, in order."""
-        wanted = set(self.model.outputs)
+        wanted = set(self.model.kept)
         kept = []
         for op in reversed(self.ops):
-            if op is not None and any(item in wanted for item in op.outputs):
+            is_reported = op is not None and op.origin is not None and op.origin.is_reported
+            if op is not None and (is_reported or any(item in wanted for item in op.outputs)):
                 if op.kind in _OPTIONAL_RESULTS and not wanted.intersection(op.outputs[1:]):
                     op.outputs = op.outputs[:1]
                 kept.append(op)
@@ -52,7 +54,7 @@ class _Rewriting:
     def maker(self, item: Item | None) -> Op | None:
         """Return the operator that computes an item which only one operator reads."""
         number = self.makers.get(item) if item is not None else None
-        if item is None or number is None or len(self.readers.get(item, [])) != 1 or item in self.model.outputs:
+        if item is None or number is None or len(self.readers.get(item, [])) != 1 or item in self.kept:
             return None
         return self.ops[number]
 
@@ -113,7 +115,7 @@ class _Rewriting:
             match = self._gelu(erf)
             if match is not None:
                 number, last, source = match
-                self.ops[number] = Op("Gelu", 20, (source,), last.outputs, {}, last.label)
+                self.ops[number] = Op("Gelu", 20, (source,), last.outputs, {}, last.label, origin=last.origin)
 
     def _gelu(self, erf: Op) -> tuple[int, Op, Item] | None:
         """Return the last operator with its number, and the item x."""
@@ -150,7 +152,7 @@ class _Rewriting:
     def _reader(self, item: Item) -> tuple[int, Op | None]:
         """Return the number of the only reader, and the reader if there is one."""
         number, *others = self.readers.get(item, [-1])
-        return number, None if number < 0 or others or item in self.model.outputs else self.ops[number]
+        return number, None if number < 0 or others or item in self.kept else self.ops[number]
 
 
 def _is_number(item: Item, value: float) -> bool:

@@ -84,12 +84,13 @@ def limits_of_clip(op: Op) -> tuple[float | None, float | None]:
     return limits[0], limits[1]
 
 
-def table_of(source: Quantization, target: Quantization, function: Any) -> Any:
+def table_of(source: Quantization, target: Quantization, function: Any, rules: Rules) -> Any:
     """Return the int8 results of a float32 function for the int8 values -128 to 127, rounded as QuantizeLinear does."""
+    numbers = QuantizeNumbers(target.scale, target.zero, -128, 127, rules.inverse_scales)
     values = np.arange(-128, 128).astype(np.float32) - np.float32(source.zero)
     with np.errstate(all="ignore"):
         results = np.asarray(function(values * np.float32(source.scale)), np.float32)
-        return quantised_even(results, QuantizeNumbers(target.scale, target.zero, -128, 127)).astype(np.int8)
+        return quantised_even(results, numbers).astype(np.int8)
 
 
 Order = tuple[int, ...]
@@ -187,7 +188,7 @@ class Translation:
         self.centred: dict[Item, StoredTensor] = {}
         """int16 integers without their zero point: results of DynamicQuantizeLinear."""
         self.done: set[Op] = set()
-        self.outputs = set(model.outputs)
+        self.outputs = set(model.kept)
         self.readers: dict[Item, list[Op]] = {}
         self.label = self.source = ""
         for op in model.ops:
@@ -331,12 +332,17 @@ class Translation:
         self.eight.setdefault(item, StoredTensor(tensor, order))
         return StoredTensor(tensor, order)
 
+    def rounded(self, tensor: Tensor, dtype: str, quantization: Quantization, name: str = "") -> Tensor:
+        """Return float32 data as integers, rounded as QuantizeLinear does."""
+        by = self.rules.inverse_scales
+        return self.emit("ONNX_QUANTIZE", [tensor], tensor.shape, dtype, quantization, name, by_inverse=by)
+
     def requantised(self, tensor: Tensor, quantization: Quantization) -> Tensor:
         """Return int8 data with another scale, rounded as QuantizeLinear does."""
         if tensor.quantization == quantization:
             return tensor
         assert tensor.quantization is not None
-        return self.lookup(tensor, table_of(tensor.quantization, quantization, lambda x: x), quantization)
+        return self.lookup(tensor, table_of(tensor.quantization, quantization, lambda x: x, self.rules), quantization)
 
     def put_like(self, item: Item, result: Item, tensor: Tensor, order: Order) -> None:
         """Set where a result is stored, in the same form as an item: for parts and other orders of it."""
@@ -398,7 +404,7 @@ class Translation:
             self.put(end.item, tensor, order)
             return
         if tensor.quantization is None:
-            tensor = self.emit("ONNX_QUANTIZE", [tensor], tensor.shape, "int8", end.quantization)
+            tensor = self.rounded(tensor, "int8", end.quantization)
         order = identity(end.item.rank) if order is None else order
         for op in self.readers[end.item]:
             self.eight[op.output] = StoredTensor(tensor, order)

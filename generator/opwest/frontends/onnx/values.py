@@ -51,6 +51,22 @@ def constant_item(name: str, array: Any) -> Item:
     return Item(name, str(array.dtype), tuple(array.shape), array)
 
 
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """The operator of another format that operators of ONNX are made of."""
+
+    label: str
+    """The operator in messages."""
+    source: str
+    """The name of the operator in the file, as `--operator` takes it."""
+    types: Mapping[str, tuple[str, Shape]] = field(default_factory=dict)
+    """The types of its results in the file: those of an operator without a translation."""
+    refusal: Unsupported | None = None
+    """The reason why it has no translation."""
+    is_reported: bool = False
+    """Whether the reason is reported although nothing reads the results: what reads them has no type."""
+
+
 @dataclass(eq=False)
 class Op:
     """An operator."""
@@ -66,8 +82,15 @@ class Op:
     """The operator of the user that it is."""
     is_integer: bool = False
     """Whether it is part of a quantised operator of the file, such as QLinearConv, which computes integer sums."""
+    origin: Origin | None = None
+    """The operator of another format that it is a part of."""
     used: set[str] = field(default_factory=set)
     """The names of the attributes that the translation has read."""
+
+    @property
+    def source(self) -> str:
+        """The name of the operator in the file, for `--operator`."""
+        return self.kind if self.origin is None else self.origin.source
 
     def input(self, number: int) -> Item:
         """Return a mandatory input. Raises Unsupported."""
@@ -131,6 +154,17 @@ class Op:
         return None if content is None else tuple(int(n) for n in content.reshape(-1))
 
 
+@dataclass(frozen=True, eq=False)
+class State:
+    """A tensor that lasts from one run to the next."""
+
+    item: Item
+    content: Any
+    """The array before the first run."""
+    after: Item
+    """The content after a run."""
+
+
 @dataclass(frozen=True)
 class Model:
     """A model in the vocabulary of ONNX."""
@@ -141,6 +175,12 @@ class Model:
     remarks: tuple[str, ...] = field(default=())
     names: frozenset[str] = frozenset()
     """The names of the operators in the file; those of other domains also with their domain."""
+    states: tuple[State, ...] = ()
+
+    @property
+    def kept(self) -> tuple[Item, ...]:
+        """What is read after the last operator: the outputs, and the contents of states."""
+        return (*self.outputs, *(state.after for state in self.states))
 
 
 SHAPES: Mapping[str, tuple[str, ...]] = {
