@@ -147,12 +147,14 @@ def _kind(path: Path, target: Path, faults: Diagnostics) -> str:
     kind = "pt2" if suffix == ".pt2" else (kind_of(path) if path.exists() else FORMATS.get(suffix))
     expected = "a .tflite, .onnx or .pt2 file"
     if kind == "vela":
-        faults.error("the model is an output of Vela, which is quantised already", Location(str(path)), expected=expected)
+        faults.error(
+            "the model is an output of Vela, which is quantised already", Location(str(path)), expected=expected
+        )
     elif kind not in FORMATS.values():
         faults.error("the kind of the model is unknown", Location(str(path)), expected=expected)
     elif FORMATS.get(target.suffix.lower()) != kind:
         wanted = next(suffix for suffix, name in FORMATS.items() if name == kind)
-        faults.error(f"the output has the suffix '{target.suffix}'", Location(str(target)), f"a name with {wanted}")
+        faults.error(f"the output has the suffix '{target.suffix}'", Location(str(target)), expected=f"a name with {wanted}")
     return str(kind)
 
 
@@ -181,9 +183,11 @@ def _samples(samples: AnySamples, folder: Path) -> str:
         return str(Path(samples).absolute())
     import numpy as np
 
+    from opwest.compiler.folder import npz
+
     if isinstance(samples, Mapping):
         file = folder / "samples.npz"
-        np.savez(file, **{name: np.asarray(array) for name, array in samples.items()})
+        file.write_bytes(npz(samples))
     else:
         file = folder / "samples.npy"
         np.save(file, np.asarray(samples))

@@ -61,7 +61,9 @@ def _qualities(done: QuantiseResult) -> list[tuple[str, str]]:
     rows = []
     if done.before.accuracy is not None and done.after.accuracy is not None:
         before, after = done.before.accuracy, done.after.accuracy
-        rows.append(("accuracy", f"{before:.2%} before, {after:.2%} after: a loss of {done.loss:.2f} percentage points"))
+        rows.append(
+            ("accuracy", f"{before:.2%} before, {after:.2%} after: a loss of {done.loss:.2f} percentage points")
+        )
     agreement = done.after.agreement
     same = "" if agreement is None else f"; the class is that of the float model in {agreement:.2%} of the samples"
     rows.append(("error of the outputs", f"{done.after.error:.3g} %{same}"))

@@ -18,6 +18,7 @@ from opwest.quantisation.calibration import Range, quantization_of, range_of_con
 from opwest.quantisation.constants import parameters, quantised_constant, symmetric
 from opwest.quantisation.rules import DTYPES, Precision, Rule, data_of, is_float, permitted, rule_of
 
+
 @dataclass(frozen=True)
 class Plan:
     """What is asked of a quantised graph."""
@@ -275,10 +276,10 @@ class _Builder:
             inputs[1] = quantised_constant(slopes, "int8", symmetric(slopes.content))
         results = []
         for tensor in node.outputs:
-            scale = self.fixed.get(tensor) if rule.scales == "fixed" else None
-            if scale is None and tensor.dtype == "float32":
-                scale = self.scale_of(tensor, dtype)
-            results.append(self._result(tensor, dtype, scale))
+            target = self.fixed.get(tensor) if rule.scales == "fixed" else None
+            if target is None and tensor.dtype == "float32":
+                target = self.scale_of(tensor, dtype)
+            results.append(self._result(tensor, dtype, target))
         options = dict(node.options)
         if dtype == "int16" and "pot_scale_int16" in options:
             options["pot_scale_int16"] = False

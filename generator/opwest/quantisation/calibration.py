@@ -3,17 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Graph, Quantization, Tensor
-from opwest.compiler.reference.run import Values, run_graph
+from opwest.compiler.reference.run import run_graph
 from opwest.quantisation.rules import BITS
 
-METHODS = ("minmax", "percentile", "mse")
 OUTSIDE = 1e-4
 """percentile: the part of the values that can be outside of the range, half of it at each end."""
 _SHRUNK = np.linspace(0.2, 1.0, 33)
@@ -23,6 +22,7 @@ _VALUES = 1 << 15
 _BEYOND = np.float32(1e30)
 """Numbers from here on are no values but limits, such as the padding of a maximum."""
 Range = tuple[float, float]
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -58,50 +58,60 @@ def _squared_error(values: Any, low: float, high: float) -> float:
     return float(np.square(rounded - values, dtype=np.float64).sum())
 
 
+class Collector(Generic[Key]):
+    """Collects statistics of tensors from arrays."""
+
+    def __init__(self, cases: int) -> None:
+        self._limits: dict[Key, Range] = {}
+        self._parts: dict[Key, list[Any]] = {}
+        self._quota = max(1, _VALUES // max(cases, 1))
+        self._random = np.random.default_rng(0)
+
+    def add(self, key: Key, array: Any) -> None:
+        """Add float32 values [n] of a tensor."""
+        array = array[np.isfinite(array) & (np.abs(array) < _BEYOND)]
+        if not len(array):
+            return
+        low, high = self._limits.get(key, (0.0, 0.0))
+        self._limits[key] = (min(low, float(array.min())), max(high, float(array.max())))
+        if len(array) > self._quota:
+            array = array[self._random.integers(0, len(array), self._quota)]
+        self._parts.setdefault(key, []).append(array)
+
+    def statistics(self) -> dict[Key, Statistics]:
+        """Return the statistics of all tensors; those without finite values have none."""
+        return {
+            key: Statistics(low, high, np.concatenate(self._parts[key])) for key, (low, high) in self._limits.items()
+        }
+
+
 class Recorder:
     """Collects statistics of the computed float32 tensors of a graph, and its outputs, case by case."""
 
     def __init__(self, graph: Graph, cases: int) -> None:
         self.graph = graph
         self.outputs: list[list[Any]] = []
-        self._limits: dict[Tensor, Range] = {}
         self._sums: dict[Tensor, Any] = {}
-        self._parts: dict[Tensor, list[Any]] = {}
-        self._quota = max(1, _VALUES // max(cases, 1))
-        self._random = np.random.default_rng(0)
+        self._collector: Collector[Tensor] = Collector(cases)
         tensors = (*graph.inputs, *(tensor for node in graph.nodes for tensor in node.outputs))
         self._tensors = [tensor for tensor in tensors if tensor.dtype == "float32" and not tensor.is_constant]
 
-    def add(self, case: Sequence[Any]) -> Values:
-        """Run one case; return the arrays of all tensors."""
+    def add(self, case: Sequence[Any]) -> None:
+        """Run one case."""
         values = run_graph(self.graph, case)
         self.outputs.append([np.asarray(values[tensor]) for tensor in self.graph.outputs])
         for tensor in self._tensors:
             array = np.asarray(values[tensor])
             self._sums[tensor] = self._sums.get(tensor, 0.0) + array.astype(np.float64)
-            self._record(tensor, array.reshape(-1))
-        return values
+            self._collector.add(tensor, array.reshape(-1))
 
     def means(self) -> dict[Tensor, Any]:
         """Return the mean of each element of each tensor over all samples, float64 in its shape."""
         return {tensor: total / len(self.outputs) for tensor, total in self._sums.items()}
 
-    def _record(self, tensor: Tensor, array: Any) -> None:
-        array = array[np.isfinite(array) & (np.abs(array) < _BEYOND)]
-        if not len(array):
-            return
-        low, high = self._limits.get(tensor, (0.0, 0.0))
-        self._limits[tensor] = (min(low, float(array.min())), max(high, float(array.max())))
-        if len(array) > self._quota:
-            array = array[self._random.integers(0, len(array), self._quota)]
-        self._parts.setdefault(tensor, []).append(array)
-
     def statistics(self) -> dict[Tensor, Statistics]:
-        """Return the statistics of all tensors; those without finite values have none."""
-        return {
-            tensor: Statistics(low, high, np.concatenate(self._parts[tensor]))
-            for tensor, (low, high) in self._limits.items()
-        }
+        """Return the statistics of all tensors."""
+        return self._collector.statistics()
 
 
 def ranges_of(statistics: Mapping[Tensor, Statistics], method: str) -> dict[Tensor, Range]:

@@ -47,12 +47,10 @@ def quantised_constant(tensor: Tensor, dtype: str, scale: Quantization) -> Tenso
     return Tensor(tensor.name, dtype, tensor.shape, scale, quantised_array(tensor.content, scale, dtype))
 
 
-def parameters(
-    node: Node, rule: Rule, data: Quantization, wide: str, means: Any
-) -> tuple[Tensor, Tensor | None]:
+def parameters(node: Node, rule: Rule, data: Quantization, wide: str, means: Any) -> tuple[Tensor, Tensor | None]:
     """Return int8 weights with a scale for each channel, and the bias in the scale of the sums in the dtype `wide`.
 
-    A bias that does not fit increases the scale of its channel. A channel of zeros has the greatest scale of the others.
+    A bias that does not fit increases the scale of its channel. A channel of zeros has the greatest scale.
     Source: TFLite's tools/optimize/quantization_utils.cc (AdjustWeightsForBiasScale). With `means` of the data, the
     bias also has the mean of what the rounding of the weights changes; only a layer with a bias is corrected.
     """

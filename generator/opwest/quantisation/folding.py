@@ -81,7 +81,7 @@ def fold_scaling(node: Node, net: Net) -> None:
 
 
 def average_globally(node: Node, net: Net) -> None:
-    """Compute the average of whole images as MEAN, whose result has a scale of its own; that of a pool is its data's."""
+    """Compute the average of whole images as MEAN: its result has a scale of its own, that of a pool has not."""
     if node.kind != "AVERAGE_POOL_2D" or node.options["fused_activation_function"] != "NONE":
         return
     data = node.input(0)
@@ -105,4 +105,3 @@ def constant(name: str, content: Any) -> Tensor:
     """Return a float32 constant."""
     array = np.ascontiguousarray(content, np.float32)
     return Tensor(name, "float32", array.shape, None, array)
-

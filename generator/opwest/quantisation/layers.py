@@ -8,25 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.types import Graph, Node, Tensor
 from opwest.compiler.reference.run import Values, run_graph, run_node
 from opwest.quantisation.assign import QuantisedGraph
 from opwest.quantisation.constants import dequantised_array, quantised_array
+from opwest.quantisation.flow import Loss
 from opwest.quantisation.measure import ratio_db, relative
 from opwest.quantisation.rules import rule_of
 
 CASES = 16
 """The most samples for the loss of layers."""
-
-
-@dataclass(frozen=True)
-class Loss:
-    """The loss of a layer: see Layer in request.py."""
-
-    own_db: float | None
-    total_db: float | None
-    output_error: float
 
 
 def layers_of(graph: Graph) -> list[Node]:
@@ -70,7 +61,9 @@ def losses_of(
                 values,
             )
             after = _downstream(graph, values, results)
-            errors = _squares(graph.outputs, {tensor: after.get(tensor, values[tensor]) for tensor in graph.outputs}, values)
+            errors = _squares(
+                graph.outputs, {tensor: after.get(tensor, values[tensor]) for tensor in graph.outputs}, values
+            )
             sums[node] += (own[0], together[0], own[1], errors[0], square)
     return {
         node: Loss(ratio_db(own, signal), ratio_db(together, signal), relative(error, square))
@@ -78,7 +71,9 @@ def losses_of(
     }
 
 
-def _squares(tensors: Sequence[Tensor], found: Mapping[Tensor, Any], values: Mapping[Tensor, Any]) -> tuple[float, float]:
+def _squares(
+    tensors: Sequence[Tensor], found: Mapping[Tensor, Any], values: Mapping[Tensor, Any]
+) -> tuple[float, float]:
     """Return the sums of squared differences and of squared values."""
     error = square = 0.0
     for tensor in tensors:
@@ -115,6 +110,8 @@ def _downstream(graph: Graph, values: Values, changed: Mapping[Tensor, Any]) -> 
         if any(tensor in changed for tensor in node.outputs):
             continue
         if any(tensor is not None and tensor in found for tensor in node.inputs):
-            arrays = [None if t is None else found.get(t, t.content if t.is_constant else values.get(t)) for t in node.inputs]
+            arrays = [
+                None if t is None else found.get(t, t.content if t.is_constant else values.get(t)) for t in node.inputs
+            ]
             found.update(zip(node.outputs, run_node(node, arrays, graph.rules), strict=True))
     return found

@@ -16,8 +16,13 @@ NO_LOSS_DB = 200.0
 """Greater ratios are no loss: float32 numbers have 24 bits."""
 
 
-def quality(outputs: Sequence[Sequence[Any]], floats: Sequence[Sequence[Any]], classes: Any = None) -> Quality:
-    """Return the quality of float32 outputs, by case, then by output; `classes`: see Samples."""
+def quality(
+    outputs: Sequence[Sequence[Any]], floats: Sequence[Sequence[Any]], classes: Any = None, *, is_classifier: bool
+) -> Quality:
+    """Return the quality of float32 outputs, by case, then by output; `classes`: see Samples.
+
+    `is_classifier`: whether the greatest element of the output is a class.
+    """
     error = square = 0.0
     for one, other in zip(outputs, floats, strict=True):
         for array, wanted in zip(one, other, strict=True):
@@ -26,7 +31,7 @@ def quality(outputs: Sequence[Sequence[Any]], floats: Sequence[Sequence[Any]], c
     number = 0 if classes is None else classes[0]
     found, expected = (_classes([case[number] for case in some]) for some in (outputs, floats))
     agreement = None
-    if found is not None and expected is not None and (classes is not None or len(floats[0]) == 1):
+    if found is not None and expected is not None and is_classifier:
         agreement = float((found == expected).mean())
     accuracy = None if classes is None or found is None else float((found == classes[1]).mean())
     return Quality(relative(error, square), agreement, accuracy)

@@ -10,6 +10,7 @@ from typing import Any
 from opwest.base.diagnostics import Diagnostics
 from opwest.base.frozen_dataclass import dataclass
 from opwest.base.result import counted
+from opwest.compiler.graph.types import Tensor
 from opwest.quantisation.request import FEW_SAMPLES, Options
 from opwest.runs.arrays import Source, loaded, read_labels, read_runs
 
@@ -27,6 +28,11 @@ class Samples:
 
 Port = Mapping[str, Any]
 """name, dtype and shape of an input or output."""
+
+
+def port_of(tensor: Tensor) -> Port:
+    """Return an input or output."""
+    return {"name": tensor.name, "dtype": tensor.dtype, "shape": list(tensor.shape)}
 
 
 def read_samples(options: Options, inputs: Sequence[Port], outputs: Sequence[Port]) -> Samples:
@@ -75,7 +81,9 @@ def _not_finite(name: str, array: Any) -> list[str]:
     if array is None or array.dtype.kind != "f" or np.isfinite(array).all():
         return []
     count = int((~np.isfinite(array)).sum())
-    return [f"input {name!r}: the samples have {counted(count, 'number')} that {'is' if count == 1 else 'are'} not finite"]
+    return [
+        f"input {name!r}: the samples have {counted(count, 'number')} that {'is' if count == 1 else 'are'} not finite"
+    ]
 
 
 def _check_classes(labels: tuple[str, Any], outputs: Sequence[Port], faults: Diagnostics) -> None:
