@@ -154,7 +154,9 @@ def _kind(path: Path, target: Path, faults: Diagnostics) -> str:
         faults.error("the kind of the model is unknown", Location(str(path)), expected=expected)
     elif FORMATS.get(target.suffix.lower()) != kind:
         wanted = next(suffix for suffix, name in FORMATS.items() if name == kind)
-        faults.error(f"the output has the suffix '{target.suffix}'", Location(str(target)), expected=f"a name with {wanted}")
+        faults.error(
+            f"the output has the suffix '{target.suffix}'", Location(str(target)), expected=f"a name with {wanted}"
+        )
     return str(kind)
 
 

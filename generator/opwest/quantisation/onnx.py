@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import logging
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,21 @@ def _float_graph(content: bytes, place: str) -> Graph:
     return graph
 
 
+def _layers(nodes: Sequence[Any], kinds: Container[str]) -> dict[str, list[str]]:
+    """Return the names of operators with an integer form, each with the activation that is computed with it."""
+    parts: dict[str, list[str]] = {}
+    activations: set[str] = set()
+    for node in nodes:
+        if node.op_type not in kinds or node.name in activations:
+            continue
+        parts[node.name] = [node.name]
+        readers = [other for other in nodes if node.output[0] in other.input]
+        if len(readers) == 1 and readers[0].op_type in ("Relu", "Clip") and node.op_type in ("Conv", "Gemm"):
+            parts[node.name].append(readers[0].name)
+            activations.add(readers[0].name)
+    return parts
+
+
 class _Session:
     """onnxruntime with operators as the file has them, in one thread."""
 
@@ -100,7 +115,8 @@ class _Backend(flow.Backend[str]):
         self.wanted = [tensor.name for tensor in graph.outputs]
         kinds = {*QDQRegistry, *QLinearOpsRegistry}
         self.nodes = {node.name: node for node in self.model.graph.node}
-        self.layers = [name for name, node in self.nodes.items() if node.op_type in kinds]
+        self.parts = _layers(list(self.model.graph.node), kinds)
+        self.layers = list(self.parts)
         if not self.layers:
             raise fault("onnxruntime's quantiser has no integer form of any operator", place)
         ends = [node for node in self.model.graph.node if self.wanted[0] in node.output]
@@ -141,11 +157,11 @@ class _Backend(flow.Backend[str]):
             target,
             _Reader(self.cases[:1]),
             quant_format=QuantFormat.QDQ,
-            op_types_to_quantize=sorted({self.nodes[name].op_type for name in self.layers}),
+            op_types_to_quantize=sorted({self.nodes[part].op_type for parts in self.parts.values() for part in parts}),
             per_channel=True,
             activation_type=QuantType.QInt8,
             weight_type=QuantType.QInt8,
-            nodes_to_quantize=list(layers) or None,
+            nodes_to_quantize=[part for name in sorted(layers) for part in self.parts[name]],
             extra_options={"TensorQuantOverrides": overrides},
         )
         return onnx.load(target)
@@ -162,7 +178,7 @@ class _Backend(flow.Backend[str]):
 
     def losses(self, method: str, kept: frozenset[str]) -> Mapping[str, Loss]:
         """Return the loss of each layer: a model for each, in which it alone is quantised."""
-        results = [self._result(name) for name in self.layers]
+        results = [str(self.nodes[self.parts[name][-1]].output[0]) for name in self.layers]
         every = list(dict.fromkeys((*self.wanted, *results)))
         cases = self.cases[:CASES]
         floats = _arrays(self.model, every, cases)
@@ -175,31 +191,23 @@ class _Backend(flow.Backend[str]):
             found[name] = Loss(ratio_db(*own), ratio_db(*together), relative(*_squares(self.wanted, alone, floats)))
         return found
 
-    def _result(self, name: str) -> str:
-        """Return the result to compare: that of an activation which is computed with the layer."""
-        result = str(self.nodes[name].output[0])
-        readers = [node for node in self.nodes.values() if result in node.input]
-        if len(readers) == 1 and readers[0].op_type in ("Relu", "Clip"):
-            return str(readers[0].output[0])
-        return result
-
     def can_keep(self, layer: str) -> bool:
         """Every layer can remain float32."""
         return True
 
     def rows(self, losses: Mapping[str, Loss], method: str, kept: frozenset[str]) -> tuple[Layer, ...]:
         """Return the layers in the order of the file."""
-        model = self._without(method, kept)
-        scales = _scales(model)
+        scales = _scales(self._without(method, kept))
+        results = {name: str(self.nodes[parts[-1]].output[0]) for name, parts in self.parts.items()}
         return tuple(
             Layer(
                 name,
-                self.nodes[name].output[0],
+                results[name],
                 "float" if name in kept else "int8",
                 loss.own_db,
                 loss.total_db,
                 loss.output_error,
-                *scales.get(self.nodes[name].output[0], (None, None)),
+                *scales.get(results[name], (None, None)),
                 name in kept,
             )
             for name, loss in losses.items()
@@ -207,7 +215,8 @@ class _Backend(flow.Backend[str]):
 
     def warnings(self) -> Sequence[str]:
         """Return a warning about operators without an integer form."""
-        kinds = sorted({node.op_type for name, node in self.nodes.items() if name not in self.layers} - _WITHOUT_DATA)
+        known = {part for parts in self.parts.values() for part in parts}
+        kinds = sorted({node.op_type for name, node in self.nodes.items() if name not in known} - _WITHOUT_DATA)
         return [f"no integer form, computed in float32: {', '.join(kinds)}"] if kinds else []
 
     def content(self, method: str, kept: frozenset[str]) -> bytes:
@@ -237,12 +246,13 @@ class _Reader:
 
 
 def _arrays(model: Any, names: Sequence[str], cases: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Return the arrays of results by name, then by case; a model can lack some of them."""
+    """Return the arrays of results by name, then by case: after their conversion in a quantised model."""
     made = {name for node in model.graph.node for name in node.output}
-    names = [name for name in names if name in made]
-    session = _Session(with_results(model, names))
-    runs = [session.run(names, case) for case in cases]
-    return {name: [run[number] for run in runs] for number, name in enumerate(names)}
+    read = {name: f"{name}_DequantizeLinear_Output" for name in names}
+    read = {name: one if one in made else name for name, one in read.items()}
+    session = _Session(with_results(model, read.values()))
+    runs = [session.run(list(read.values()), case) for case in cases]
+    return {name: [run[number] for run in runs] for number, name in enumerate(read)}
 
 
 def _squares(
@@ -250,7 +260,7 @@ def _squares(
 ) -> tuple[float, float]:
     """Return the sums of squared differences and of squared values."""
     error = square = 0.0
-    for name in (name for name in names if name in found and name in floats):
+    for name in names:
         for one, other in zip(found[name], floats[name], strict=True):
             wanted = other.astype(np.float64)
             error += float(np.square(one - wanted).sum())

@@ -3,17 +3,22 @@
 
 The layers are ordered by the error of the outputs if only one of them is quantised. The shortest beginning of this
 order that holds the bound is found by bisection, then each of its layers is left out where the bound holds without it.
-Every decision is a measurement of the whole model on all samples.
+Smaller choices among the first layers are tried at the end. Every decision is a measurement of the whole model on all samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from itertools import combinations, islice
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item", bound=Hashable)
 MAX_LEFT_OUT = 32
 """The most measurements of the second stage."""
+MAX_CHOICES = 24
+"""The most measurements of the last stage."""
+_FIRST = 6
+"""The layers of which smaller choices are tried."""
 _SLACK = 1e-9
 """Losses are quotients of counts, in floating point."""
 
@@ -48,4 +53,9 @@ class Search(Generic[Item]):
             rest = [other for other in kept if other is not item]
             if self.holds(rest):
                 kept = rest
-        return kept
+        return self._smaller(order, len(kept)) or kept
+
+    def _smaller(self, order: Sequence[Item], count: int) -> list[Item] | None:
+        """Return fewer layers than a number that hold the bound; None if none of the choices tried do."""
+        choices = (choice for size in range(1, count) for choice in combinations(order[:_FIRST], size))
+        return next((list(choice) for choice in islice(choices, MAX_CHOICES) if self.holds(choice)), None)
