@@ -3,7 +3,8 @@
 
 The layers are ordered by the error of the outputs if only one of them is quantised. The shortest beginning of this
 order that holds the bound is found by bisection, then each of its layers is left out where the bound holds without it.
-Smaller choices among the first layers are tried at the end. Every decision is a measurement of the whole model on all samples.
+Smaller choices among the first layers are tried at the end. Every decision is a measurement of the whole model on all
+samples.
 """
 
 from __future__ import annotations
