@@ -11,9 +11,13 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from opwest.base.frozen_dataclass import dataclass
 from opwest.compiler.graph.check import set_results
-from opwest.compiler.graph.types import Graph, Node, Quantization, Tensor, Unsupported
+from opwest.compiler.graph.types import Graph, Node, Quantization, Rules, Tensor, Unsupported
+from opwest.compiler.reference.run import run_node
+from opwest.compiler.semantics.layers import KINDS, requantisation
 from opwest.quantisation.calibration import Range, quantization_of, range_of_constant, union
 from opwest.quantisation.constants import parameters, quantised_constant, symmetric
 from opwest.quantisation.rules import DTYPES, Precision, Rule, data_of, is_float, permitted, rule_of
@@ -51,20 +55,30 @@ def quantised_graph(graph: Graph, ranges: Mapping[Tensor, Range], plan: Plan) ->
         precisions = precisions_of(graph, plan, refused)
         made = _Builder(graph, ranges, plan, precisions).build()
         failed = {
-            node: reason for node, new in made.nodes.items() if new is not node and (reason := _reason(new)) is not None
+            node: reason
+            for node, new in made.nodes.items()
+            if precisions[node] != "float" and (reason := _reason(new, graph.rules)) is not None
         }
         if not failed:
             return dataclasses.replace(made, refused=refused)
         refused.update(failed)
 
 
-def _reason(node: Node) -> str | None:
+def _reason(node: Node, rules: Rules) -> str | None:
     """Return the reason why an operator has no integer form with its scales."""
     try:
         set_results(node)
+        if node.kind in KINDS and node.kind != "BATCH_MATMUL":
+            requantisation(node, rules)
+        else:
+            run_node(node, [None if tensor is None else _zeros(tensor) for tensor in node.inputs], rules)
     except Unsupported as reason:
         return reason.reason
     return None
+
+
+def _zeros(tensor: Tensor) -> Any:
+    return np.zeros(tensor.shape, tensor.dtype) if tensor.content is None else tensor.content
 
 
 def precisions_of(graph: Graph, plan: Plan, refused: Iterable[Node] = ()) -> dict[Node, Precision]:
@@ -113,7 +127,7 @@ class _Builder:
         self.homes: dict[Tensor, Tensor] = {}
         self.copies: dict[tuple[Tensor, str, Quantization | None], Tensor] = {}
         self.made: dict[Node, Node] = {}
-        self.fixed: dict[Tensor, Quantization] = {}
+        self.fixed: dict[tuple[Tensor, str], Quantization] = {}
         self.scales: dict[tuple[Tensor, str], Quantization] = {}
         self.groups = {"int8": _Groups(), "int16": _Groups()}
         self._join()
@@ -129,7 +143,7 @@ class _Builder:
             results = [tensor for tensor in node.outputs if tensor.dtype == "float32"]
             if rule.scales == "fixed":
                 scale, zero = rule.fixed[dtype]
-                self.fixed.update((tensor, Quantization((scale,), (zero,))) for tensor in results)
+                self.fixed.update(((tensor, dtype), Quantization((scale,), (zero,))) for tensor in results)
             data = [node.input(number) for number in data_of(node, rule)]
             members[dtype].update(dict.fromkeys((*data, *results)))
             if rule.scales == "equal":
@@ -145,8 +159,9 @@ class _Builder:
         for tensor in tensors:
             groups.setdefault(self.groups[dtype].root(tensor), []).append(tensor)
         for root, members in groups.items():
-            given = {self.fixed[tensor] for tensor in members if tensor in self.fixed}
-            free = [tensor for tensor in members if tensor not in self.fixed and not self._follows(tensor, members)]
+            given = {self.fixed[tensor, dtype] for tensor in members if (tensor, dtype) in self.fixed}
+            others = (tensor for tensor in members if (tensor, dtype) not in self.fixed)
+            free = [tensor for tensor in others if not self._follows(tensor, members)]
             if len(given) == 1 and not free:
                 [self.scales[root, dtype]] = given
             else:
@@ -276,7 +291,7 @@ class _Builder:
             inputs[1] = quantised_constant(slopes, "int8", symmetric(slopes.content))
         results = []
         for tensor in node.outputs:
-            target = self.fixed.get(tensor) if rule.scales == "fixed" else None
+            target = self.fixed.get((tensor, dtype)) if rule.scales == "fixed" else None
             if target is None and tensor.dtype == "float32":
                 target = self.scale_of(tensor, dtype)
             results.append(self._result(tensor, dtype, target))

@@ -73,8 +73,11 @@ def parameters(node: Node, rule: Rule, data: Quantization, wide: str, means: Any
         return made, None
     if means is not None:
         values = values + _mean_loss(node.kind, content - integers.astype(np.float32) * each, means)
-    sums = rounded_away(values / (np.float64(data.scale) * scales.astype(np.float64))).astype(wide)
-    return made, Tensor(bias.name, wide, bias.shape, None, sums.reshape(bias.shape))
+    units = np.float64(data.scale) * scales.astype(np.float64)
+    sums = rounded_away(values / units).astype(wide)
+    # LiteRT compares this scale with the product of the others; the sums do not depend on it.
+    along = Quantization(tuple(map(float, units.astype(np.float32))), quantization.zeros, 0 if len(scales) > 1 else None)
+    return made, Tensor(bias.name, wide, bias.shape, along, sums.reshape(bias.shape))
 
 
 def _mean_loss(kind: str, lost: Any, means: Any) -> Any:

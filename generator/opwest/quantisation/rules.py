@@ -62,11 +62,12 @@ RULES: Mapping[str, Rule] = {
         (
             *("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V"),
             *("CONCATENATION", "PACK", "UNPACK", "GATHER", "GATHER_ND", "TILE", "BROADCAST_TO", "REVERSE_V2"),
-            *("PAD", "PADV2", "MIRROR_PAD", "SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "SPACE_TO_BATCH_ND"),
+            *("PAD", "PADV2", "MIRROR_PAD", "SPACE_TO_BATCH_ND"),
             *("BATCH_TO_SPACE_ND", "RESIZE_NEAREST_NEIGHBOR", "SELECT", "SELECT_V2", "DYNAMIC_UPDATE_SLICE"),
         ),
         Rule("equal", is_layer=False),
     ),
+    **dict.fromkeys(("SPACE_TO_DEPTH", "DEPTH_TO_SPACE"), Rule("equal", _BYTES, is_layer=False)),
 }
 """By kind. Operators of other kinds, and layers whose weights are not constant, remain float32."""
 

@@ -38,7 +38,7 @@ def quantise(path: Path, content: bytes, options: Options, progress: Progress) -
     place = str(path)
     graph, remarks = float_graph(content, place)
     samples = read_samples(options, *([port_of(tensor) for tensor in side] for side in (graph.inputs, graph.outputs)))
-    backend = _Backend(graph, content, samples, options, place, remarks)
+    backend = Backend(graph, content, samples, options, place, remarks)
     return flow.run(backend, len(content), samples, options, place, progress)
 
 
@@ -75,7 +75,7 @@ def _check_float(graph: Graph, place: str) -> None:
         raise fault("no operator has an integer form", place, hint=f"the operators of the model: {kinds}")
 
 
-class _Backend(flow.Backend[Node]):
+class Backend(flow.Backend[Node]):
     """A TFLite file: layers are nodes of the float graph."""
 
     format = "tflite"
@@ -91,7 +91,7 @@ class _Backend(flow.Backend[Node]):
         self.is_classifier = any(node.kind in _CLASSIFIERS for node in graph.nodes if graph.outputs[0] in node.outputs)
         self._statistics: Mapping[Tensor, Statistics] = {}
         self._means: Mapping[Tensor, Any] = {}
-        self._graph_of = functools.lru_cache(maxsize=2)(self._quantised)
+        self.graph_of = functools.lru_cache(maxsize=2)(self._quantised)
         self._last: QuantisedGraph | None = None
 
     def calibrate(self) -> Outputs:
@@ -108,12 +108,12 @@ class _Backend(flow.Backend[Node]):
 
     def outputs(self, method: str, kept: frozenset[Node], most: int | None) -> Outputs:
         """Run the quantised graph."""
-        quantised = self._graph_of(method, kept)
+        quantised = self.graph_of(method, kept)
         return [float_outputs(quantised, run_quantised(quantised, case)) for case in self.cases[:most]]
 
     def losses(self, method: str, kept: frozenset[Node]) -> Mapping[Node, Loss]:
         """Return the loss of each layer."""
-        return losses_of(self.graph, self._graph_of(method, kept), self.cases, layers_of(self.graph))
+        return losses_of(self.graph, self.graph_of(method, kept), self.cases, layers_of(self.graph))
 
     def can_keep(self, layer: Node) -> bool:
         """Whether the operator exists in the arithmetic of kept layers."""
@@ -121,7 +121,7 @@ class _Backend(flow.Backend[Node]):
 
     def rows(self, losses: Mapping[Node, Loss], method: str, kept: frozenset[Node]) -> tuple[Layer, ...]:
         """Return the layers in the order of the file."""
-        chosen = self._graph_of(method, kept)
+        chosen = self.graph_of(method, kept)
         return tuple(_row(node, chosen, loss, is_kept=node in kept) for node, loss in losses.items())
 
     def warnings(self) -> Sequence[str]:
@@ -139,7 +139,7 @@ class _Backend(flow.Backend[Node]):
         """Return the file, after a run of what is read from it."""
         from opwest.frontends.tflite.write import write_tflite
 
-        self._last = self._graph_of(method, kept)
+        self._last = self.graph_of(method, kept)
         written = write_tflite(self._last.graph, self.origin)
         _check_written(written, self._last, self.cases[0], self.place)
         return written

@@ -38,6 +38,11 @@ _VERSIONS: Mapping[str, Mapping[str, int]] = {
 }
 _USUAL = {"int8": 2, "int16": 3}
 """The version of operators that _VERSIONS does not list."""
+_LAST = {
+    **dict.fromkeys(("HARD_SWISH", "PRELU", "RELU_N1_TO_1", "RELU_0_TO_1", "ELU", "SQUEEZE", "EXPAND_DIMS", "DEPTH_TO_SPACE"), 1),
+    **dict.fromkeys(("LEAKY_RELU", "TILE", "GELU", "SPACE_TO_DEPTH", "SQUARED_DIFFERENCE"), 2),
+}
+"""The last version of an operator."""
 _ALIGNMENT = 16
 """Of constants in the file, in bytes."""
 
@@ -250,4 +255,5 @@ def _version(node: Node) -> int:
     """Return the version of an operator by the dtypes of its tensors."""
     dtypes = {tensor.dtype for tensor in (*node.inputs, *node.outputs) if tensor is not None and tensor.quantization}
     dtype = next((one for one in ("int16", "int8") if one in dtypes), "float32")
-    return _VERSIONS[dtype].get(node.kind, _USUAL.get(dtype, 1))
+    version = _VERSIONS[dtype].get(node.kind, _USUAL.get(dtype, 1))
+    return min(version, _LAST.get(node.kind, version))
