@@ -76,7 +76,9 @@ def parameters(node: Node, rule: Rule, data: Quantization, wide: str, means: Any
     units = np.float64(data.scale) * scales.astype(np.float64)
     sums = rounded_away(values / units).astype(wide)
     # LiteRT compares this scale with the product of the others; the sums do not depend on it.
-    along = Quantization(tuple(map(float, units.astype(np.float32))), quantization.zeros, 0 if len(scales) > 1 else None)
+    along = Quantization(
+        tuple(map(float, units.astype(np.float32))), quantization.zeros, 0 if len(scales) > 1 else None
+    )
     return made, Tensor(bias.name, wide, bias.shape, along, sums.reshape(bias.shape))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from opwest.base import commands
+from opwest.base.system import pip_command
 from opwest.compiler.child import Progress
 from opwest.compiler.faults import fault, require_packages
 from opwest.quantisation import flow
@@ -39,7 +39,7 @@ from opwest.quantisation.samples import Samples, read_samples
 
 def quantise(path: Path, content: bytes, options: Options, progress: Progress) -> Made:
     """Return a quantised file and what it loses. Raises OpwestError."""
-    install = commands.pip_install("opwest[torch]")
+    install = pip_command(["torch", "torchao"])
     progress("loading torch")
     python_warnings.simplefilter("ignore")
     require_packages([("torch", "torch"), ("torchao", "torchao")], "quantised .pt2 files", install)

@@ -39,7 +39,9 @@ _VERSIONS: Mapping[str, Mapping[str, int]] = {
 _USUAL = {"int8": 2, "int16": 3}
 """The version of operators that _VERSIONS does not list."""
 _LAST = {
-    **dict.fromkeys(("HARD_SWISH", "PRELU", "RELU_N1_TO_1", "RELU_0_TO_1", "ELU", "SQUEEZE", "EXPAND_DIMS", "DEPTH_TO_SPACE"), 1),
+    **dict.fromkeys(
+        ("HARD_SWISH", "PRELU", "RELU_N1_TO_1", "RELU_0_TO_1", "ELU", "SQUEEZE", "EXPAND_DIMS", "DEPTH_TO_SPACE"), 1
+    ),
     **dict.fromkeys(("LEAKY_RELU", "TILE", "GELU", "SPACE_TO_DEPTH", "SQUARED_DIFFERENCE"), 2),
 }
 """The last version of an operator."""
