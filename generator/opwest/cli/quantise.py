@@ -52,7 +52,7 @@ def _text(done: QuantiseResult) -> str:
         names = ", ".join(f"{layer.layer} in {layer.precision}" for layer in done.kept) or "none"
         lines.append(f"kept for a loss of at most {done.bound:g} {done.unit}: {names}")
     lines.append(f"{done.file}: {done.bytes_after:,} bytes, before {done.bytes_before:,}; figures in {done.report}")
-    exact = " --exact" if done.format == "onnx" else ""
+    exact = "" if done.format == "tflite" else " --exact"
     lines.append(f"next: opwest import {quoted(str(done.file))} -o DIR{exact}")
     return "\n".join(lines)
 
