@@ -251,7 +251,14 @@ def test_the_output_has_the_format_of_the_model(place):
     done = fail("quantise", place / "net.tflite", "--samples", place / "x.npz", "-o", place / "new.onnx")
     assert "new.onnx: error: the output has the suffix '.onnx'\n  expected: a name with .tflite" in done.stderr
     done = fail("quantise", place / "y.npy", "--samples", place / "x.npz", "-o", place / "new.onnx")
-    assert "expected: a .tflite, .onnx or .pt2 file" in done.stderr or "not a" in done.stderr
+    assert (
+        "y.npy: error: the file is no model that can be quantised\n  expected: a .tflite, .onnx or .pt2 file"
+        in done.stderr
+    )
+    done = fail("quantise", place / "no.tflite", "--samples", place / "x.npz", "-o", place / "new.tflite")
+    assert "no.tflite: error: cannot read the model: No such file or directory" in done.stderr
+    done = fail("quantise", place / "net.tflite", "--samples", place / "z.npz", "-o", place / "new.tflite")
+    assert re.search(r"error: samples: cannot read '.*z.npz': No such file or directory", done.stderr)
 
 
 def refusal(content, tmp_path):

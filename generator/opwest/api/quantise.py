@@ -141,17 +141,16 @@ def _word(text: str, words: tuple[Any, ...]) -> Any:
 
 def _kind(path: Path, target: Path, faults: Diagnostics) -> str:
     """Return the format of the model, by its content or its name; report another one of the output."""
-    from opwest.frontends.formats import kind_of
+    from opwest.frontends.formats import format_of_start
 
-    suffix = path.suffix.lower()
-    kind = "pt2" if suffix == ".pt2" else (kind_of(path) if path.exists() else FORMATS.get(suffix))
-    expected = "a .tflite, .onnx or .pt2 file"
-    if kind == "vela":
-        faults.error(
-            "the model is an output of Vela, which is quantised already", Location(str(path)), expected=expected
-        )
-    elif kind not in FORMATS.values():
-        faults.error("the kind of the model is unknown", Location(str(path)), expected=expected)
+    kind = FORMATS.get(path.suffix.lower())
+    if kind != "pt2" and path.is_file():
+        with path.open("rb") as stream:
+            row = format_of_start(stream.read(8))
+        kind = None if row is None else row.name
+    if kind not in FORMATS.values():
+        expected = "a .tflite, .onnx or .pt2 file"
+        faults.error("the file is no model that can be quantised", Location(str(path)), expected=expected)
     elif FORMATS.get(target.suffix.lower()) != kind:
         wanted = next(suffix for suffix, name in FORMATS.items() if name == kind)
         faults.error(
@@ -182,7 +181,7 @@ def _check(
 def _samples(samples: AnySamples, folder: Path) -> str:
     """Return the path of a file with the samples."""
     if isinstance(samples, (str, PathLike)):
-        return str(Path(samples).absolute())
+        return str(Path(samples))
     import numpy as np
 
     from opwest.compiler.folder import npz
@@ -204,7 +203,7 @@ def _labels(labels: AnyLabels | None, folder: Path) -> tuple[str | None, str | N
     if isinstance(labels, Mapping):
         ((name, labels),) = labels.items()
     if isinstance(labels, (str, PathLike)):
-        return name, str(Path(labels).absolute())
+        return name, str(Path(labels))
     import numpy as np
 
     file = folder / "labels.npy"
