@@ -46,9 +46,8 @@ class QuantiseResult(CallResult):
     format: str
     dtype: Dtype
     calibration: Calibration
-    """The one with the least loss, or the given one."""
     losses: Mapping[str, float]
-    """The loss with each calibration that was measured, in `unit`."""
+    """With each calibration that was measured, in `unit`."""
     unit: str
     """Percentage points of accuracy, or percent of error without labels."""
     loss: float
@@ -58,11 +57,10 @@ class QuantiseResult(CallResult):
     after: Quality
     layers: tuple[Layer, ...]
     kept: tuple[Layer, ...]
-    """The layers with another arithmetic than `dtype`, to hold the bound."""
+    """To hold the bound."""
     bytes_before: int
     bytes_after: int
     evaluations: int
-    """The number of choices of kept layers that were measured."""
 
 
 @api_function

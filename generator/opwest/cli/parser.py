@@ -267,30 +267,29 @@ def _add_quantise(quantise: Arguments) -> None:
     quantise.output("FILE", "a new file of the same format; the figures are in FILE.quantise.json", required=True)
     quantise.path(
         "--samples FILE.npz",
-        "typical inputs: an array for each input, whose first dimension counts the cases; a .npy file for one input",
+        "typical inputs: an array for each input, cases in its first dimension; a .npy file for one input",
         required=True,
     )
     quantise.value(
         "--labels [NAME=]FILE.npy",
-        "the class of each case; print the accuracy of output NAME (default: the only one)",
+        "the class of each case, of output NAME (default: the only one)",
     )
     quantise.choice("--dtype", DTYPES, "int8 (default), or int16x8: int16 data with int8 weights (.tflite)", DTYPES[0])
     quantise.choice(
         "--calibration",
         CALIBRATIONS,
-        "ranges of tensors: of all values, of 99.99 %% of them, or with the least squared error "
-        "(default: the one with the least measured loss)",
+        "ranges: all values, 99.99 %% of them, or the least squared error (default: that with the least measured loss)",
     )
     quantise.value(
         "--keep-accuracy N",
-        "keep the fewest layers out of int8 with which the loss is at most N: percentage points of accuracy, "
-        "or without --labels percent of error (root of the mean squared difference of the outputs)",
+        "keep the fewest layers out of int8 for a loss of at most N percentage points of accuracy, or without --labels "
+        "percent of error (root of the mean squared difference of the outputs)",
         _loss,
     )
     quantise.choice(
         "--keep",
         KEEPS,
-        "the arithmetic of kept layers (default: int16x8, where the format has it, else float)",
+        "arithmetic of kept layers (default: int16x8 in .tflite files, else float)",
     )
     quantise.flag("--float-io", help="inputs and outputs stay float32 (default: they are quantised, except in .pt2)")
 

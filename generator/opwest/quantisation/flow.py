@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from opwest.base.frozen_dataclass import dataclass
+from opwest.base.result import counted
 from opwest.compiler.child import Progress
 from opwest.compiler.faults import fault
 from opwest.quantisation.measure import quality
@@ -119,7 +120,7 @@ class _Stages:
     ) -> None:
         self.backend, self.samples, self.options = backend, samples, options
         self.place, self.progress = place, progress
-        progress(f"calibrating with {len(samples.cases)} samples")
+        progress(f"calibrating with {counted(len(samples.cases), 'sample')}")
         self.floats = backend.calibrate()
         self.before = self._quality(self.floats)
         self.unit = PERCENT if self.before.accuracy is None else POINTS
@@ -155,7 +156,7 @@ class _Stages:
 
         def loss(kept: frozenset[Any]) -> float:
             found = loss_of(self.before, self.measured(method, kept))
-            self.progress(f"{len(kept)} layers kept in {keep}: a loss of {found:.3g} {self.unit}")
+            self.progress(f"{counted(len(kept), 'layer')} kept in {keep}: a loss of {found:.3g} {self.unit}")
             return found
 
         search = Search(loss, bound)
