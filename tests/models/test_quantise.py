@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import tflite
 from campaign import sized
 from in_process import fail, succeed
 from models.float_models import classes_by, classifier, samples_of
@@ -14,7 +15,7 @@ from models.made import Model, of_one
 from models.oracle import litert
 from models.quantised_graphs import compare
 from opwest import OpwestError, quantise
-from opwest.frontends.tflite.read import read_tflite
+from opwest.frontends.tflite.read import metadata_of, read_tflite
 from opwest.quantisation.search import Search
 
 GRAPHS = sized(40, 4000)
@@ -170,6 +171,45 @@ def test_products_and_sums_become_parts_of_layers(tmp_path):
     [graph] = read_tflite((tmp_path / "new.tflite").read_bytes())
     assert [(node.kind, node.options["fused_activation_function"]) for node in graph.nodes] == [("CONV_2D", "RELU")]
     assert done.after.error < 2
+
+
+def test_names_and_metadata_remain(tmp_path):
+    """The signature, its names, and the metadata of the file."""
+    model = Model()
+    weights = model.constant(np.eye(3, dtype=np.float32))
+    data = model.input("float32", (1, 3), name="serving_default_x:0")
+    result = model.operator("FULLY_CONNECTED", [data, weights, None], ("float32",))
+    model.output(result).signatures.append(("serving_default", {"x": data}, {"scores": result}, 0))
+    model.metadata["min_runtime_version"] = b"1.5.0"
+    model.save(tmp_path / "net.tflite")
+    samples = {"x": np.linspace(-1, 1, 36, dtype=np.float32).reshape(12, 3)}
+    quantise(tmp_path / "net.tflite", output=tmp_path / "new.tflite", samples=samples)
+    content = (tmp_path / "new.tflite").read_bytes()
+    [graph] = read_tflite(content)
+    assert (graph.signature.key, graph.signature.inputs, graph.signature.outputs) == (
+        "serving_default",
+        ("x",),
+        ("scores",),
+    )
+    file = tflite.Model.GetRootAsModel(content, 0)
+    assert list(metadata_of(file, content, b"min_runtime_version")) == [b"1.5.0"]
+
+
+def test_several_inputs(tmp_path):
+    """Samples have an array for each; a .npy file has only one."""
+    model = Model()
+    inputs = [model.input("float32", (1, 4), name=name) for name in ("left", "right")]
+    model.ending_with("MUL", inputs, ("float32",)).save(tmp_path / "net.tflite")
+    random = np.random.default_rng(3)
+    samples = {name: random.standard_normal((20, 4)).astype(np.float32) for name in ("left", "right")}
+    done = quantise(tmp_path / "net.tflite", output=tmp_path / "new.tflite", samples=samples)
+    assert done.after.error < 3 and done.after.agreement is None
+    text = r"is one array, the model has 2 inputs\n  expected: an .npz file with the arrays 'left', 'right'"
+    with pytest.raises(OpwestError, match=text):
+        quantise(tmp_path / "net.tflite", output=tmp_path / "one.tflite", samples=samples["left"])
+    samples["right"] = samples["right"][:7]
+    with pytest.raises(OpwestError, match=r"samples: 20 of 'left', 7 of 'right'\n  expected: the same number of cases"):
+        quantise(tmp_path / "net.tflite", output=tmp_path / "one.tflite", samples=samples)
 
 
 def named(place, **arrays):

@@ -114,7 +114,7 @@ class Recorder:
         return self._collector.statistics()
 
 
-def ranges_of(statistics: Mapping[Tensor, Statistics], method: str) -> dict[Tensor, Range]:
+def ranges_of(statistics: Mapping[Key, Statistics], method: str) -> dict[Key, Range]:
     """Return the range of each tensor by one method."""
     return {tensor: one.range(method) for tensor, one in statistics.items()}
 

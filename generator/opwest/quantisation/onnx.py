@@ -26,7 +26,7 @@ from opwest.compiler.lowering.control import resolve_control
 from opwest.compiler.lowering.simplify import Folding
 from opwest.frontends.read import read_model
 from opwest.quantisation import flow
-from opwest.quantisation.calibration import Collector, Range
+from opwest.quantisation.calibration import Collector, ranges_of
 from opwest.quantisation.flow import Loss, Outputs
 from opwest.quantisation.layers import CASES
 from opwest.quantisation.measure import ratio_db, relative
@@ -122,6 +122,7 @@ class _Backend(flow.Backend[str]):
         ends = [node for node in self.model.graph.node if self.wanted[0] in node.output]
         self.is_classifier = any(node.op_type in ("Softmax", "LogSoftmax") for node in ends)
         self._collector: Collector[str] = Collector(len(self.cases))
+        self._ranges_of = functools.cache(lambda method: ranges_of(self._collector.statistics(), method))
         self._model_of = functools.lru_cache(maxsize=2)(self._quantised)
 
     def calibrate(self) -> Outputs:
@@ -138,9 +139,6 @@ class _Backend(flow.Backend[str]):
                     self._collector.add(name, array.reshape(-1))
         return outputs
 
-    def _ranges(self, method: str) -> dict[str, Range]:
-        return {name: one.range(method) for name, one in self._collector.statistics().items()}
-
     def _quantised(self, method: str, layers: frozenset[str]) -> Any:
         """Return the model with these layers quantised."""
         import onnx
@@ -148,7 +146,7 @@ class _Backend(flow.Backend[str]):
 
         overrides = {
             name: [{"rmin": np.float32(low), "rmax": np.float32(high)}]
-            for name, (low, high) in self._ranges(method).items()
+            for name, (low, high) in self._ranges_of(method).items()
             if high > low
         }
         target = self.folder / "quantised.onnx"

@@ -21,7 +21,7 @@ from opwest.base.system import pip_command
 from opwest.compiler.child import Progress
 from opwest.compiler.faults import fault, require_packages
 from opwest.quantisation import flow
-from opwest.quantisation.calibration import Collector, Range
+from opwest.quantisation.calibration import Collector, ranges_of
 from opwest.quantisation.flow import Loss, Outputs
 from opwest.quantisation.layers import CASES
 from opwest.quantisation.measure import ratio_db, relative
@@ -124,6 +124,7 @@ class _Backend(flow.Backend[str]):
         ends = last.all_input_nodes
         self.is_classifier = len(ends) == 1 and "softmax" in str(ends[0].target)
         self._collector: Collector[str] = Collector(len(self.cases))
+        self._ranges_of = functools.cache(lambda method: ranges_of(self._collector.statistics(), method))
         self._scales_of = functools.lru_cache(maxsize=4)(self._scales)
 
     def _add_values(self) -> None:
@@ -146,11 +147,8 @@ class _Backend(flow.Backend[str]):
                     self._collector.add(node.name, values[node.name].detach().numpy().reshape(-1))
         return outputs
 
-    def _ranges(self, method: str) -> dict[str, Range]:
-        return {name: one.range(method) for name, one in self._collector.statistics().items()}
-
     def _scales(self, method: str, kept: frozenset[str]) -> Any:
-        return scales_of(self.parts, kept, self._ranges(method))
+        return scales_of(self.parts, kept, self._ranges_of(method))
 
     def outputs(self, method: str, kept: frozenset[str], most: int | None) -> Outputs:
         """Run the module with rounded values."""

@@ -92,6 +92,7 @@ class Backend(flow.Backend[Node]):
         self._statistics: Mapping[Tensor, Statistics] = {}
         self._means: Mapping[Tensor, Any] = {}
         self.graph_of = functools.lru_cache(maxsize=2)(self._quantised)
+        self._ranges_of = functools.cache(lambda method: ranges_of(self._statistics, method))
         self._last: QuantisedGraph | None = None
 
     def calibrate(self) -> Outputs:
@@ -104,7 +105,7 @@ class Backend(flow.Backend[Node]):
 
     def _quantised(self, method: str, kept: frozenset[Node]) -> QuantisedGraph:
         plan = Plan(self.base, self.float_io, dict.fromkeys(kept, self.keep), self._means)
-        return quantised_graph(self.graph, ranges_of(self._statistics, method), plan)
+        return quantised_graph(self.graph, self._ranges_of(method), plan)
 
     def outputs(self, method: str, kept: frozenset[Node], most: int | None) -> Outputs:
         """Run the quantised graph."""
