@@ -50,6 +50,7 @@ USES = {
 """The features that use the dependencies of opwest."""
 EXTRAS = {
     "models": "`opwest import tflite`, `opwest import torch`, `opwest import onnx`",
+    "quantise": "`opwest quantise` of ONNX files",
     "tvm": "Relax modules",
     "bundle": "signatures of bundles",
     "vela": "`opwest import tflite --npu`",

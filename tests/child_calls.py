@@ -19,12 +19,14 @@ import pytest
 from opwest.base import timing
 from opwest.base.diagnostics import first_line, printable
 from opwest.compiler import child
-from opwest.compiler.folder import refuse_occupied
 
 PROCESSES = ("test_mutated_files.py", "test_runtimes.py", "test_system.py")
-_MODULE = "opwest.imports.child"
-"""The module whose imports can run here."""
-_import_in_child = child.import_in_child
+_SUBJECTS = {
+    "opwest.imports.child": "cannot import the model",
+    "opwest.quantisation.child": "cannot quantise the model",
+}
+"""The modules that can run here, with the start of the message of an unexpected error."""
+_run_in_child = child.run_in_child
 _patch = pytest.MonkeyPatch()
 
 
@@ -33,17 +35,16 @@ def use_processes(item: pytest.Item) -> None:
     _patch.undo()
     if item.path.name in PROCESSES or item.path.parent.name == "zephyr":
         return
-    _patch.setattr(child, "import_in_child", _import_here)
+    _patch.setattr(child, "run_in_child", _run_here)
     with contextlib.suppress(ImportError):  # without numpy
         _patch.setattr(importlib.import_module("opwest.compiler.reference.runtimes"), "_run", _runtime_here)
 
 
-def _import_here(
-    module: str, path: Path, folder: Path, options: Mapping[str, Any], progress: child.Progress
+def _run_here(
+    module: str, path: Path, folder: Path, options: Mapping[str, Any], progress: child.Progress, what: str
 ) -> dict[str, Any]:
-    if module != _MODULE:
-        return _import_in_child(module, path, folder, options, progress)
-    refuse_occupied(folder)
+    if module not in _SUBJECTS:
+        return _run_in_child(module, path, folder, options, progress, what)
     request = json.loads(json.dumps({"path": str(path), "folder": str(folder), "options": dict(options)}))
     run = importlib.import_module(module)._run
 
@@ -53,7 +54,7 @@ def _import_here(
             return run(path, folder, options, progress)
 
     with timing.command([sys.executable, "-P", "-m", module]):
-        answer = json.dumps(child._answer(reported, request, "cannot import the model"))
+        answer = json.dumps(child._answer(reported, request, _SUBJECTS[module]))
     return child._result(json.loads(answer))
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from opwest.api.check import CheckResult, check
     from opwest.api.generate import GenerateResult, generate
     from opwest.api.import_model import ImportResult, import_model
+    from opwest.api.quantise import QuantiseResult, quantise
     from opwest.api.report import ReportResult, report
     from opwest.api.run import RunResult, run
     from opwest.api.tune import TuneResult, tune
@@ -27,6 +28,7 @@ _PLACES = {
     "opwest.api.check": ("check", "CheckResult"),
     "opwest.api.generate": ("generate", "GenerateResult"),
     "opwest.api.import_model": ("import_model", "ImportResult"),
+    "opwest.api.quantise": ("quantise", "QuantiseResult"),
     "opwest.api.report": ("report", "ReportResult"),
     "opwest.api.run": ("run", "RunResult"),
     "opwest.api.tune": ("tune", "TuneResult"),
@@ -44,6 +46,7 @@ __all__ = [
     "Location",
     "OpwestError",
     "ProjectUpdate",
+    "QuantiseResult",
     "ReportResult",
     "RunResult",
     "TuneResult",
@@ -52,6 +55,7 @@ __all__ = [
     "check",
     "generate",
     "import_model",
+    "quantise",
     "report",
     "run",
     "tune",

@@ -76,6 +76,17 @@ def tune(place, request):
     return [place, "--core", "cortex-m4"]
 
 
+def quantise(place, _):
+    need("tflite")
+    from models.made import Model
+
+    model = Model()
+    layer = [model.input("float32", (1, 4), name="x"), model.constant(np.eye(4, dtype=np.float32)), None]
+    model.ending_with("FULLY_CONNECTED", layer, ("float32",)).save(place / "net.tflite")
+    np.savez(place / "x.npz", x=np.linspace(-1, 1, 48, dtype=np.float32).reshape(12, 4))
+    return [place / "net.tflite", "--samples", place / "x.npz", "-o", place / "int8.tflite", "--keep-accuracy", 5]
+
+
 def table(place, _):
     (place / "buffers.csv").write_text("id,lower,upper,size\na,0,2,8\nb,1,3,8\n")
     return [place / "buffers.csv", "--capacity", 16]
@@ -88,6 +99,7 @@ RUNS = {
     "init": lambda place, _: [place / "source/negate.c", "-o", place / "draft.yaml"],
     "import": imported,
     "tune": tune,
+    "quantise": quantise,
     "inspect": lambda place, _: [place / "source/negate.c"],
     "report": lambda place, _: [place / "source/manifest.yaml", "-o", "-", "--format", "json"],
     "run": run,

@@ -21,10 +21,10 @@ _FUNCTIONS = list(OPERATORS)
 _SHARES = np.asarray(list(OPERATORS.values()), float) / sum(OPERATORS.values())
 
 
-def drawn(seed):
-    """Return the graph of a seed, and its mode."""
+def drawn(seed, mode=None):
+    """Return the graph of a seed, and its mode: the given one or a random one."""
     random = np.random.default_rng([seed, 1])
-    draw = Drawing(random, MODES[int(random.choice(len(MODES), p=[0.3, 0.15, 0.13, 0.12, 0.12, 0.18]))])
+    draw = Drawing(random, mode or MODES[int(random.choice(len(MODES), p=[0.3, 0.15, 0.13, 0.12, 0.12, 0.18]))])
     batch = draw.choice([1, 1, 1, 1, 2, 3])
     for _ in range(draw.choice([1, 1, 1, 2, 3])):
         if draw.chance(0.85):

@@ -158,6 +158,17 @@ def import_tvm(_options: argparse.Namespace, _faults: Diagnostics) -> Result:
     )
 
 
+def quantise(options: argparse.Namespace, faults: Diagnostics) -> Result:
+    """Quantise a float model after training: int8 or int16x8 from typical inputs; nothing is trained.
+
+    Print the accuracy before and after, and where it is lost. The output is a file of the same format, which
+    'opwest import' computes exactly.
+    """
+    from opwest.cli.quantise import quantise as quantise_model
+
+    return quantise_model(options, faults)
+
+
 def tune(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Measure all variants of the layers of an imported model; store the costs in its tuning.yaml.
 

@@ -13,9 +13,10 @@ from opwest import __version__
 from opwest.base.diagnostics import Diagnostics, nearest, similar
 from opwest.base.result import Result, table_lines
 from opwest.cli import commands
-from opwest.cli.arguments import Arguments, add_command, add_json
+from opwest.cli.arguments import Arguments, add_command, add_json, number_of
 from opwest.cli.run_options import add_call, add_device, add_run, count, flash_option
 from opwest.objects.flash import FORM
+from opwest.quantisation.request import CALIBRATIONS, DTYPES, KEEPS
 
 _DESCRIPTION = """\
 Generate a Zephyr application from a trained model, or from compiled operators and a device manifest.
@@ -264,6 +265,42 @@ def _add_new_driver(new_driver: Arguments) -> None:
     )
 
 
+def _add_quantise(quantise: Arguments) -> None:
+    quantise.path("file MODEL", "a float32 model: a .tflite, .onnx or .pt2 file")
+    quantise.output("FILE", "a new file of the same format; the figures are in FILE.quantise.json", required=True)
+    quantise.path(
+        "--samples FILE.npz",
+        "typical inputs: an array for each input, cases in its first dimension; a .npy file for one input",
+        required=True,
+    )
+    quantise.value(
+        "--labels [NAME=]FILE.npy",
+        "the class of each case, of output NAME (default: the only one)",
+    )
+    quantise.choice("--dtype", DTYPES, "int8 (default), or int16x8: int16 data with int8 weights (.tflite)", DTYPES[0])
+    quantise.choice(
+        "--calibration",
+        CALIBRATIONS,
+        "ranges: all values, 99.99 %% of them, or the least squared error (default: that with the least measured loss)",
+    )
+    quantise.value(
+        "--keep-accuracy N",
+        "keep the fewest layers out of int8 for a loss of at most N percentage points of accuracy, or without --labels "
+        "percent of error (root of the mean squared difference of the outputs)",
+        _loss,
+    )
+    quantise.choice(
+        "--keep",
+        KEEPS,
+        "arithmetic of kept layers (default: int16x8 in .tflite files, else float)",
+    )
+    quantise.flag("--float-io", help="inputs and outputs stay float32 (default: they are quantised, except in .pt2)")
+
+
+def _loss(text: str) -> float:
+    return number_of(text, float, "a number of at least 0", 0)
+
+
 def _add_tune(tune: Arguments) -> None:
     tune.path("folder DIR", "the output of 'opwest import' of a trained model")
     where = tune.exclusive(required=True)
@@ -461,6 +498,7 @@ COMMANDS: Final[dict[str, Callable[[Any, str], None]]] = {
     "report": _command("show memory, schedule and sizes as a page", commands.report, _add_report),
     "update": _command("generate applications again, and merge your changes", commands.update, _add_update),
     "tune": _command("measure the variants of a model's layers, in QEMU or on a board", commands.tune, _add_tune),
+    "quantise": _command("make an integer model from a float model and samples", commands.quantise, _add_quantise),
     "call": _command("call one operator on a board", commands.call, add_call),
     "bundle": _command("make, sign and verify bundles: models outside of the firmware", commands.bundle, _add_bundle),
     **dict.fromkeys(

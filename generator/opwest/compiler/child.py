@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An import in a child process with limits: a damaged file can make a library abort, or exhaust the memory."""
+"""A model in a child process with limits: a damaged file can make a library abort, or exhaust the memory."""
 
 from __future__ import annotations
 
@@ -46,6 +46,17 @@ def import_in_child(module: str, path: Path, folder: Path, options: Mapping[str,
     `options` are JSON values. Raises OpwestError before anything is written.
     """
     refuse_occupied(folder)
+    made = run_in_child(module, path, folder, options, progress, "the import")
+    return {**made, "folder": Path(made["folder"])}
+
+
+def run_in_child(
+    module: str, path: Path, folder: Path, options: Mapping[str, Any], progress: Progress, what: str
+) -> dict[str, Any]:
+    """Run a module whose main() calls serve(); return the fields of the result, with tuples for lists.
+
+    `what` names the work in the message of a process that fails.
+    """
     request = {"path": str(path), "folder": str(folder), "options": dict(options)}
     command = [sys.executable, "-P", "-m", module]
     with (
@@ -79,7 +90,7 @@ def import_in_child(module: str, path: Path, folder: Path, options: Mapping[str,
         answers.seek(0)
         answer = answers.read()
     if child.returncode != 0:
-        raise fault(f"the import {_failure(child.returncode, is_expired())}, after: {last or 'the start'}", str(path))
+        raise fault(f"{what} {_failure(child.returncode, is_expired())}, after: {last or 'the start'}", str(path))
     return _result(json.loads(answer))
 
 
@@ -113,15 +124,11 @@ def _result(answer: dict[str, Any]) -> dict[str, Any]:
             location = fields.pop("location")
             diagnostics.append(Diagnostic(location=Location(**location) if location else None, **fields))
         raise OpwestError(diagnostics)
-    made: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in answer["made"].items()
-    }
-    made["folder"] = Path(made["folder"])
-    return made
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in answer["made"].items()}
 
 
 def serve(run: Callable[[Path, Path, dict[str, Any], Progress], Any], subject: str) -> None:
-    """Answer the request on standard input; `run` returns an object with a folder.
+    """Answer the request on standard input; `run` returns a dataclass whose fields are JSON values or paths.
 
     Output of libraries is redirected to standard error. `subject` starts the message of an unexpected error.
     """
@@ -137,11 +144,11 @@ def _answer(run: Any, request: dict[str, Any], subject: str) -> dict[str, Any]:
     path = Path(request["path"])
     try:
         made = run(path, Path(request["folder"]), request["options"], _print_progress)
-        return {"made": {**dataclasses.asdict(made), "folder": str(made.folder)}}
+        return {"made": json.loads(json.dumps(dataclasses.asdict(made), default=str))}  # paths become text
     except OpwestError as error:
         answer = error
     except MemoryError:
-        answer = fault(f"the import requires more than {MEMORY >> 30} GiB of memory", str(path))
+        answer = fault(f"{subject}: more than {MEMORY >> 30} GiB of memory are required", str(path))
     except Exception as error:
         text = str(error).strip().splitlines()[-1:] or [type(error).__name__]
         hint = "the file may be damaged, or use a feature that opwest does not support"

@@ -291,6 +291,7 @@ FEATURES = (
     Feature("stack", "the stack of check from the code of objects", (*_CORE, single("capstone"))),
     Feature("llvm", "operators in LLVM IR, --metadata=llvm", (*_CORE, single("llvmlite"))),
     Feature("import-models", "import tflite, import torch, import onnx", (*_ARRAYS, extra("models")), extra="models"),
+    Feature("quantise-onnx", "quantise ONNX files", (*_ARRAYS, extra("models"), extra("quantise")), extra="quantise"),
     Feature("import-tvm", "Relax modules (opwest.frontends.tvm)", (*_ARRAYS, extra("tvm")), extra="tvm"),
     Feature("import-npu", "import tflite --npu (Vela)", (*_ARRAYS, extra("models"), extra("vela")), extra="vela"),
     Feature("tune-arm", "tune for Cortex-M in QEMU", (*_ARRAYS, arm_gcc, qemu("arm", *_arm_machines()))),

@@ -23,7 +23,7 @@ from opwest.compiler.semantics.signal import PREFIX
 from opwest.frontends.tflite.signal_options import signal_options
 from opwest.frontends.tflite.tensors import DTYPES, checked_index, read_tensor
 
-_ENUMERATIONS = {
+ENUMERATIONS = {
     "fused_activation_function": "ActivationFunctionType",
     "padding": "Padding",
     "mode": "MirrorPadMode",
@@ -127,7 +127,7 @@ def _custom_options(content: bytes) -> dict[str, Any]:
 
 
 def _value(name: str, value: Any, label: str) -> Any:
-    enumeration = _ENUMERATIONS.get(name)
+    enumeration = ENUMERATIONS.get(name)
     if enumeration is None:
         return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
     names = names_of(enumeration)
