@@ -47,19 +47,21 @@ def test_recorded_results(name, library):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_results_of_tflite_micro(name, reference):
-    differences = 0
-    for number in range(sized(20, 220)):
-        model, draws = configuration(name, number)
-        content = model.build()
-        graph = graph_of(content)
-        cases, states = inputs_of(graph, draws), {}
-        wanted = results_of(reference, content, cases)
-        found = [interpreted(graph, case, states) for case in cases]
-        differences += digest(found) != digest(wanted)
+def test_results_of_tflite_micro(name, reference, tmp_path):
+    made = [configuration(name, number) for number in range(sized(20, 220))]
+    contents = [model.build() for model, _ in made]
+    graphs = [graph_of(content) for content in contents]
+    emitted = Library([program_of(graph) for graph in graphs], tmp_path)
+    differences = [0, 0]
+    for number, (graph, content, (_, draws)) in enumerate(zip(graphs, contents, made, strict=True)):
+        cases, states = inputs_of(graph, draws), ({}, {})
+        wanted = digest(results_of(reference, content, cases))
+        differences[0] += digest([interpreted(graph, case, states[0]) for case in cases]) != wanted
+        differences[1] += digest([emitted.run(number, case, states[1]) for case in cases]) != wanted
         if number < len(RECORDED[name]):
-            assert digest(wanted) == RECORDED[name][number], f"configuration {number} was recorded otherwise"
-    assert differences == 0
+            assert wanted == RECORDED[name][number], f"configuration {number} was recorded otherwise"
+    print(f"{name}: {len(made)} configurations, {differences} with differences")
+    assert differences == [0, 0], "of the interpreter, of the emitted C"
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from in_process import fail, succeed
 from models.campaigns import graph_of, refusal
-from models.executor import checked, interpreted
+from models.executor import Library, checked, interpreted, program_of
 from models.made import Model, flex
 from models.signal_chains import add, plain
 from models.signal_models import FAMILIES, Drawn
@@ -186,6 +186,18 @@ def test_computed_weights_of_a_filter_bank():
     kind, inputs, results, options = model.graph.operators[0]
     model.graph.operators[0] = (kind, [inputs[0], weights, *inputs[2:]], results, options)
     assert f"weights '{weights.name}' are computed when the model runs" in refusal(model)
+
+
+def test_bands_without_elements(tmp_path):
+    """Their places can be anywhere, and no address is made of them."""
+    graph = graph_of(bank(widths=(2, -3, 2), starts=(0, -99, 4), firsts=(0, 999, 4)).build())
+    program = program_of(graph)
+    assert [table.content.tolist() for table in program.operations[0].inputs[3:]] == [[0, 0, 4], [0, 0, 4], [2, 0, 2]]
+    case = [np.arange(1, 9, dtype=np.uint32)]
+    # The weights are 1, the unweights 2: twice the first band and nothing, then the last band.
+    expected = [2 * (1 + 2), 5 + 6]
+    assert interpreted(graph, case)[0].tolist() == expected
+    assert Library([program], tmp_path).run(0, case)[0].tolist() == expected
 
 
 def test_all_faults_are_reported_at_once(tmp_path):

@@ -44,8 +44,15 @@ def energy(node: Node, build: Builder) -> None:
 
 @lowers("SignalFilterBank")
 def filter_bank(node: Node, build: Builder) -> None:
-    """Sums of energies."""
-    build.lower(ir.FilterBank, node, node.inputs)
+    """Sums of energies. The places of bands without elements, which can be anywhere, become 0."""
+    tables = [node.input(i).content for i in (3, 4, 5)]
+    used = tables[2] > 0
+    kept = [np.where(used, table, 0).astype(np.int16) for table in tables]
+    own = [
+        node.input(i) if np.array_equal(table, content) else build.constant(node.input(i).name, content)
+        for i, table, content in zip((3, 4, 5), tables, kept, strict=True)
+    ]
+    build.lower(ir.FilterBank, node, (*node.inputs[:3], *own))
 
 
 @lowers("SignalFilterBankSquareRoot")
