@@ -164,6 +164,19 @@ PLANNED = [
         code((WIDENED, f"      if (p0[0] > 0) {WIDENED.strip()}")),
     ),
     (
+        "'tvmgen_default_sums' has several parameters for the workspace",
+        changed(
+            mains.overlapping(mains.SUMS.replace("global_workspace_9_var[256]", "c[256]")),
+            *(
+                (
+                    f"sums(sid_{n}_let, sid_{n + 1}_let, global_const_workspace_0_var",
+                    f"sums(sid_{n}_let, sid_{n + 1}_let, global_workspace_1_var",
+                )
+                for n in (1, 2)
+            ),
+        ),
+    ),
+    (
         "'tvmgen_default_sums' uses 501 parts of the workspace",
         mains.overlapping(
             mains.SUMS.replace(

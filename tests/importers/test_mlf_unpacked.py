@@ -101,6 +101,15 @@ def test_a_plan_of_opwest_that_is_larger_is_that_of_tvm(tmp_path, monkeypatch):
     )
 
 
+def test_memory_that_an_operator_does_not_use(tmp_path):
+    unused = mains.SUMS.replace(
+        "  void* sums_let", "  void* unused_let = (&(global_workspace_9_var[64]));\n  void* sums_let"
+    )
+    _, text = imported(mains.overlapping(unused), tmp_path)
+    assert "{name: sums, dtype: uint8, shape: [256], direction: scratch, align: 16, phases: [1, 1]}" in text
+    assert "unused_let = (&(sums[64]));" in (tmp_path / "mine/operators/default_lib1.c").read_text()
+
+
 def test_an_operator_that_another_function_calls_keeps_its_allocations(tmp_path):
     other = "int32_t other(int16_t* p, int16_t* q) {\n  return tvmgen_default_window(p, q);\n}\n"
     start = "TVM_DLL int32_t tvmgen_default___tvm_main__"

@@ -154,7 +154,14 @@ def ranges_of(
     """
     operator = calls.operators[name]
     phases = operator.phases()
-    numbers = {id(p): n for n, base in enumerate(operator.bases) for p in base.parts.values()}
+    numbers = {
+        id(part): n
+        for n, role in enumerate(operator.roles)
+        for part in operator.bases[n].parts.values()
+        if role == "workspace"
+    }
+    if len(set(numbers.values())) > 1:
+        raise NotUnpackedError(f"'{name}' has several parameters for the workspace")
     taken = set(words)
     steps = [number for number, call in enumerate(calls.calls) if call.function == name]
     ranges: list[tuple[int, int, int, list[Base]]] = []
@@ -180,7 +187,7 @@ def ranges_of(
         hull = _hull(members, phases) if phases else None
         inside = {id(part) for part in members}
         offsets = frozenset(at for at, part in operator.bases[parameter].parts.items() if id(part) in inside)
-        found.append(Range(parameter, free_name(label, taken), end - start, start, offsets, hull))
+        found.append(Range(parameter, free_name(label, taken), max(end - start, 1), start, offsets, hull))
     for one in operator.allocations:
         label, span = free_name(one.base.name.removesuffix("_let"), taken), phases.get(id(one.base))
         found.append(Range(None, label, one.size, one.offset, frozenset(), span))
@@ -191,14 +198,17 @@ def _belongs(
     one: tuple[int, int, int, list[Base]], other: tuple[int, int, int, list[Base]], phases: Mapping[int, Phases]
 ) -> bool:
     """Return whether two ranges overlap in memory and in phases."""
-    if one[1] >= other[2] or other[1] >= one[2]:
+    if one[1] == one[2] or other[1] == other[2]:  # memory that the operator does not access
+        return max(one[1], other[1]) <= min(one[2], other[2])
+    if max(one[1], other[1]) >= min(one[2], other[2]):
         return False
     spans = _hull(one[3], phases), _hull(other[3], phases)
     return spans[0][0] <= spans[1][1] and spans[1][0] <= spans[0][1]
 
 
 def _hull(parts: Sequence[Base], phases: Mapping[int, Phases]) -> Phases:
-    spans = [phases.get(id(part), (0, LAST_PHASE)) for part in parts]
+    used = [part for part in parts if part.phases is not None]
+    spans = [phases.get(id(part), (0, LAST_PHASE)) for part in used or parts]
     return min(first for first, _ in spans), max(last for _, last in spans)
 
 
