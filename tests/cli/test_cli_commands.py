@@ -82,7 +82,7 @@ def test_wrong_usage_is_2(opwest, arguments):
         ("bundle --roll-back", "unknown option '--roll-back'", "did you mean 'opwest bundle roll-back'?"),
         ("import m.tflite --optimise ram", "unknown option '--optimise'", "did you mean '--optimize'?"),
         ("import tflit m -o x", "unknown kind of model: 'tflit'", "did you mean 'tflite'?"),
-        ("import m.foo -o x", "unknown kind of model: 'm.foo'", "the kinds are tflite, onnx, vela and mlf: "),
+        ("import m.foo -o x", "unknown kind of model: 'm.foo'", "the kinds are tflite, torch, onnx, vela and mlf: "),
     ],
 )
 def test_misspelt_words(opwest, arguments, message, hint):

@@ -60,7 +60,7 @@ FOREIGN = [
     ),
     ("m.onnx", b"<!doctype html>", "the file is an HTML page, not a model", "fetch the file itself"),
     ("empty", b"", "the file is empty", "fetch or convert"),
-    ("m.unknown", b"\xff\0", "not a TFLite or ONNX model", "TFL3"),
+    ("m.unknown", b"\xff\0", "not a TFLite, PyTorch or ONNX model", "TFL3"),
 ]
 
 
@@ -130,5 +130,6 @@ def test_a_manifest_of_another_name(tmp_path, fail):
     assert "missing key 'operators'" in fail("check", tmp_path / "m.txt").err
     err = fail("import", tmp_path / "m.txt", "-o", tmp_path / "out").err
     assert (
-        f"the file is a manifest\n  expected: a TFLite or ONNX model\n  hint: opwest generate {tmp_path}/m.txt" in err
+        f"the file is a manifest\n  expected: a TFLite, PyTorch or ONNX model\n  hint: opwest generate {tmp_path}/m.txt"
+        in err
     )

@@ -26,7 +26,7 @@ from opwest.compiler import request as models
 from opwest.frontends.formats import FORMATS, kind_of
 from opwest.frontends.vela import request as vela
 from opwest.imports import child
-from opwest.model.types.c_names import MAX_CHARACTERS, fault_of_name
+from opwest.model.types.c_names import MAX_CHARACTERS, fault_of_name, reserved_model_name
 from opwest.objects.flash import UNKNOWN, flash_of_text
 from opwest.zephyr.processors import flash_of_board
 from opwest.zephyr.workspace import find_workspace
@@ -156,6 +156,9 @@ def import_model(
     if model is not None and reason is not None:
         shown = model if len(model) <= MAX_CHARACTERS else f"{model[:30]}..."
         raise fail(f"model name {shown!r} {reason}")
+    reserved = None if model is None else reserved_model_name(model)
+    if reserved is not None:
+        raise fail(reserved[0], expected=reserved[1])
     _check_effects(given, form, faults)
     report = progress or (lambda _: None)
     if form == "mlf":

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from opwest.base.frozen_dataclass import dataclass
 from opwest.manifest import writer
-from opwest.model.types.c_names import fault_of_name
+from opwest.model.types.c_names import fault_of_name, reserved_model_name
 
 _GENERIC = re.compile(r"(Stateful)?PartitionedCall(:\d+)?(_\d+)?\Z|Identity(_\d+)?\Z|\Z")
 
@@ -22,6 +22,12 @@ def identifier(text: str, otherwise: str) -> str:
     if name[0].isdigit() or fault_of_name(name) is not None:
         name = f"{otherwise}_{name}"
     return name[:60]
+
+
+def model_name(text: str) -> str:
+    """Return a name of a model similar to that of its file."""
+    name = identifier(text, "model")
+    return name if reserved_model_name(name) is None else f"model_{name}"
 
 
 def free_name(name: str, taken: set[str]) -> str:

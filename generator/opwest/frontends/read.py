@@ -82,7 +82,8 @@ def format_of(content: bytes, place: str) -> Format:
     found = identify_content(io.BytesIO(content), Path(place))
     row = named(found.kind) or (row if found.what is None else None)
     if row is None:
-        titles = " or ".join(row.title for row in FORMATS)
+        *others, last = (row.title for row in FORMATS)
+        titles = f"{', '.join(others)} or {last}"
         forms = ", or ".join(row.form for row in FORMATS)
         if found.what is None:
             raise fault(f"not a {titles} model", place, forms)

@@ -14,7 +14,7 @@ from opwest.compiler.child import Progress, silent
 from opwest.compiler.folder import npz, refuse_occupied, write_folder
 from opwest.compiler.graph.types import Graph
 from opwest.compiler.ir.program import Program, Value
-from opwest.compiler.names import identifier
+from opwest.compiler.names import identifier, model_name
 from opwest.compiler.output.checked import checked
 from opwest.compiler.output.manifest import MANIFEST, Described, Implementation, Vectors, manifest_text
 from opwest.compiler.output.placement import check_layers, placement
@@ -106,7 +106,7 @@ def _convert(graph: Graph, file: ModelFile, place: str, options: Options, progre
     if options.compare and options.arrays is not None:
         progress(f"running all operators of the reference on {options.compare} inputs")
         arrays = comparison(graph, content, program, names, options.compare, place)
-    model = options.model or identifier(file.name, "model")
+    model = options.model or model_name(file.name)
     if graph.name:
         model = f"{model}_{identifier(graph.name, 'signature')}"
     origin = f"Imported from {file.origin} by `opwest import`."

@@ -18,7 +18,7 @@ from opwest.compiler.lowering.builder import lower_graph
 from opwest.compiler.lowering.control import resolve_control
 from opwest.compiler.lowering.passes import with_passes
 from opwest.compiler.lowering.simplify import Folding, simplify
-from opwest.compiler.names import identifier
+from opwest.compiler.names import identifier, model_name
 from opwest.compiler.output.checked import checked
 from opwest.compiler.output.manifest import MANIFEST, Described, manifest_text, name_values
 from opwest.compiler.request import Imported
@@ -76,7 +76,7 @@ def _import(
         replace(implementation, emitted=emitted, names=name_values(program, emitted, step.values))
         for implementation, emitted in zip(every, with_steps, strict=True)
     )
-    model = options.model or identifier(source.name.removesuffix("_vela"), "model")
+    model = options.model or model_name(source.name.removesuffix("_vela"))
     has_fast, has_processor = FAST in meaning.regions, len(base.emitted.steps) > len(read.calls)
     regions = regions_of(options, has_fast)
     weights = next((value for value in step.values if value.role == "constant"), None)

@@ -27,6 +27,7 @@ from opwest.frontends.mlf.metadata import Metadata, read_metadata, read_params
 from opwest.frontends.mlf.ports import Model, Relay, kept_name, read_relay
 from opwest.frontends.mlf.wrapper import Header, interface_lines, read_header
 from opwest.model.inputs.targets import fitting
+from opwest.model.types.c_names import reserved_model_name
 from opwest.objects.library_symbols import provider_of
 from opwest.objects.targets import named_targets, processors
 from opwest.zephyr import cmsis_nn
@@ -145,6 +146,10 @@ def _graph(library: Library, code: Code, metadata: Metadata, origin: str) -> Dra
 def _model_name(metadata: Metadata, result: Draft) -> str:
     remarks: list[str] = []
     name = kept_name(metadata.module, "model", set(), remarks)
+    reserved = reserved_model_name(name)
+    if reserved is not None:
+        name = f"model_{name}"
+        remarks.append(f"the model is named '{name}': {reserved[0]}")
     result.remarks += [f"{remark}; --model selects another name" for remark in remarks]
     return name
 

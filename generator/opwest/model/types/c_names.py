@@ -220,26 +220,24 @@ class CNames:
         return f"opwest_{self.model}"
 
 
+def reserved_model_name(name: str) -> tuple[str, str] | None:
+    """Return why no model can have a valid name, and what is expected; None if one can."""
+    lower, another = name.lower(), "another model name"
+    if lower in _SYSTEM_HEADERS:
+        return f"header {name}.h of model {name!r} hides a header of the C library or of Zephyr", another
+    if lower.startswith("opwest"):
+        text = f"model name {name!r} begins with 'opwest', the prefix of the runtime"
+        return text, "a name that does not begin with opwest"
+    if lower in _PREFIXES:
+        return f"model name {name!r} is a prefix of names in Zephyr or the C library", another
+    return None
+
+
 def check_names(model: Model, faults: Diagnostics) -> None:
     """Report names of one model that clash after prefixing."""
-    if model.name.lower() in _SYSTEM_HEADERS:
-        faults.error(
-            f"header {model.name}.h of model {model.name!r} hides a header of the C library or of Zephyr",
-            model.location,
-            expected="another model name",
-        )
-    if model.name.lower().startswith("opwest"):
-        faults.error(
-            f"model name {model.name!r} begins with 'opwest', the prefix of the runtime",
-            model.location,
-            expected="a name that does not begin with opwest",
-        )
-    if model.name.lower() in _PREFIXES:
-        faults.error(
-            f"model name {model.name!r} is a prefix of names in Zephyr or the C library",
-            model.location,
-            expected="another model name",
-        )
+    reserved = reserved_model_name(model.name)
+    if reserved is not None:
+        faults.error(reserved[0], model.location, expected=reserved[1])
     for pool in model.pools:
         if pool.name in _WORKSPACE_MEMBERS:
             faults.error(
