@@ -5,6 +5,7 @@ import random
 import struct
 
 import pytest
+from campaign import sized
 from opwest.objects.c_arrays import CArray, c_arrays, may_have_arrays
 from opwest.objects.facts import ObjectError
 from scaling import check_linear
@@ -151,7 +152,7 @@ def test_repeated_parts_take_linear_time(part):
 def test_damaged_sources():
     chosen = random.Random(1)
     sources = [text.encode() for text in SPELLINGS.values()]
-    for _ in range(600):
+    for _ in range(sized(600, 20_000)):
         source = bytearray(chosen.choice(sources))
         for _ in range(chosen.randint(1, 4)):
             at = chosen.randrange(len(source))
