@@ -124,6 +124,12 @@ def test_lines_and_alternatives():
     ]
 
 
+def test_numbers_of_thousands_of_digits():
+    digits = "9" * 5000
+    source = f"#define N {digits}\nconst int m_len = {digits};\nchar m[{digits}] = {{1, 2}};\n"
+    assert [array.content for array in c_arrays(source.encode())] == [b"\1\2"]
+
+
 def test_padding_behind_the_length():
     source = f"const uint32_t m[] = {{{WORDS}, 0}};\nunsigned m_size = {len(DATA)};"
     assert [array.content for array in c_arrays(source.encode())] == [DATA]
