@@ -81,6 +81,11 @@ def test_directories_that_no_import_reads(tmp_path, fail):
     (tmp_path / "saved/saved_model.pb").write_bytes(b"")
     err = fail("import", tmp_path / "saved", "-o", tmp_path / "out").err
     assert "saved: error: the directory is a TensorFlow SavedModel\n  hint: tflite_convert --saved_model_dir=" in err
+    for name, text in (("m.onnx", "the directory is no model\n  hint: import a file in it: opwest import "),
+                       ("manifest.yaml", "the directory is that of a manifest\n  hint: opwest generate ")):  # fmt: skip
+        (tmp_path / f"of {name}").mkdir()
+        (tmp_path / f"of {name}" / name).write_bytes(b"")
+        assert text in fail("import", tmp_path / f"of {name}", "-o", tmp_path / "out").err
 
 
 def test_a_pipe(tmp_path, fail):

@@ -85,8 +85,8 @@ def _add_files(command: Arguments, model: str) -> None:
 
 def _add_trained(trained: Arguments, kind: str) -> None:
     """Add the options of a format of trained models."""
-    suffix = next(row.suffix for row in FORMATS if row.name == kind)
-    _add_files(trained, f"a {suffix} file, or a C source with one as an array")
+    noun = next(row.noun for row in FORMATS if row.name == kind)
+    _add_files(trained, f"{noun}, or a C source with one as an array")
     _add_options(trained.target, kind)
     if kind == "tflite":
         _add_npu(trained)

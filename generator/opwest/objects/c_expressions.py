@@ -43,7 +43,7 @@ def evaluate(words: Sequence[str]) -> int | None:
         value = parser.conditional(0)
         if parser.words:
             return None
-    except (_InvalidError, ZeroDivisionError, OverflowError):
+    except (_InvalidError, ZeroDivisionError, OverflowError, ValueError):  # ValueError: thousands of digits
         return None
     return value
 

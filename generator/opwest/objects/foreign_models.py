@@ -183,10 +183,10 @@ def foreign_directory(path: Path) -> Identified | None:
     if "Manifest.json" in names and "Data" in names:
         return _identified("a Core ML package", _ORIGIN, path)
     if "manifest.yaml" in names and "metadata.json" not in names:
-        return _identified("the directory of a manifest", "opwest generate {path}/manifest.yaml -o app", path)
+        return _identified("that of a manifest", "opwest generate {path}/manifest.yaml -o app", path)
     models = sorted(name for name in names if Path(name).suffix in _SUFFIXES[:4])
     if models and not {"metadata.json", "codegen", "src"} & names:
-        return _identified("a directory", f"import a file in it: opwest import {{path}}/{models[0]}", path)
+        return _identified("no model", f"import a file in it: opwest import {{path}}/{models[0]}", path)
     return None
 
 

@@ -4,6 +4,7 @@
 import gzip
 import io
 import pickle
+import random
 import re
 import struct
 import tarfile
@@ -12,8 +13,10 @@ import zlib
 from pathlib import Path
 
 import pytest
+from campaign import sized
 from opwest.objects.foreign_models import FOREIGN
-from opwest.objects.model_files import identify, way_of
+from opwest.objects.model_files import identify, identify_content, way_of
+from opwest.objects.model_kinds import KINDS as MODEL_KINDS
 
 TFLITE = b"\x1c\0\0\0TFL3" + bytes(24)
 
@@ -136,6 +139,19 @@ def test_unknown_content(content, tmp_path):
     (tmp_path / "m").write_bytes(content)
     assert identify(tmp_path / "m")[:2] == (None, None)
     assert way_of(tmp_path / "m") is None
+
+
+def test_damaged_files():
+    """Any content is a kind, a file of another tool, or unknown."""
+    chosen = random.Random(2)
+    contents = [row[0] for row in (*KINDS.values(), *FILES.values()) if row[0]]
+    for _ in range(sized(1500, 50_000)):
+        content = bytearray(chosen.choice(contents))
+        for _ in range(chosen.randint(1, 4)):
+            at = chosen.randrange(len(content) + 1)
+            content[at : at + chosen.choice((0, 1, 20))] = chosen.choice(contents)[: chosen.choice((0, 1, 2, 30))]
+        found = identify_content(io.BytesIO(bytes(content)), Path("m"))
+        assert found.kind is None or found.kind in {row.name for row in MODEL_KINDS}
 
 
 def test_directories(tmp_path):
