@@ -117,7 +117,7 @@ def test_missing_damaged_and_foreign_files(tmp_path):
     file, content = tmp_path / "m.tflite", dense().build()
     assert "cannot read the model: No such file or directory" in fail("import", file, "-o", tmp_path / "out").stderr
     file.write_bytes(b"not a model at all")
-    assert "error: not a TFLite or ONNX model" in fail("import", file, "-o", tmp_path / "out").stderr
+    assert "error: not a TFLite, PyTorch or ONNX model" in fail("import", file, "-o", tmp_path / "out").stderr
     file.write_bytes(content)
     err = fail("import", "onnx", file, "-o", tmp_path / "out").stderr
     assert "error: the file is a TFLite model" in err and "expected: an ONNX model" in err

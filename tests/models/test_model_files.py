@@ -53,6 +53,9 @@ def test_rows_of_a_directory(tmp_path):
     assert good[3] == good[4] > 0 and good[5] == 48 and good[6] > 100
     assert [row[2:4] for row in refused] == [
         ["COMPLEX_ABS: unsupported operator", "-"],
-        ["not a TFLite or PyTorch or ONNX model", "-"],
+        ["not a TFLite, PyTorch or ONNX model", "-"],
     ]
-    assert sorted(reasons["rows"]) == [["COMPLEX_ABS: unsupported operator", 1], ["not a TFLite or PyTorch or ONNX model", 1]]
+    assert sorted(reasons["rows"]) == [
+        ["COMPLEX_ABS: unsupported operator", 1],
+        ["not a TFLite, PyTorch or ONNX model", 1],
+    ]

@@ -263,7 +263,7 @@ def test_unknown_batch_is_one():
 
 
 def test_other_content():
-    assert "not a TFLite or PyTorch or ONNX model" in refused(b"GIF89a not a model")
+    assert "not a TFLite, PyTorch or ONNX model" in refused(b"GIF89a not a model")
     assert "no archive (File is not a zip file)" in refused(b"PK\x03\x04 not a model")
     assert "no graph" in refused(ModelProto(ir_version=8).SerializeToString())
     assert "no graph" in refused(helper.make_model(helper.make_graph([], "g", [], [])).SerializeToString())

@@ -226,7 +226,7 @@ RECORDS += [f'{{"model": "m", "sha256": "", "options": {options}}}' for options 
 def test_a_directory_without_a_record(file, tmp_path):
     err = fail("tune", tmp_path, "--core", "cortex-m3").stderr
     assert f"{tmp_path}/import.json: error: cannot read the record of the import: No such file or directory" in err
-    assert "expected: a directory that 'opwest import' of a TFLite or ONNX model wrote" in err
+    assert "expected: a directory that 'opwest import' of a trained model wrote" in err
     for text in RECORDS:
         (tmp_path / "import.json").write_text(text)
         err = fail("tune", tmp_path, "--core", "cortex-m3").stderr

@@ -154,7 +154,7 @@ def import_tvm(_options: argparse.Namespace, _faults: Diagnostics) -> Result:
 def tune(options: argparse.Namespace, faults: Diagnostics) -> Result:
     """Measure all variants of the layers of an imported model; store the costs in its tuning.yaml.
 
-    They run in QEMU, or with --serial on a board. DIR is the output of 'opwest import' of a TFLite or ONNX model.
+    They run in QEMU, or with --serial on a board. DIR is the output of 'opwest import' of a trained model.
     'opwest import --tuning DIR/tuning.yaml' chooses the variants by these costs, without QEMU and boards.
     """
     from opwest.cli.tune import tune as tune_layers

@@ -39,8 +39,8 @@ def format_of(content: bytes, place: str) -> Format:
     """Return the format of a file. Raises OpwestError for other files."""
     row = format_of_start(content[:8])
     if row is None:
-        titles = " or ".join(row.title for row in FORMATS)
-        raise fault(f"not a {titles} model", place, ", or ".join(row.form for row in FORMATS))
+        *titles, last = (row.title for row in FORMATS)
+        raise fault(f"not a {', '.join(titles)} or {last} model", place, ", or ".join(row.form for row in FORMATS))
     return row
 
 

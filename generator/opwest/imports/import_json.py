@@ -76,7 +76,7 @@ def _lines(value: Mapping[str, Any], indent: int = 4) -> str:
 def read_import_json(folder: Path) -> ImportJson:
     """Return import.json of a directory, whose model file is unchanged. Raises OpwestError."""
     place = folder / IMPORT_JSON
-    expected = "a directory that 'opwest import' of a TFLite or ONNX model wrote"
+    expected = "a directory that 'opwest import' of a trained model wrote"
     try:
         data = json.loads(place.read_bytes())
         model, digest, given = data["model"], data["sha256"], data["options"]
