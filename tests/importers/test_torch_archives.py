@@ -10,7 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from importers.torch_made import Program, Ref, convolution, meta, quantised, ring, zipped
+from importers.torch_made import Program, Ref, argument, convolution, meta, quantised, ring, zipped
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.compiler.graph.check import check_graph
 from opwest.compiler.graph.types import Rules
@@ -109,6 +109,51 @@ def test_narrow_limits_are_clamps(generator):
                 entry["arg"] = {"as_int": -20}
     [found] = results(read(p.content(), Rules(float_requantization=True)), np.full((1, 3, 8, 8), -2, np.float32))
     assert np.isclose(found.min(), (-20 + 7) * 0.05)
+
+
+def test_affine_operators_of_torchao(generator):
+    """Scales are tensors of one element, blocks are whole tensors: equal to quantize_per_tensor."""
+    p = quantised(generator)
+    expected = results(read(p.content()), np.ones((1, 3, 8, 8), np.float32))
+    constants = {}
+    for number, node in enumerate(p.nodes):
+        kind = node["target"].rpartition(".")[0].rpartition(".")[2]
+        if kind not in ("quantize_per_tensor", "dequantize_per_tensor"):
+            continue
+        given = {entry["name"]: entry["arg"] for entry in node["inputs"]}
+        scale = p.constant(f"b_scale{number}", np.asarray([given["scale"]["as_float"]], np.float32), "buffer")
+        zero = p.constant(f"b_zero{number}", np.asarray([given["zero_point"]["as_int"]], np.int32), "buffer")
+        constants[number] = (scale, zero)
+        shape = [size["as_int"] for size in p.metas[given["input"]["as_tensor"]["name"]]["sizes"]]
+        arguments = {"input": given["input"], "block_size": shape, "scale": scale, "zero_point": zero}
+        node["target"] = f"torch.ops.torchao.{kind.partition('_')[0]}_affine.default"
+        node["inputs"] = [{"name": name, "arg": argument(value)} for name, value in arguments.items()]
+    assert len(constants) == 4
+    np.testing.assert_array_equal(results(read(p.content()), np.ones((1, 3, 8, 8), np.float32)), expected)
+    blocks = next(entry for entry in p.nodes[1]["inputs"] if entry["name"] == "block_size")
+    blocks["arg"] = {"as_ints": [1, 3, 4, 8]}
+    assert "scales of blocks [1, 3, 4, 8] of [1, 3, 8, 8]" in refused(p.content())
+
+
+def test_graphs_that_only_set_a_mode():
+    """with torch.no_grad(): the operators of the inner graph, whose names occur outside as well."""
+    p, inner = Program(), Program()
+    x = p.input("x", (1, 4))
+    y = p.call("aten.neg.default", "y", (1, 4), self=x)
+    inner.metas["x"] = meta("float32", (1, 4))
+    z = inner.call("aten.relu.default", "y", (1, 4), self=Ref("x"))
+    inner.call("aten.add.Tensor", "z", (1, 4), self=z, other=Ref("x"))
+    graph = inner.document()["graph_module"]["graph"]
+    graph |= {"inputs": [{"as_tensor": {"name": "x"}}], "outputs": [{"as_tensor": {"name": "z"}}]}
+    wrapped = {"as_graph": {"name": "submod", "graph": graph}}
+    p.call("higher_order.wrap_with_set_grad_enabled", "out", (1, 4), **{"0": False, "1": wrapped, "2": y})
+    p.output("out", y)
+    given = np.asarray([[1, -2, 3, -4]], np.float32)
+    outputs = results(read(p.content()), given)
+    np.testing.assert_array_equal(outputs[0], np.maximum(-given, 0) - given)
+    np.testing.assert_array_equal(outputs[1], -given)
+    p.nodes[1]["target"] = "torch.ops.higher_order.cond"
+    assert "control flow that depends on data" in refused(p.content())
 
 
 def test_a_buffer_that_changes_is_a_state(generator):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Damage to model files."""
 
+import contextlib
 import io
 import json
 import struct
@@ -103,9 +104,10 @@ def damaged_torch(content, source):
         kind = source.randrange(8)
         if kind < 5 and texts:
             name = max(texts, key=lambda one: len(members[one])) if kind < 3 else source.choice(texts)
-            tree = json.loads(members[name])
-            _change(tree, source)
-            members[name] = json.dumps(tree).encode()
+            with contextlib.suppress(ValueError):  # a text that is damaged already
+                tree = json.loads(members[name])
+                _change(tree, source)
+                members[name] = json.dumps(tree).encode()
             continue
         name = source.choice(list(members))
         if kind == 5:
@@ -125,7 +127,7 @@ def damaged_torch(content, source):
 
 def _change(tree, source):
     """Change, move or remove one value anywhere in a JSON tree."""
-    places, queue = [], [tree]
+    places, queue = [], [tree] if isinstance(tree, (dict, list)) else []
     while queue:
         one = queue.pop()
         for key, value in one.items() if isinstance(one, dict) else enumerate(one):

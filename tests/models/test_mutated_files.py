@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 from campaign import sized
+from importers import torch_made
 from models import sampled, test_onnx_float
 from models.damage import damaged, damaged_onnx, damaged_torch
 from models.onnx_quantised import quantised
@@ -30,6 +31,8 @@ MAX_SECONDS = 5.0
 """Of one file, processor time."""
 MAX_BYTES = 1 << 30
 """Of memory that a file adds to the process."""
+NETWORKS = ("ds_cnn", "lstm_keywords", "transformer", "streaming", "unet")
+"""Of PyTorch: layers, recurrence, attention, state."""
 
 
 def tflite_files(folder):
@@ -49,14 +52,16 @@ def onnx_files(folder):
 
 
 def torch_files(folder):
-    """Return networks with layers, recurrence, attention and state, and quantised ones."""
+    """Return archives made without PyTorch; in a campaign also networks that PyTorch wrote, float and quantised."""
+    generator = np.random.default_rng(5)
+    made = [make(generator) for make in (torch_made.convolution, torch_made.quantised, torch_made.ring)]
+    found = [*(one.content() for one in made), made[1].old_content()]
+    if not sized(False, True):
+        return found
     files, rows = networks()
-    chosen = [
-        row for row in rows if row.get("network") in ("ds_cnn", "lstm_keywords", "transformer", "streaming", "unet")
-    ]
-    quantised_files, more = networks("*")
-    pairs = [(files, row) for row in chosen] + [(quantised_files, row) for row in more[3:14:5]]
-    return [(place / f"{row['name']}.pt2").read_bytes() for place, row in pairs]
+    found += [(files / f"{row['name']}.pt2").read_bytes() for row in rows if row["network"] in NETWORKS]
+    files, rows = networks("*")
+    return [*found, *((files / f"{row['name']}.pt2").read_bytes() for row in rows[3:14:5])]
 
 
 FORMATS = {"tflite": tflite_files, "onnx": onnx_files, "torch": torch_files}

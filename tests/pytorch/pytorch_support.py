@@ -92,13 +92,18 @@ def graph_of(file, exact=False):
 
 
 def steps_of(graph):
-    """Return the scale of each result that a DEQUANTIZE computes, 0.0 of the others."""
+    """Return the scale of each result that a DEQUANTIZE computes, and possibly moves, 0.0 of the others."""
     made = {tensor: node for node in graph.nodes for tensor in node.outputs}
-    found = []
-    for tensor in graph.outputs:
-        source = made[tensor].inputs[0] if tensor in made and made[tensor].kind == "DEQUANTIZE" else None
-        found.append(source.quantization.scale if source is not None and source.quantization else 0.0)
-    return found
+
+    def step(tensor):
+        node = made.get(tensor)
+        while node is not None and node.kind in ("TRANSPOSE", "RESHAPE"):
+            tensor, node = node.inputs[0], made.get(node.inputs[0])
+        if node is not None and node.kind == "DEQUANTIZE":
+            tensor = node.inputs[0]
+        return tensor.quantization.scale if tensor.quantization is not None else 0.0
+
+    return [step(tensor) for tensor in graph.outputs]
 
 
 def _settled(expected, rounded, found, row):

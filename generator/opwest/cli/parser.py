@@ -21,7 +21,7 @@ from opwest.quantisation.request import CALIBRATIONS, DTYPES, KEEPS
 _DESCRIPTION = """\
 Generate a Zephyr application from a trained model, or from compiled operators and a device manifest.
 
-  opwest import model.tflite -o model           import a trained model, TFLite or ONNX
+  opwest import model.tflite -o model           import a model of TFLite, PyTorch or ONNX
   opwest init libops.a ops.h                    draft a manifest.yaml for compiled operators
   opwest check manifest.yaml                    report every error in a manifest, with its line
   opwest generate manifest.yaml -o app          generate the application; then: west build -b BOARD app

@@ -6,7 +6,7 @@
 FOLDER/jobs.json is an array of objects. {"operator": NAME, "numbers": [...], "decomposed": BOOL, "quantiser": NAME or
 null} is a program of configurations of an operator, {"network": NAME, "quantiser": NAME or null, "decomposed": BOOL,
 "whole": BOOL} a network. The name "*" stands for all, or with a quantiser for the operators that quantisers annotate;
-a network's quantiser "*" for one of the quantisers, another one for each network.
+"every": N for each N-th of them, and a network's quantiser "*" for one of the quantisers, another one for each network.
 FOLDER/index.json lists the files. A program that torch itself does not export has a row with "refused" and the reason.
 """
 
@@ -48,6 +48,7 @@ def expanded(job):
     """Return the jobs that a job with the name "*" stands for."""
     if job.get("operator") == "*":
         names = [name for name, row in OPERATORS.items() if row.quantised or not job.get("quantiser")]
+        names = names[:: job.get("every", 1)]
         return [job | {"operator": name} for name in names]
     if job.get("network") == "*":
         jobs = [job | {"network": name} for name in NETWORKS]

@@ -71,7 +71,7 @@ def unbind(random):
     return (lambda x: torch.unbind(x, axis)), [normal(*shape)]
 
 
-@operator("slice", "Slice")
+@operator("slice", "Slice", overload="slice|alias")
 def slices(random):
     shape = shape_of(random)
     picks = []

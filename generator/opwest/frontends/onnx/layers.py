@@ -155,6 +155,8 @@ def _bias(fixed: Constant | None, real: Any, scales: Any, is_exact: bool) -> Any
         each = np.broadcast_to(fixed.scales, (real.size,)) if len(fixed.scales) == 1 else fixed.scales
         if np.allclose(each, np.broadcast_to(scales, each.shape), rtol=1e-5, atol=0):
             return fixed.content.reshape(-1)
+    if not np.isfinite(real).all():
+        raise Unsupported("a bias that is not finite", "numbers")
     if is_exact:
         return real.astype(np.float32)
     whole = np.rint(real.astype(np.float64) / scales.astype(np.float64))

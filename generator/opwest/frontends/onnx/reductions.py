@@ -166,8 +166,9 @@ def batch(op: Op, t: Translation) -> None:
 def batch_numbers(op: Op, constants: Sequence[Any]) -> tuple[Any, Any]:
     """Return the float32 factors and offsets of BatchNormalization."""
     scale, bias, mean, variance = (np.asarray(constant, np.float64) for constant in constants)
-    factor = scale / np.sqrt(variance + float(op.get("epsilon", 1e-5)))
-    return factor.astype(np.float32), (bias - mean * factor).astype(np.float32)
+    with np.errstate(all="ignore"):  # a negative variance gives NaN, as in the runtimes
+        factor = scale / np.sqrt(variance + float(op.get("epsilon", 1e-5)))
+        return factor.astype(np.float32), (bias - mean * factor).astype(np.float32)
 
 
 def _normalised(t: Translation, x: Tensor, axes: list[int], epsilon: float) -> Tensor:

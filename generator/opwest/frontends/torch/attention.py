@@ -35,25 +35,39 @@ def attention(x: Context, b: Builder) -> list[Value | None]:
     mask = x.optional("attn_mask")
     if x.flag("is_causal"):
         mask = b.constant(np.tril(np.ones(shape[-2:], bool)))
-    if mask is not None and mask.dtype == "bool":
-        if mask.content is not None:
-            added = np.where(mask.content, np.float32(0), np.float32(_MASKED))
-            scores = b.binary("Add", scores, b.constant(added))
-        else:
-            limit = b.operand(_MASKED, scores.dtype)
-            scores = b.op("Where", [mask, scores, limit], broadcast(mask.shape, shape), scores.dtype)
-    elif mask is not None:
-        scores = b.binary("Add", scores, _finite(b, mask))
-    weights = b.op("Softmax", [scores], scores.shape, axis=len(scores.shape) - 1)
+    weights = _masked_softmax(b, scores, mask)
     result = b.op("MatMul", [weights, value], x.meta.shape)
     return [result, *[None] * (len(x.call.results) - 1)]
 
 
-def _finite(b: Builder, mask: Value) -> Value:
-    """Return a constant mask without infinite numbers."""
-    if mask.content is None:
-        return mask
-    return b.constant(np.maximum(mask.content, np.float32(_MASKED)).astype(np.float32))
+def _masked_softmax(b: Builder, scores: Value, mask: Value | None) -> Value:
+    """Return the weights of the keys; those of a query without keys are 0, as in torch."""
+    axis = scores.rank - 1
+    if mask is None:
+        return b.op("Softmax", [scores], scores.shape, axis=axis)
+    if mask.content is not None:
+        is_bool = mask.dtype == "bool"
+        content = np.where(mask.content, np.float32(0), np.float32(-np.inf)) if is_bool else mask.content
+        added = b.binary("Add", scores, b.constant(np.maximum(content, np.float32(_MASKED)).astype(np.float32)))
+        weights = b.op("Softmax", [added], added.shape, axis=axis)
+        has_keys = (content > -np.inf).any(axis=-1, keepdims=True)
+        return weights if has_keys.all() else b.binary("Mul", weights, b.constant(has_keys.astype(np.float32)))
+    if mask.dtype != "bool":
+        return _safe_softmax(b, b.binary("Add", scores, mask), axis)
+    shape = broadcast(mask.shape, scores.shape)
+    chosen = b.op("Where", [mask, scores, b.operand(_MASKED, scores.dtype)], shape, scores.dtype)
+    weights = b.op("Softmax", [chosen], shape, axis=axis)
+    kept = (*mask.shape[:-1], 1)
+    has_keys_now = b.op("ReduceMax", [b.cast(mask, scores.dtype), b.ints([mask.rank - 1])], kept, keepdims=1)
+    return b.binary("Mul", weights, has_keys_now)
+
+
+def _safe_softmax(b: Builder, scores: Value, axis: int) -> Value:
+    """Return a softmax whose rows of infinite negative numbers only are 0."""
+    kept = [1 if i == axis else n for i, n in enumerate(scores.shape)]
+    is_empty = b.binary("Equal", b.op("ReduceMax", [scores, b.ints([axis])], kept, keepdims=1), -np.inf)
+    weights = b.op("Softmax", [scores], scores.shape, axis=axis)
+    return b.op("Where", [is_empty, b.operand(0.0, scores.dtype), weights], scores.shape, scores.dtype)
 
 
 def _repeated(b: Builder, value: Value, count: int) -> Value:
@@ -65,6 +79,6 @@ def _repeated(b: Builder, value: Value, count: int) -> Value:
 
 @translates("_safe_softmax")
 def safe_softmax(x: Context, b: Builder) -> Value:
-    """Softmax; rows of infinite negative numbers only are not supported."""
+    """Softmax; rows of infinite negative numbers only are 0."""
     data = x.tensor("self")
-    return b.op("Softmax", [data], data.shape, axis=x.integer("dim") % max(data.rank, 1))
+    return _safe_softmax(b, data, x.integer("dim") % max(data.rank, 1))

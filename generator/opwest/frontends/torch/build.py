@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
@@ -109,7 +110,8 @@ class Builder:
                 table[value.name] = wanted
                 values[wanted] = Value(wanted, value.dtype, value.shape, None, value.integers)
             else:
-                values[wanted] = value
+                name = table.get(value.name, value.name)
+                values[wanted] = dataclasses.replace(value, name=name)
         for node in self.nodes[self._first :]:
             for names in (node.input, node.output):
                 for place, name in enumerate(names):
@@ -156,6 +158,7 @@ class Builder:
         given = {name: value for name, value in attributes.items() if value is not None}
         outputs = ["" if result is None else result.name for result in results]
         self.nodes.append(helper.make_node(kind, names, outputs, **given))
+        self.origins[next((name for name in outputs if name), "")] = self._origin
         return results
 
     def _folded(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from opwest.compiler.graph.types import Unsupported
@@ -239,10 +240,39 @@ def log_of_sum(x: Context, b: Builder) -> Value:
     )
 
 
-@translates("atan2", "hypot")
+@translates("atan2")
+def angle(x: Context, b: Builder) -> Value:
+    """The angle of a point: that of the quotient, in the half of the first coordinate."""
+    y, point = x.tensor("self"), x.tensor("other")
+    shape = broadcast(y.shape, point.shape)
+
+    def either(condition: Value, one: Value | float, other: Value | float) -> Value:
+        parts = [b.operand(part, y.dtype) for part in (one, other)]
+        return b.op("Where", [condition, *parts], broadcast(condition.shape, *(p.shape for p in parts)), y.dtype)
+
+    above, below = b.binary("Greater", y, 0.0), b.binary("Less", y, 0.0)
+    quotient = b.unary("Atan", b.binary("Div", y, point))
+    turned = b.binary("Add", quotient, either(below, -math.pi, math.pi))
+    on_axis = either(above, math.pi / 2, either(below, -math.pi / 2, 0.0))
+    left = either(b.binary("Less", point, 0.0), turned, on_axis)
+    return b.expand(either(b.binary("Greater", point, 0.0), quotient, left), shape)
+
+
+@translates("cdist", "_cdist_forward", "_euclidean_dist")
+def distances(x: Context, b: Builder) -> Value:
+    """The distances of all pairs of rows."""
+    one, other = x.tensor("x1"), x.tensor("x2")
+    if x.call.operator != "aten._euclidean_dist" and x.number("p", 2) not in (1, 2):
+        raise Unsupported(f"p={x.number('p')}", "1 or 2")
+    first = b.reshape(one, (*one.shape[:-1], 1, one.shape[-1]))
+    second = b.reshape(other, (*other.shape[:-2], 1, *other.shape[-2:]))
+    apart = b.binary("Sub", first, second)
+    kind = "ReduceL1" if x.call.operator != "aten._euclidean_dist" and x.number("p", 2) == 1 else "ReduceL2"
+    return b.op(kind, [apart, b.ints([apart.rank - 1])], x.meta.shape, keepdims=0)
+
+
+@translates("hypot")
 def of_two(x: Context, b: Builder) -> Value:
-    """The root of the sum of squares; no angle."""
-    if x.call.operator == "aten.atan2":
-        raise Unsupported("atan2", "an angle of one operand, such as atan")
+    """The root of the sum of squares."""
     one, other = x.tensor("self"), x.tensor("other")
     return b.unary("Sqrt", b.binary("Add", b.binary("Mul", one, one), b.binary("Mul", other, other)))

@@ -155,6 +155,21 @@ def bilinear(x: Context, b: Builder) -> Value:
     return made if bias is None else b.binary("Add", made, bias)
 
 
+@translates("_trilinear")
+def trilinear(x: Context, b: Builder) -> Value:
+    """The sum of products of three tensors with new dimensions: what bilinear is decomposed to."""
+    made: Value | None = None
+    for number in (1, 2, 3):
+        part = x.tensor(f"i{number}")
+        shape = list(part.shape)
+        for axis in sorted(x.integers(f"expand{number}")):
+            shape.insert(axis, 1)
+        part = b.reshape(part, shape)
+        made = part if made is None else b.binary("Mul", made, part)
+    assert made is not None
+    return b.op("ReduceSum", [made, b.ints(x.integers("sumdim"))], x.meta.shape, keepdims=0)
+
+
 @translates("cosine_similarity")
 def cosine(x: Context, b: Builder) -> Value:
     """A product of directions."""

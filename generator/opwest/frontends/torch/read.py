@@ -121,6 +121,10 @@ class _Translation:
         self.used: dict[str, UserOperator] = {}
         self.build = Builder(program.metas)
         self.values = Environment(program.metas, self.build)
+        self.needed = {*program.outputs, *program.mutations.values()}
+        """The tensors that something reads."""
+        for call in program.calls:
+            self.needed.update(references(list(call.arguments.values())))
         self.is_refused = False
         """Whether an operator has no translation."""
         self.outputs: list[str] = []
@@ -154,9 +158,7 @@ class _Translation:
 
     def _constants(self) -> None:
         """Bind parameters and buffers. Those that nothing reads are not read."""
-        read = set(self.program.outputs) | set(self.program.mutations.values())
-        for call in self.program.calls:
-            read.update(references(list(call.arguments.values())))
+        read = self.needed
         changed = changed_roots(self.program.calls)
         for constant in self.program.constants:
             name = constant.name
@@ -215,7 +217,10 @@ class _Translation:
             return
         if len(results) < len(call.results):
             raise Unsupported(f"{len(call.results)} results", f"{len(results)}")
-        named = {name: value for name, value in zip(call.results, results, strict=False) if name and value is not None}
+        pairs = list(zip(call.results, results, strict=False))
+        if absent := [name for name, value in pairs if value is None and name in self.needed]:
+            raise Unsupported(f"the result '{absent[0]}' is used", "a use of the first result only")
+        named = {name: value for name, value in pairs if name and value is not None}
         self.values.bind_results(call, self.build.named(named))
 
     def _results_of(self, call: Call, context: Context) -> Any:

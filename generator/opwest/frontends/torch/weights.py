@@ -6,6 +6,7 @@ Source: torch/_export/serde/schema.py (PayloadConfig, TensorMeta), torch/export/
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
@@ -60,6 +61,8 @@ class Payloads:
         self._archive = archive
         self._entries: dict[str, tuple[str, dict[str, Any]]] = {}
         self._storages: dict[str, bytes] = {}
+        self._uses = collections.Counter[str]()
+        """The number of tensors of a storage."""
         for folder, kind in _PARTS:
             member = f"{folder}{model}_{kind}_config.json"
             if member not in archive:
@@ -67,6 +70,7 @@ class Payloads:
             config = kind_of(archive.json(member).get("config"), dict, f"'config' of {member}")
             for name, entry in config.items():
                 self._entries[name] = (folder, kind_of(entry, dict, f"the tensor '{name}'"))
+                self._uses[f"{folder}{entry.get('path_name')}"] += 1
                 if entry.get("use_pickle"):
                     raise _pickled(f"the tensor '{name}'")
 
@@ -78,9 +82,12 @@ class Payloads:
         where = f"the tensor '{name}'"
         path = f"{folder}{field_of(entry, 'path_name', str, where)}"
         meta = field_of(entry, "tensor_meta", dict, where)
-        if path not in self._storages:
-            self._storages[path] = self._archive.read(path)
-        return array_of(self._storages[path], meta, where)
+        storage = self._storages.get(path)
+        if storage is None:
+            storage = self._archive.read(path)
+        if self._uses[path] > 1:  # tensors that share a storage
+            self._storages[path] = storage
+        return array_of(storage, meta, where)
 
 
 def _pickled(where: str) -> Unsupported:
