@@ -195,6 +195,17 @@ def test_names_and_metadata_remain(tmp_path):
     assert list(metadata_of(file, content, b"min_runtime_version")) == [b"1.5.0"]
 
 
+def test_results_that_are_no_numbers(tmp_path):
+    """They do not count, and no figure is NaN: the root of a negative number."""
+    model = Model()
+    layer = [model.input("float32", (1, 4), name="x"), model.constant(np.eye(4, dtype=np.float32)), None]
+    model.ending_with("SQRT", [model.operator("FULLY_CONNECTED", layer, ("float32",))], ("float32",))
+    model.save(tmp_path / "net.tflite")
+    samples = np.linspace(-1, 1, 48, dtype=np.float32).reshape(12, 4)
+    done = quantise(tmp_path / "net.tflite", output=tmp_path / "new.tflite", samples=samples, float_io=True)
+    assert 0 < done.after.error < 10 and "NaN" not in done.report.read_text()
+
+
 def test_several_inputs(tmp_path):
     """Samples have an array for each; a .npy file has only one."""
     model = Model()
