@@ -120,7 +120,7 @@ def test_a_bound_that_does_not_hold(place):
     assert re.search(
         r"net.tflite: error: the bound of 0.0001 percent of error does not hold: [\d.]+ "
         r"with all layers kept in int16x8\n"
-        r"  hint: use --keep float, or raise the bound\n",
+        r"  hint: use --keep float or --float-io, or raise the bound\n",
         err,
     )
     assert sorted(path.name for path in place.iterdir()) == ["net.tflite", "x.npz", "y.npy"]
