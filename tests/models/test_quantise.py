@@ -18,7 +18,7 @@ from opwest import OpwestError, quantise
 from opwest.frontends.tflite.read import metadata_of, read_tflite
 from opwest.quantisation.search import Search
 
-GRAPHS = sized(40, 4000)
+GRAPHS = sized(30, 4000)
 
 
 def test_random_graphs():

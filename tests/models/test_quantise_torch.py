@@ -65,7 +65,7 @@ def python(path, *words, given=""):
 
 def test_an_exported_program(torch_python, tmp_path):
     """PT2E writes a graph of int8 layers; its loss is the measured one, and the kept layer is float32."""
-    samples = np.random.default_rng(0).standard_normal((24, 3, 8, 8)).astype(np.float32)
+    samples = np.random.default_rng(0).standard_normal((12, 3, 8, 8)).astype(np.float32)
     np.savez(tmp_path / "x.npz", x=samples)
     python(torch_python, "-c", WRITER, tmp_path / "net.pt2")
     options = {"kind": "pt2", "samples": str(tmp_path / "x.npz"), "keep_accuracy": 0.3}
