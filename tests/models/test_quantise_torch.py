@@ -4,6 +4,7 @@
 The environment is build/torch, or that of the Python of the variable OPWEST_TORCH.
 """
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from in_process import fail
 from requirements_support import skip_here
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +65,7 @@ def python(path, *words, given=""):
 
 def test_an_exported_program(torch_python, tmp_path):
     """PT2E writes a graph of int8 layers; its loss is the measured one, and the kept layer is float32."""
-    samples = np.random.default_rng(0).standard_normal((24, 3, 8, 8)).astype(np.float32)
+    samples = np.random.default_rng(0).standard_normal((12, 3, 8, 8)).astype(np.float32)
     np.savez(tmp_path / "x.npz", x=samples)
     python(torch_python, "-c", WRITER, tmp_path / "net.pt2")
     options = {"kind": "pt2", "samples": str(tmp_path / "x.npz"), "keep_accuracy": 0.3}
@@ -79,3 +81,23 @@ def test_an_exported_program(torch_python, tmp_path):
     outputs = {name: np.load(tmp_path / f"{name}.npy").astype(np.float64) for name in ("net", "new")}
     error = 100 * np.sqrt(np.square(outputs["new"] - outputs["net"]).sum() / np.square(outputs["net"]).sum())
     assert error == pytest.approx(result["after"]["error"], rel=0.02)
+
+
+def test_torch_is_absent(tmp_path, monkeypatch):
+    (tmp_path / "net.pt2").write_bytes(b"PK")
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if "torch" in name else find(name, *rest))
+    done = fail("quantise", tmp_path / "net.pt2", "--samples", tmp_path / "x.npz", "-o", tmp_path / "new.pt2")
+    assert "error: quantised .pt2 files require torch and torchao, which are not installed" in done.stderr
+    assert "-m pip install torch torchao" in done.stderr
+
+
+def test_inputs_of_programs_stay_float(tmp_path):
+    (tmp_path / "net.pt2").write_bytes(b"PK")
+    words = ["--samples", tmp_path / "x.npz", "-o", tmp_path / "new.pt2", "--float-io", "--dtype", "int16x8"]
+    done = fail("quantise", tmp_path / "net.pt2", *words)
+    assert (
+        "error: --float-io has no effect on .pt2 files\n  hint: their inputs and outputs always stay float32"
+        in done.stderr
+    )
+    assert "error: --dtype int16x8 has no effect on .pt2 files" in done.stderr

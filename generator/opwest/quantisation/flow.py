@@ -164,6 +164,8 @@ class _Stages:
         if kept is None:
             best = min(search.losses.values())
             text = f"the bound of {bound:g} {self.unit} does not hold: {best:.3g} with all layers kept in {keep}"
-            hint = "raise the bound, or add samples" if keep == "float" else "use --keep float, or raise the bound"
+            ways = ["--keep float"] if keep != "float" else []
+            ways += ["--float-io"] if not self.options.float_io and self.backend.format != "pt2" else []
+            hint = f"use {' or '.join(ways)}, or raise the bound" if ways else "raise the bound"
             raise fault(text, self.place, hint=hint)
         return frozenset(kept), len(search.losses)

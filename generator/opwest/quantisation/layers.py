@@ -13,7 +13,7 @@ from opwest.compiler.reference.run import Values, run_graph, run_node
 from opwest.quantisation.assign import QuantisedGraph
 from opwest.quantisation.constants import dequantised_array, quantised_array
 from opwest.quantisation.flow import Loss
-from opwest.quantisation.measure import ratio_db, relative
+from opwest.quantisation.measure import ratio_db, relative, squares
 from opwest.quantisation.rules import rule_of
 
 CASES = 16
@@ -47,7 +47,7 @@ def losses_of(
     for case in cases[:CASES]:
         values = run_graph(graph, case)
         whole = run_quantised(quantised, case)
-        square = sum(float(np.square(values[tensor], dtype=np.float64).sum()) for tensor in graph.outputs)
+        _, square = squares((values[tensor], values[tensor]) for tensor in graph.outputs)
         for node in layers:
             results = _alone(quantised.nodes[node], node, values, graph)
             own = _squares(node.outputs, results, values)
@@ -74,14 +74,8 @@ def losses_of(
 def _squares(
     tensors: Sequence[Tensor], found: Mapping[Tensor, Any], values: Mapping[Tensor, Any]
 ) -> tuple[float, float]:
-    """Return the sums of squared differences and of squared values."""
-    error = square = 0.0
-    for tensor in tensors:
-        if tensor.dtype == "float32" and tensor in found:
-            wanted = np.asarray(values[tensor], np.float64)
-            error += float(np.square(found[tensor] - wanted).sum())
-            square += float(np.square(wanted).sum())
-    return error, square
+    """Return the sums of squared differences and of squared values of float32 tensors."""
+    return squares((found[t], values[t]) for t in tensors if t.dtype == "float32" and t in found)
 
 
 def _alone(new: Node, node: Node, values: Values, graph: Graph) -> dict[Tensor, Any]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,8 @@ def quality(
 
     `is_classifier`: whether the greatest element of the output is a class.
     """
-    error = square = 0.0
-    for one, other in zip(outputs, floats, strict=True):
-        for array, wanted in zip(one, other, strict=True):
-            error += float(np.square(array.astype(np.float64) - wanted).sum())
-            square += float(np.square(wanted.astype(np.float64)).sum())
+    pairs = (pair for one, other in zip(outputs, floats, strict=True) for pair in zip(one, other, strict=True))
+    error, square = squares(pairs)
     number = 0 if classes is None else classes[0]
     found, expected = (_classes([case[number] for case in some]) for some in (outputs, floats))
     agreement = None
@@ -35,6 +32,20 @@ def quality(
         agreement = float((found == expected).mean())
     accuracy = None if classes is None or found is None else float((found == classes[1]).mean())
     return Quality(relative(error, square), agreement, accuracy)
+
+
+def squares(pairs: Iterable[tuple[Any, Any]]) -> tuple[float, float]:
+    """Return the sums of squared differences, and of squared expected values, of pairs (found, expected).
+
+    Elements that are not finite do not count: no range contains them.
+    """
+    error = square = 0.0
+    for found, expected in pairs:
+        one, wanted = np.asarray(found, np.float64), np.asarray(expected, np.float64)
+        counts = np.isfinite(one) & np.isfinite(wanted)
+        error += float(np.square(one[counts] - wanted[counts]).sum())
+        square += float(np.square(wanted[counts]).sum())
+    return error, square
 
 
 def relative(error: float, square: float) -> float:

@@ -29,7 +29,7 @@ from opwest.quantisation import flow
 from opwest.quantisation.calibration import Collector, ranges_of
 from opwest.quantisation.flow import Loss, Outputs
 from opwest.quantisation.layers import CASES
-from opwest.quantisation.measure import ratio_db, relative
+from opwest.quantisation.measure import ratio_db, relative, squares
 from opwest.quantisation.onnx_files import prepared, quantised_operator, with_integer_interface, with_results
 from opwest.quantisation.request import Layer, Made, Options
 from opwest.quantisation.samples import Samples, port_of, read_samples
@@ -256,14 +256,8 @@ def _arrays(model: Any, names: Sequence[str], cases: Sequence[Mapping[str, Any]]
 def _squares(
     names: Sequence[str], found: Mapping[str, list[Any]], floats: Mapping[str, list[Any]]
 ) -> tuple[float, float]:
-    """Return the sums of squared differences and of squared values."""
-    error = square = 0.0
-    for name in names:
-        for one, other in zip(found[name], floats[name], strict=True):
-            wanted = other.astype(np.float64)
-            error += float(np.square(one - wanted).sum())
-            square += float(np.square(wanted).sum())
-    return error, square
+    """Return the sums of squared differences and of squared values of results."""
+    return squares(pair for name in names for pair in zip(found[name], floats[name], strict=True))
 
 
 def _scales(model: Any) -> dict[str, tuple[float | None, int | None]]:

@@ -24,7 +24,7 @@ from opwest.quantisation import flow
 from opwest.quantisation.calibration import Collector, ranges_of
 from opwest.quantisation.flow import Loss, Outputs
 from opwest.quantisation.layers import CASES
-from opwest.quantisation.measure import ratio_db, relative
+from opwest.quantisation.measure import ratio_db, relative, squares
 from opwest.quantisation.pt2_graph import (
     is_float,
     parts_of,
@@ -55,6 +55,7 @@ def _loaded(content: bytes, place: str) -> Any:
     """Return the exported program. Raises OpwestError."""
     import torch
 
+    torch.set_num_threads(1)  # one order of float sums
     try:
         return torch.export.load(io.BytesIO(content))
     except Exception as error:  # of any part of torch
@@ -238,10 +239,5 @@ def _without_unused(module: Any) -> Any:
 
 
 def _squares(found: Sequence[Any], wanted: Sequence[Any]) -> tuple[float, float]:
-    """Return the sums of squared differences and of squared values."""
-    error = square = 0.0
-    for one, other in zip(found, wanted, strict=True):
-        exact = other.detach().numpy().astype(np.float64)
-        error += float(np.square(one.detach().numpy() - exact).sum())
-        square += float(np.square(exact).sum())
-    return error, square
+    """Return the sums of squared differences and of squared values of tensors."""
+    return squares((one.numpy(), other.numpy()) for one, other in zip(found, wanted, strict=True))
