@@ -250,6 +250,7 @@ def dense(folder, weights):
     [
         ({}, ["cannot read the model: No such file or directory"]),
         ({"model": "1x"}, ["model name '1x' "]),
+        ({"model": "signal"}, ["header signal.h of model 'signal' hides a header of the C library"]),
         ({"exact": True}, ["--exact has no effect on a model of the kind 'tflite'"]),
         (
             {"kind": "mlf", "vectors": 3, "io": "workspace"},
