@@ -73,7 +73,7 @@ def _way_out(share: _Share, options: Options) -> str:
     cycles = sum(row.cost.cycles for row in share.rows)
     converted = sum(row.cost.cycles for row in share.rows if _is_conversion(row.operation))
     if converted <= cycles / 2:
-        return "quantise the model to int8, with int8 inputs and outputs"
+        return "quantise the model to int8, with int8 inputs and outputs: opwest quantise"
     if options.float_io:
         return "import without --float-io, which adds the conversions"
     return "convert the model with int8 inputs and outputs instead of float32"
