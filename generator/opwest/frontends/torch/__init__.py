@@ -4,7 +4,7 @@
 Enters: the bytes of an archive. Leaves: a graph in TFLite's vocabulary, channels last. Never: arithmetic of operators.
 `archive.py` opens the archive as hostile input, `weights.py` and `saved.py` read its tensors, `program.py` reads the
 graph with checked types. `symbols.py` gives symbolic dimensions their numbers. `build.py` collects operators of ONNX,
-which the families (`elements.py`, `layers.py`, ...) make from those of ATen; `effects.py` resolves operators that change
+which the families (`elements.py`, `layers.py`, ...) make from ATen; `effects.py` resolves operators that change
 a tensor in place. `read.py` gives them to the reader of ONNX, which has the shapes, the folding of constants and the
 layouts. `trusted.py` makes the archive that PyTorch gets, if it is the reference.
 
