@@ -13,11 +13,11 @@ import pytest
 from importers.torch_made import Program, Ref, argument, convolution, meta, quantised, ring, zipped
 from opwest.base.diagnostics import Diagnostics, OpwestError
 from opwest.compiler.graph.check import check_graph
-from opwest.compiler.graph.types import Rules
+from opwest.compiler.graph.types import Rules, Unsupported
 from opwest.compiler.reference.run import outputs_of, run_graph
 from opwest.compiler.request import Options
 from opwest.frontends.read import read_model
-from opwest.frontends.torch.archive import without_samples
+from opwest.frontends.torch.trusted import for_runtime
 from opwest.imports.convert import import_model
 
 
@@ -238,9 +238,44 @@ def test_pickles_are_never_opened(generator):
     config["config"]["p.conv"]["use_pickle"] = True
     text = refused(zipped(members | {"data/weights/model_weights_config.json": json.dumps(config)}))
     assert "the tensor 'p.conv' is a pickle ('use_pickle': true), which is never opened" in text
-    with zipfile.ZipFile(io.BytesIO(without_samples(p.content()))) as archive:
+    with zipfile.ZipFile(io.BytesIO(for_runtime(p.content()))) as archive:
         assert archive.read("m/data/sample_inputs/model.pt") == b""
-        assert archive.read("m/models/model.json") == members["models/model.json"].encode()
+        assert json.loads(archive.read("m/models/model.json")) == json.loads(members["models/model.json"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p: p.nodes[0].update(target="torch.serialization.os.system"), "calls 'torch.serialization.os.system'"),
+        (lambda p: p.metas["x"]["sizes"].insert(0, expression("__import__('os')")), "PyTorch evaluates"),
+        (lambda p: p.metas["x"]["sizes"].insert(0, expression("eval('x')")), "PyTorch evaluates"),
+        (lambda p: p.metas["x"]["sizes"].insert(0, expression("s0.__class__")), "PyTorch evaluates"),
+        (lambda p: p.nodes[0].update(in_spec='[1, {"type": "os.path", "context": "null"}]'), "other containers"),
+    ],
+)
+def test_pytorch_gets_no_code(generator, change, message):
+    """What torch.export.load would evaluate, import or call."""
+    p = convolution(generator)
+    change(p)
+    with pytest.raises(Unsupported) as caught:
+        for_runtime(p.content())
+    assert message in str(caught.value)
+
+
+def expression(text):
+    return {"as_expr": {"expr_str": text}}
+
+
+def test_pytorch_gets_programs_of_pytorch(generator):
+    p = convolution(generator)
+    symbol = "Mul(Integer(2), Symbol('s77', positive=True, integer=True))"
+    p.metas["x"]["sizes"][0] = expression(symbol)
+    p.nodes[0]["in_spec"] = '[1, {"type": "builtins.tuple", "context": "null", "children_spec": []}]'
+    document = p.document() | {"guards_code": ["print('guard')"]}
+    members = p.members() | {"models/model.json": json.dumps(document)}
+    with zipfile.ZipFile(io.BytesIO(for_runtime(zipped(members)))) as archive:
+        given = json.loads(archive.read("m/models/model.json"))
+    assert given.pop("guards_code") == [] and given == p.document()
 
 
 def test_calls_of_old_pickles_are_refused(generator):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from opwest.base.frozen_dataclass import dataclass
-from opwest.compiler.graph.types import Graph, Node, Tensor
+from opwest.compiler.graph.types import Damaged, Graph, Node, Tensor, Unsupported
 from opwest.compiler.graph.user import KIND
 from opwest.compiler.output.manifest import Vectors
 from opwest.compiler.reference.distances import distance, largest, made_inputs
@@ -52,9 +52,13 @@ def _run(graph: Graph, content: bytes, inputs: Cases, **more: Any) -> Found:
 
         return run(Call("onnx"), with_unsigned_weights(content), given)
     if format_of(content, "") is TORCH:
-        from opwest.frontends.torch.archive import without_samples
+        from opwest.frontends.torch.trusted import for_runtime
 
-        return run(Call("torch", **more), without_samples(content), given)
+        try:
+            trusted = for_runtime(content)
+        except (Damaged, Unsupported) as reason:
+            raise UnavailableError(f"PyTorch does not get the program: {reason}") from None
+        return run(Call("torch", **more), trusted, given)
     call = Call("tflite", graph.subgraph, **more)
     if graph.signature is not None:
         named = graph.signature

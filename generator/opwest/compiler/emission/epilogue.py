@@ -104,8 +104,8 @@ def _scaling(
         # Clamped before the rounding: lrintf() has no result beyond the range of long.
         low, high = (number(float(limit - finish.zero), "float32") for limit in (finish.low, finish.high))
         text = f"(int32_t)lrintf(clampf((float)({{sum}}) * {{scale}}, {low}, {high}))"
-        if finish.biases:
-            return _with_biases(finish, f"(int32_t)lrintf(clampf({{}}, {low}, {high}))")
+        if finish.real is not None:
+            return _by_inverse(finish, f"(int32_t)lrintf(clampf({{}}, {low}, {high}))")
         if len(set(finish.scales)) == 1:
             scale = number(finish.scales[0], "float32")
             return text.replace("{scale}", scale), [], [], ("clampf",), ("math.h",)
@@ -125,18 +125,25 @@ def _scaling(
     return f"{helper}({{sum}}, {texts[0]}, {texts[1]})", arrays, load, (helper,), ()
 
 
-def _with_biases(
+def _by_inverse(
     finish: Requantisation, rounded: str
 ) -> tuple[str, Arrays, list[str], tuple[str, ...], tuple[str, ...]]:
-    """Return what _scaling() does for a float32 sum of a product and a bias, which `rounded` makes an integer."""
-    arrays: Arrays = [("offset", "float32", np.asarray(finish.biases, np.float32))]
-    load, scale = ["const float b{n} = offset[{c}];"], number(finish.scales[0], "float32")
+    """Return what _scaling() does for PyTorch's arithmetic; `rounded` makes an integer of the result."""
+    assert finish.real is not None
+    data, inverse = number(finish.real[0], "float64"), number(finish.real[1], "float32")
+    arrays: Arrays = []
+    load: list[str] = []
+    scale = f"(double){number(finish.scales[0], 'float32')}"
     if len(set(finish.scales)) > 1:
         arrays.append(("scale", "float32", np.asarray(finish.scales, np.float32)))
         load.append("const float s{n} = scale[{c}];")
-        scale = "s{n}"
-    text = rounded.format(f"product_float((float)({{sum}}), {scale}) + b{{n}}")
-    return text, arrays, load, ("clampf", "product_float"), ("math.h",)
+        scale = "(double)s{n}"
+    total = f"(double)({{sum}}) * {data} * {scale}"
+    if finish.biases:
+        arrays.append(("offset", "float32", np.asarray(finish.biases, np.float32)))
+        load.append("const float b{n} = offset[{c}];")
+        total += " + (double)b{n}"
+    return rounded.format(f"(float)({total}) * {inverse}"), arrays, load, ("clampf",), ("math.h",)
 
 
 def _fixed(finish: Requantisation, bound: Any, is_wide: bool) -> tuple[str, list[int], list[int]]:

@@ -149,9 +149,12 @@ class Requantisation:
     low: int
     high: int
     scales: tuple[float, ...] = ()
-    """The float32 multipliers of Rounding.FLOAT."""
+    """The float32 multipliers of Rounding.FLOAT; with `real` the scales of the weights."""
     biases: tuple[float, ...] = ()
-    """The float32 numbers that Rounding.FLOAT adds before it rounds; empty: none."""
+    """The float32 biases with `real`; empty: none."""
+    real: tuple[float, float] | None = None
+    """PyTorch: the scale of the data, and the inverse of that of the result. The real sum with its bias is computed as
+    double and rounded to float32, then multiplied by the inverse."""
 
     def each(self, channels: int) -> tuple[Multiplier, ...]:
         """Return the multiplier of each channel."""
@@ -166,9 +169,12 @@ class Requantisation:
         sums = np.asarray(sums, np.int64)
         if self.rounding is Rounding.FLOAT:
             scales = np.asarray(self.scales, np.float32)
-            products = sums.astype(np.float32) * scales
-            products = products + np.asarray(self.biases, np.float32) if self.biases else products
-            return np.rint(products).astype(np.int64)
+            if self.real is None:
+                return np.rint(sums.astype(np.float32) * scales).astype(np.int64)
+            data, inverse = self.real
+            total = sums.astype(np.float64) * data * scales.astype(np.float64)
+            total = total + np.asarray(self.biases, np.float64) if self.biases else total
+            return np.rint(total.astype(np.float32) * np.float32(inverse)).astype(np.int64)
         fixed = np.asarray([m.fixed for m in self.multipliers], np.int64)
         shift = np.asarray([m.shift for m in self.multipliers], np.int64)
         return scaled(sums, fixed, shift, self.rounding)

@@ -196,9 +196,11 @@ def requantisation(node: Node, rules: Rules) -> Requantisation:
     # The multipliers of onnxruntime: both operations in float32. Source: its quantization/qlinearconv.cc.
     floats = tuple(float(np.float32(source.scale) * np.float32(scale) / np.float32(target.scale)) for scale in scales)
     multipliers = tuple(quantize_multiplier(real) for real in reals)
-    given: Sequence[float] = node.options.get("float_bias", ())
-    biases = tuple(float32(bias / target.scale) for bias in given)
-    return Requantisation(multipliers, rounding, target.zero, low, high, floats, biases)
+    if rounding is Rounding.FLOAT and rules.inverse_scales:
+        biases = tuple(map(float32, node.options.get("float_bias", ())))
+        real = (float32(source.scale), float32(1 / target.scale))
+        return Requantisation(multipliers, rounding, target.zero, low, high, tuple(map(float32, scales)), biases, real)
+    return Requantisation(multipliers, rounding, target.zero, low, high, floats)
 
 
 def _product(node: Node) -> Sequence[Result]:

@@ -116,18 +116,3 @@ def _check_places(infos: list[zipfile.ZipInfo], length: int) -> None:
         end = info.header_offset + _LOCAL_HEADER + info.compress_size
         if end > length:
             raise Damaged(f"the member '{info.filename}' ends after the end of the file")
-
-
-_SAMPLES = ("data/sample_inputs/", "serialized_example_inputs.pt")
-
-
-def without_samples(content: bytes) -> bytes:
-    """Return an archive whose sample inputs, a pickle, are empty. Raises Damaged, Unsupported."""
-    archive = Archive(content)
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as target:
-        for name in archive.members:
-            if not name.endswith("/"):
-                data = b"" if name.startswith(_SAMPLES) else archive.read(name)
-                target.writestr(archive.top + name, data)
-    return made.getvalue()

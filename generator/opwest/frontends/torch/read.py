@@ -66,13 +66,16 @@ def read_torch(
 
 def _parts_of(archive: Archive) -> tuple[str, Payloads | SavedTensors]:
     """Return the member with the program, and the tensors. Raises Damaged, Unsupported."""
+    if _OLD_PROGRAM in archive and (archive.names("models/") or archive.names("data/")):
+        raise Damaged("an archive of two versions of PyTorch")
     if _OLD_PROGRAM in archive:  # PyTorch 2.6, 2.7
         return _OLD_PROGRAM, SavedTensors([archive.read(name) for name in _OLD_TENSORS if name in archive])
     model = _model_of(archive)
     saved = [f"data/{folder}/{model}.pt" for folder in ("weights", "constants")]
+    raw = Payloads(archive, model)  # refuses pickles
     if any(name in archive for name in saved):  # PyTorch 2.8
         return f"models/{model}.json", SavedTensors([archive.read(name) for name in saved if name in archive])
-    return f"models/{model}.json", Payloads(archive, model)
+    return f"models/{model}.json", raw
 
 
 def _with_names(graph: Graph, names: list[str]) -> Graph:
