@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -13,10 +13,9 @@ from opwest import __version__
 from opwest.base.diagnostics import Diagnostics, nearest, similar
 from opwest.base.result import Result, table_lines
 from opwest.cli import commands
-from opwest.cli.arguments import Arguments, add_command, add_json, number_of
-from opwest.cli.run_options import add_call, add_device, add_run, count, flash_option
-from opwest.objects.flash import FORM
-from opwest.quantisation.request import CALIBRATIONS, DTYPES, KEEPS
+from opwest.cli.arguments import Arguments, add_command, add_json
+from opwest.cli.model_options import add_quantise, add_tune
+from opwest.cli.run_options import add_call, add_run, count
 
 _DESCRIPTION = """\
 Generate a Zephyr application from a trained model, or from compiled operators and a device manifest.
@@ -75,18 +74,6 @@ class UsageError(Exception):
         self.origin = origin
         self.message = message
         self.hint = hint
-
-
-class _Cores:
-    """The names of the cores, read on use: most commands need no table of processors."""
-
-    def __iter__(self) -> Iterator[str]:
-        from opwest.objects.targets import measured_cores
-
-        return iter(measured_cores())
-
-    def __contains__(self, name: object) -> bool:
-        return name in list(self)
 
 
 @functools.cache
@@ -263,61 +250,6 @@ def _add_new_driver(new_driver: Arguments) -> None:
         "--compatible VENDOR,DEVICE",
         "compatible of its devicetree nodes (default: vnd,NAME; vnd is Zephyr's prefix for tests)",
     )
-
-
-def _add_quantise(quantise: Arguments) -> None:
-    quantise.path("file MODEL", "a float32 model: a .tflite, .onnx or .pt2 file")
-    quantise.output("FILE", "a new file of the same format; the figures are in FILE.quantise.json", required=True)
-    quantise.path(
-        "--samples FILE.npz",
-        "typical inputs: an array for each input, cases in its first dimension; a .npy file for one input",
-        required=True,
-    )
-    quantise.value(
-        "--labels [NAME=]FILE.npy",
-        "the class of each case, of output NAME (default: the only one)",
-    )
-    quantise.choice("--dtype", DTYPES, "int8 (default), or int16x8: int16 data with int8 weights (.tflite)", DTYPES[0])
-    quantise.choice(
-        "--calibration",
-        CALIBRATIONS,
-        "ranges: all values, 99.99 %% of them, or the least squared error (default: that with the least measured loss)",
-    )
-    quantise.value(
-        "--keep-accuracy N",
-        "keep the fewest layers out of int8 for a loss of at most N percentage points of accuracy, or without --labels "
-        "percent of error (root of the mean squared difference of the outputs)",
-        _loss,
-    )
-    quantise.choice(
-        "--keep",
-        KEEPS,
-        "arithmetic of kept layers (default: int16x8 in .tflite files, else float)",
-    )
-    quantise.flag("--float-io", help="inputs and outputs stay float32 (default: they are quantised, except in .pt2)")
-
-
-def _loss(text: str) -> float:
-    return number_of(text, float, "a number of at least 0", 0)
-
-
-def _add_tune(tune: Arguments) -> None:
-    tune.path("folder DIR", "the output of 'opwest import' of a trained model")
-    where = tune.exclusive(required=True)
-    where.value("--board BOARD", "measure for a board of Zephyr: on it with --serial, otherwise on its core in QEMU")
-    where.target.add_argument("--core", choices=_Cores(), help="measure on a core, in QEMU")
-    tune.value(
-        "--flash FLASH",
-        f"flash of operators and constants in QEMU: {FORM} (default: that of the manifest, else that of the board, "
-        "else that which the import assumes)",
-        flash_option,
-    )
-    tune.path(
-        "--cmsis-nn DIR",
-        "also measure CMSIS-NN in this directory, for 'opwest import --with cmsis-nn' (default: not measured)",
-    )
-    tune.path("--zephyr-base DIR", "Zephyr tree with the board (default: that of the workspace)")
-    add_device(tune.group("on a board"), "serial device of the board: measure by its cycle counter")
 
 
 def _add_init(init: Arguments) -> None:
@@ -497,8 +429,8 @@ COMMANDS: Final[dict[str, Callable[[Any, str], None]]] = {
     "run": _command("run an application on this machine, in QEMU or on a board", commands.run, add_run),
     "report": _command("show memory, schedule and sizes as a page", commands.report, _add_report),
     "update": _command("generate applications again, and merge your changes", commands.update, _add_update),
-    "tune": _command("measure the variants of a model's layers, in QEMU or on a board", commands.tune, _add_tune),
-    "quantise": _command("make an integer model from a float model and samples", commands.quantise, _add_quantise),
+    "tune": _command("measure the variants of a model's layers, in QEMU or on a board", commands.tune, add_tune),
+    "quantise": _command("make an integer model from a float model and samples", commands.quantise, add_quantise),
     "call": _command("call one operator on a board", commands.call, add_call),
     "bundle": _command("make, sign and verify bundles: models outside of the firmware", commands.bundle, _add_bundle),
     **dict.fromkeys(
