@@ -5,30 +5,27 @@
 """
 
 import pytest
-from campaign import sized
 from models.bounds import ONNX
-from pytorch.pytorch_support import QUANTISERS, check_files, networks
+from pytorch.pytorch_support import JOBS, check_files, programs
 
 LEAST = 15
 """Of networks."""
-FORMS = sized([{}], [{}, {"decomposed": True}])
-CHOSEN = sized(("*",), QUANTISERS)
+FLOAT = [name for name in JOBS if name in ("networks", "networks-decomposed")]
+QUANTISED = [name for name in JOBS if name.startswith("networks-") and name != "networks-decomposed"]
 
 
 def bound(row):
     return ONNX["network"]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_float(form, tmp_path):
-    folder, rows = networks(**form)
+@pytest.mark.parametrize("name", FLOAT)
+def test_float(name, tmp_path):
+    check_files(*programs(name), tmp_path, bound)
+
+
+@pytest.mark.parametrize("name", QUANTISED)
+def test_quantised_is_exact(name, tmp_path):
+    """With --exact the bits are torch's; "any" has another quantiser for each network."""
+    folder, rows = programs(name)
     assert len({row["network"] for row in rows}) >= LEAST
-    check_files(folder, rows, tmp_path, bound)
-
-
-@pytest.mark.parametrize("quantiser", CHOSEN)
-@pytest.mark.parametrize("form", FORMS)
-def test_quantised_is_exact(form, quantiser, tmp_path):
-    """With --exact the bits are torch's; "*" is another quantiser for each network."""
-    folder, rows = networks(quantiser, **form)
     check_files(folder, rows, tmp_path, bound, exact=True)
