@@ -16,7 +16,7 @@ pytestmark = pytest.mark.zephyr
 BOARDS = ["mps2/an385", "mps2/an386", "mps3/corstone300/an547"]
 LIBRARY = ["-DCONFIG_NEWLIB_LIBC=y", "-DCONFIG_MULTITHREADING=n"]
 """For functions of real numbers; Debian's newlib has no locks for threads."""
-NETWORKS = ("mobilenet_v2", "ds_cnn", "streaming", "gru_keywords")
+NETWORKS = ("mobilenet_v2", "ds_cnn", "spotter", "gru_keywords")
 """Each with another quantiser; the third has state."""
 
 
@@ -29,7 +29,7 @@ def subjects():
         if row["network"] not in NETWORKS:
             continue
         inputs, outputs, _ = zip(*cases_of(folder, row), strict=True)
-        options = ("--exact",) if any(row["quantised"]) else ()
+        options = ("--exact",) if row["form"] != "float" else ()
         found.append((Subject(row["network"], folder / f"{row['name']}.pt2", inputs, outputs, options), row, folder))
     return found
 
