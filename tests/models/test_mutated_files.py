@@ -23,7 +23,7 @@ from opwest.compiler.lowering.control import resolve_control
 from opwest.compiler.request import Options
 from opwest.frontends.read import read_model
 from opwest.imports.convert import import_model
-from pytorch.pytorch_support import closed, networks
+from pytorch.pytorch_support import closed, programs
 
 READ = sized(400, 10_000)
 IMPORTED = sized(60, 1_000)
@@ -58,9 +58,9 @@ def torch_files(folder):
     found = [*(one.content() for one in made), made[1].old_content()]
     if not sized(False, True):
         return found
-    files, rows = networks()
+    files, rows = programs("networks")
     found += [(files / f"{row['name']}.pt2").read_bytes() for row in rows if row["network"] in NETWORKS]
-    files, rows = networks("*")
+    files, rows = programs("networks-any")
     return [*found, *((files / f"{row['name']}.pt2").read_bytes() for row in rows[3:14:5])]
 
 

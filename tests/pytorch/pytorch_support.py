@@ -26,6 +26,21 @@ from session_support import made_once
 
 WRITER = Path(__file__).resolve().parent / "writer"
 QUANTISERS = ("xnnpack-channel", "xnnpack-tensor", "x86", "arm", "cortex-m")
+CHOSEN = sized(("xnnpack-channel",), QUANTISERS)
+"""Of the operators; the networks of a sample have all quantisers."""
+_WHOLE = {"network": "*", "whole": sized(False, True)}
+_NUMBERS = list(range(sized(1, 30)))
+JOBS = {
+    "plain": [{"operator": "*", "numbers": _NUMBERS}],
+    "decomposed": [{"operator": "*", "numbers": _NUMBERS, "decomposed": True, "every": sized(5, 1)}],
+    **{one: [{"operator": "*", "numbers": list(range(sized(2, 30))), "quantiser": one}] for one in CHOSEN},
+    "networks": [{**_WHOLE, "every": sized(4, 1)}],
+    "networks-any": [{**_WHOLE, "quantiser": "*"}],
+}
+if sized(False, True):
+    JOBS |= {f"networks-{one}": [{**_WHOLE, "quantiser": one}] for one in QUANTISERS}
+    JOBS |= {"networks-decomposed": [{**_WHOLE, "decomposed": True}]}
+    JOBS |= {f"networks-{one}-decomposed": [{**_WHOLE, "quantiser": one, "decomposed": True}] for one in QUANTISERS}
 FOREIGN = ("PYTHONPATH", "COVERAGE_PROCESS_CONFIG")
 """Variables of this environment that the other one does not get."""
 
@@ -40,22 +55,19 @@ def torch_run(*words):
 
 
 def write(folder, jobs):
-    """Let PyTorch write the programs of jobs (writer/__main__.py)."""
+    """Let PyTorch write the programs of named lists of jobs (writer/__main__.py), each to the folder of its name."""
     (folder / "jobs.json").write_text(json.dumps(jobs))
     torch_run(WRITER, folder)
 
 
-def programs(name, *jobs):
-    """Return the folder of the programs of jobs, written once in a session, and the rows of its index."""
-    folder = made_once(f"torch-{name}", lambda made: write(made, jobs))
+def programs(name):
+    """Return the folder of the programs of JOBS[name], written once in a session, and the rows of its index.
+
+    A sample is written by one process: its start takes as long as ten programs.
+    """
+    chosen = sized(JOBS, {name: JOBS[name]})
+    folder = made_once(f"torch-{sized('sample', name)}", lambda made: write(made, chosen)) / name
     return folder, json.loads((folder / "index.json").read_text())
-
-
-def networks(quantiser=None, *, decomposed=False):
-    """Return the folder and the rows of all networks; "*" is another quantiser for each."""
-    words = {"network": "*", "whole": sized(False, True), "quantiser": quantiser, "decomposed": decomposed}
-    name = f"networks-{(quantiser or 'float').replace('*', 'any')}{'-decomposed' if decomposed else ''}"
-    return programs(name, words)
 
 
 @contextlib.contextmanager

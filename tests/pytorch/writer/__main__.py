@@ -3,11 +3,11 @@
 
     python tests/pytorch/writer FOLDER
 
-FOLDER/jobs.json is an array of objects. {"operator": NAME, "numbers": [...], "decomposed": BOOL, "quantiser": NAME or
-null} is a program of configurations of an operator, {"network": NAME, "quantiser": NAME or null, "decomposed": BOOL,
-"whole": BOOL} a network. The name "*" stands for all, or with a quantiser for the operators that quantisers annotate;
-"every": N for each N-th of them, and a network's quantiser "*" for one of the quantisers, another one for each network.
-FOLDER/index.json lists the files. A program that torch itself does not export has a row with "refused" and the reason.
+FOLDER/jobs.json maps names to arrays of objects. {"operator": NAME, "numbers": [...], "decomposed": BOOL, "quantiser":
+NAME or null} is a program of configurations of an operator, {"network": NAME, "quantiser": NAME or null, "decomposed":
+BOOL, "whole": BOOL} a network. The name "*" stands for all, or with a quantiser for the operators that quantisers
+annotate; "every": N for each N-th of them, and a network's quantiser "*" for another one for each network.
+FOLDER/NAME/index.json lists the files. A program that torch itself does not export has a row with "refused" and why.
 """
 
 import itertools
@@ -51,7 +51,7 @@ def expanded(job):
         names = names[:: job.get("every", 1)]
         return [job | {"operator": name} for name in names]
     if job.get("network") == "*":
-        jobs = [job | {"network": name} for name in NETWORKS]
+        jobs = [job | {"network": name} for name in list(NETWORKS)[:: job.get("every", 1)]]
         turns = itertools.cycle(QUANTISERS)
         return [one | {"quantiser": next(turns)} if one.get("quantiser") == "*" else one for one in jobs]
     return [job]
@@ -59,8 +59,10 @@ def expanded(job):
 
 def main():
     folder = Path(sys.argv[1])
-    jobs = [one for job in json.loads((folder / "jobs.json").read_text(encoding="utf-8")) for one in expanded(job)]
-    (folder / "index.json").write_text(json.dumps([write(folder, job) for job in jobs]), encoding="utf-8")
+    for name, jobs in json.loads((folder / "jobs.json").read_text(encoding="utf-8")).items():
+        (folder / name).mkdir()
+        rows = [write(folder / name, one) for job in jobs for one in expanded(job)]
+        (folder / name / "index.json").write_text(json.dumps(rows), encoding="utf-8")
 
 
 main()

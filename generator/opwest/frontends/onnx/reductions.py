@@ -26,6 +26,8 @@ from opwest.frontends.onnx.translation import (
 )
 from opwest.frontends.onnx.values import Item, Op
 
+_MAX_ORDERED = 4
+"""The most elements that torch's sum adds in their order. Source: ATen/native/cpu/SumKernel.cpp, row_sum."""
 _KINDS = {
     "ReduceMean": "MEAN",
     "ReduceSum": "SUM",
@@ -70,8 +72,10 @@ def append_reduction(
     elif data in t.real and end.quantization is not None and kind == "MEAN" and not is_exact:
         t.finish(end, kind, [t.ordered(t.real[data], source), index], shape, order, keep_dims=keep)
     else:
-        # Means of integers often lie between two: the last bit of a float sum then decides.
-        is_wide = data in t.real and end.quantization is not None and t.rules.inverse_scales
+        # Means of integers often lie between two: the last bit of a float sum then decides. torch adds up to four
+        # elements in their order, others by the vectors of the processor: the exact sum is nearest to most of those.
+        is_long = prod(permuted(data.known, source)[axis] for axis in axes) > _MAX_ORDERED
+        is_wide = data in t.real and end.quantization is not None and t.rules.inverse_scales and is_long
         options: dict[str, Any] = {"wide_sums": is_exact and is_wide} if kind in ("MEAN", "SUM") else {}
         result_of = t.emit(kind, [t.tensor(data, source), index], shape, result.dtype, keep_dims=keep, **options)
         t.settle(end, result_of, order)
