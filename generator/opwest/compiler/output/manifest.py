@@ -33,6 +33,10 @@ def name_values(program: Program, emitted: Emitted, own: Sequence[Value] = ()) -
     for role, values in (("input", program.inputs), ("output", program.outputs), ("state", program.states)):
         for value in values:
             names[value] = free_name(identifier(value.name, role), taken)
+    for state in program.states:
+        # Variants number their tensors on their own, but share the declaration of the state.
+        if state.next is not None and state.next not in names:
+            names[state.next] = free_name(f"{names[state]}_next", taken)
     count = 0
     for number, step in enumerate(emitted.steps):
         for value in step.arguments:
