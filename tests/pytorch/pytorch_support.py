@@ -40,6 +40,7 @@ JOBS = {
 }
 if sized(False, True):
     JOBS |= {f"networks-{one}": [{**_WHOLE, "quantiser": one}] for one in QUANTISERS}
+    JOBS |= {"boards": [{"network": "*", "quantiser": "*"}]}  # those of a sample
     JOBS |= {"networks-decomposed": [{**_WHOLE, "decomposed": True}]}
     JOBS |= {f"networks-{one}-decomposed": [{**_WHOLE, "quantiser": one, "decomposed": True}] for one in QUANTISERS}
 FOREIGN = ("PYTHONPATH", "COVERAGE_PROCESS_CONFIG")
