@@ -30,15 +30,17 @@ CHOSEN = sized(("xnnpack-channel",), QUANTISERS)
 """Of the operators; the networks of a sample have all quantisers."""
 _WHOLE = {"network": "*", "whole": sized(False, True)}
 _NUMBERS = list(range(sized(1, 30)))
+_QUANTISED = list(range(sized(2, 30)))
 JOBS = {
     "plain": [{"operator": "*", "numbers": _NUMBERS}],
     "decomposed": [{"operator": "*", "numbers": _NUMBERS, "decomposed": True, "every": sized(5, 1)}],
-    **{one: [{"operator": "*", "numbers": list(range(sized(2, 30))), "quantiser": one}] for one in CHOSEN},
+    **{one: [{"operator": "*", "numbers": _QUANTISED, "quantiser": one, "every": sized(3, 1)}] for one in CHOSEN},
     "networks": [{**_WHOLE, "every": sized(4, 1)}],
     "networks-any": [{**_WHOLE, "quantiser": "*"}],
 }
 if sized(False, True):
     JOBS |= {f"networks-{one}": [{**_WHOLE, "quantiser": one}] for one in QUANTISERS}
+    JOBS |= {"boards": [{"network": "*", "quantiser": "*"}]}  # those of a sample
     JOBS |= {"networks-decomposed": [{**_WHOLE, "decomposed": True}]}
     JOBS |= {f"networks-{one}-decomposed": [{**_WHOLE, "quantiser": one, "decomposed": True}] for one in QUANTISERS}
 FOREIGN = ("PYTHONPATH", "COVERAGE_PROCESS_CONFIG")

@@ -6,6 +6,7 @@ With --exact quantised results are torch's bits, on each instruction set; float3
 
 import numpy as np
 import pytest
+from campaign import sized
 from cover import configured
 from models.bounds import ONNX, compare
 from pytorch.pytorch_support import cases_of, programs
@@ -23,7 +24,7 @@ NETWORKS = ("mobilenet_v2", "ds_cnn", "spotter", "gru_keywords")
 @pytest.fixture(scope="module")
 def subjects():
     """Return the networks with inputs and torch's results, and the rows of the index."""
-    folder, rows = programs("networks-any")
+    folder, rows = programs(sized("networks-any", "boards"))
     found = []
     for row in rows:
         if row["network"] not in NETWORKS:
