@@ -37,6 +37,7 @@ JOBS = {
     **{one: [{"operator": "*", "numbers": _QUANTISED, "quantiser": one, "every": sized(3, 1)}] for one in CHOSEN},
     "networks": [{**_WHOLE, "every": sized(4, 1)}],
     "networks-any": [{**_WHOLE, "quantiser": "*"}],
+    "streaming": [{"network": "streaming", "quantiser": "xnnpack-channel"}],
 }
 if sized(False, True):
     JOBS |= {f"networks-{one}": [{**_WHOLE, "quantiser": one}] for one in QUANTISERS}

@@ -4,9 +4,12 @@
 `make torch-models` has all blocks of the networks, exported as they are and decomposed, and each quantiser.
 """
 
+import re
+
 import pytest
 from campaign import sized
 from models.bounds import ONNX
+from opwest.imports.convert import import_model
 from pytorch.pytorch_support import JOBS, check_files, graph_of, programs
 
 LEAST = 15
@@ -43,3 +46,13 @@ def test_quantised_is_exact(name, tmp_path):
 
 def _is_between(row):
     return sized(False, True) and row["name"].removesuffix("-decomposed") in BETWEEN
+
+
+def test_state_of_a_network_with_variants(tmp_path):
+    """Classes of processors copy an operand that the base writes in place: tensors have other numbers there."""
+    folder, [row] = programs("streaming")
+    import_model(folder / f"{row['name']}.pt2", tmp_path / "model")
+    text = (tmp_path / "model" / "manifest.yaml").read_text()
+    states = re.findall(r"^    (\w+): \{.*next: (\w+)\}$", text, re.MULTILINE)
+    assert len(states) == 2 and all(following == f"{state}_next" for state, following in states), states
+    assert "variants:" in text

@@ -159,7 +159,10 @@ def _bias(fixed: Constant | None, real: Any, scales: Any, is_exact: bool) -> Any
         raise Unsupported("a bias that is not finite", "numbers")
     if is_exact:
         return real.astype(np.float32)
-    whole = np.rint(real.astype(np.float64) / scales.astype(np.float64))
+    with np.errstate(all="ignore"):  # scales of a damaged file
+        whole = np.rint(real.astype(np.float64) / scales.astype(np.float64))
+    if np.isnan(whole).any():
+        raise Unsupported("a bias of 0 with a scale of 0", "scales above 0")
     return np.clip(whole, -(2**31), 2**31 - 1).astype(np.int32)
 
 
