@@ -260,9 +260,9 @@ def rows_of_drafts(tools: dict[str, Tool], draft: Callable[..., Any]) -> list[tu
 
 
 def rows_of_pages(tools: dict[str, Tool]) -> list[tuple[str, ...]]:
-    """Return the rows of the table in docs/compilers for the tools that are usable: page, marks, lines."""
-    text = (PAGES / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| .*\((.*)\).* \| (\d+) \| (\d+) \| [\d-]+ \|$", text, re.MULTILINE)
+    """Return the rows of the table of drafts for the tools that are usable: page, marks, lines."""
+    text = (PAGES.parent / "contributing" / "drafts.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| .*\(../compilers/(.*)\).* \| (\d+) \| (\d+) \| [\d-]+ \|$", text, re.MULTILINE)
     links = {link_to(tool) for tool in tools if is_usable(tool)}
     return [row for row in rows if row[0] in links]
 
