@@ -71,6 +71,7 @@ def test_an_exported_program(torch_python, tmp_path):
     options = {"kind": "pt2", "samples": str(tmp_path / "x.npz"), "keep_accuracy": 0.3}
     request = {"path": str(tmp_path / "net.pt2"), "folder": str(tmp_path / "new.pt2"), "options": options}
     answer = python(torch_python, "-P", "-m", "opwest.quantisation.child", given=json.dumps(request))
+    assert "made" in json.loads(answer), answer
     result = json.loads(answer)["made"]["result"]
     assert [row["layer"] for row in result["layers"]] == [
         *("conv2d", "conv2d_1", "add", "adaptive_avg_pool2d", "linear", "softmax"),

@@ -15,7 +15,6 @@ from opwest.base.path_suggestions import hint_for
 from opwest.compiler.faults import fault, internal, require_packages
 from opwest.compiler.graph.types import Damaged, Graph, Rules, Unsupported
 from opwest.compiler.graph.user import UserOperator
-from opwest.frontends.arrays import model_array
 from opwest.frontends.formats import FORMATS, Format, format_of_start, named
 from opwest.objects.model_files import identify, identify_content
 
@@ -58,6 +57,8 @@ def read_model_file(path: Path, array: str | None = None) -> ModelFile:
     row = format_of_start(content[:8])
     found = None
     if array is not None or row is None or not row.is_certain:
+        from opwest.frontends.arrays import model_array  # other files need no reader of C
+
         found = model_array(content, path, array)
     if found is None:
         return ModelFile(content, path.stem, path.name)
